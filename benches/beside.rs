@@ -1,4 +1,5 @@
-//! Reads the same traces with this library and with others, alternating, and prints how fast each was. See `beside`.
+//! Reads the same traces with this library and with others, in turns, and prints how fast each reader was. See the
+//! script `beside`.
 #![allow(
     clippy::arithmetic_side_effects,
     clippy::indexing_slicing,
@@ -17,12 +18,12 @@ use nettrace::{EventAssembler, Held};
 /// How often the readers take turns.
 const ROUNDS: usize = 3;
 
-/// What a reader did with a trace.
+/// The passes of a reader over a trace.
 struct Row {
     reader: &'static str,
     work: &'static str,
     events: u64,
-    /// The time of each pass.
+    /// The time of each pass, in seconds.
     seconds: Vec<f64>,
 }
 
@@ -31,7 +32,7 @@ impl Row {
         Self { reader, work, events: 0, seconds: Vec::new() }
     }
 
-    /// Returns the median, and the half of the passes around it as a share of it.
+    /// Returns the median in seconds, and the range of the middle half of the passes as a share of the median.
     fn median(&mut self) -> (f64, f64) {
         self.seconds.sort_by(f64::total_cmp);
         let at = |quarters: usize| self.seconds[(self.seconds.len() - 1) * quarters / 4];

@@ -1,4 +1,4 @@
-//! Conversations in memory: a question and its answer from a `Call` to a `Serve` and back, and a whole `Session`.
+//! Conversations in memory: a request from a `Call` to a `Serve`, its response on the way back, and a whole `Session`.
 #![allow(missing_docs, reason = "a benchmark, whose macros make functions without documentation")]
 use core::hint::black_box;
 

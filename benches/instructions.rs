@@ -1,5 +1,5 @@
-//! What callgrind counts for `instructions.md`: every operation twice, and then twelve times, so that the difference is
-//! ten of them and nothing else. See `instructions.py`, which reads what comes of it.
+//! Runs the operations whose instructions callgrind counts for `instructions.md`. Each operation runs twice, and then
+//! twelve times: the difference is ten operations and nothing else. `instructions.py` reads the counts.
 #![allow(clippy::unwrap_used, reason = "a benchmark may fail as it likes")]
 use core::array;
 use core::hint::black_box;
@@ -50,7 +50,7 @@ fn main() {
     for (name, _) in OPERATIONS {
         println!("{name}");
     }
-    // The stack of a thread begins at a page. That of the first thread begins after the arguments and the environment.
+    // A new thread, because its stack begins at a page. The first stack begins after the arguments and the environment.
     thread::spawn(|| {
         for (_, operation) in OPERATIONS {
             part_ends();

@@ -1,4 +1,4 @@
-//! What the benchmarks do, apart from how it is measured.
+//! The operations that the benchmarks measure. The files of the benchmarks have only the measurements.
 pub mod messages;
 pub mod reverse;
 pub mod traces;

@@ -1,7 +1,7 @@
 //! The memory that reading a trace of a GB in the order of time takes. The trace is written while it is read.
 //!
-//! `cargo bench -p ipc-benches --bench memory -- [MILLION EVENTS]`: 70, of some 16 bytes each. The first trace marks
-//! sorted events; in the second, all events between two sequence points must wait, which exceeds the limit.
+//! `cargo bench -p ipc-benches --bench memory -- [MILLION EVENTS]`: by default 70, of about 16 bytes each. The first
+//! trace marks sorted events. In the second, all events between two sequence points must wait, which exceeds the limit.
 #![allow(clippy::arithmetic_side_effects, clippy::unwrap_used, reason = "a benchmark may panic")]
 
 use std::io::Read;

@@ -1,4 +1,4 @@
-//! What the benches do with messages and conversations.
+//! The operations of the benches on messages and conversations.
 #![allow(clippy::missing_panics_doc, clippy::unwrap_used, reason = "a benchmark")]
 
 use ipc_proto::types::{EventLevel, Format, ProcessInfo3, Provider};
@@ -19,7 +19,7 @@ pub const PROVIDERS: [&str; 8] = [
     "System.Runtime",
 ];
 
-/// Eight providers, some with arguments.
+/// Returns eight providers, some with arguments.
 #[must_use]
 pub fn providers() -> [Provider<'static>; 8] {
     PROVIDERS.map(|name| Provider {
@@ -41,7 +41,7 @@ pub fn collect_tracing<'a>(providers: &'a [Provider<'a>]) -> CollectTracing2<'a>
     }
 }
 
-/// What a process on Linux answers.
+/// Returns the information that a process on Linux reports.
 #[must_use]
 pub fn process_info() -> ProcessInfo3<'static> {
     ProcessInfo3 {
@@ -64,7 +64,7 @@ pub fn whole(bytes: &[u8]) -> Message<'_> {
     value
 }
 
-/// Carries what the one sends to the other.
+/// Moves bytes from the exchange that sends to the exchange that receives.
 fn carry(from: &mut impl Exchange, to: &mut impl Exchange) {
     while let (Step::Send(bytes), Step::Receive(space)) = (from.step(), to.step()) {
         let n = bytes.len().min(space.len());

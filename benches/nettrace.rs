@@ -1,8 +1,8 @@
 //! Traces in memory, one core.
 //!
-//! Goals, in events a second: headers and payload 60 million where payloads are large, 120 where they are small; with
-//! metadata, stacks and loss joined 55, and 100 for a trace of 200 threads; in the order of time 25.
-//! Framing: 20 GB/s. Fields: 200 MB of payload a second.
+//! Goals, in million events a second: headers and payloads 60 if payloads are large, 120 if they are small; with
+//! metadata, stacks and loss joined 55, and 100 for a trace of 200 threads; in the order of time 25. Framing: 20 GB a
+//! second. Fields: 200 MB of payload a second.
 #![allow(
     missing_docs,
     clippy::unwrap_used,
@@ -32,7 +32,7 @@ fn traces() -> Vec<(String, Vec<u8>)> {
         .collect()
 }
 
-/// If not `sorted`, more events wait than the slots have room for at first.
+/// Returns a trace of 200 threads. If not `sorted`, more events wait than the slots have room for at first.
 fn made(sorted: bool) -> Vec<u8> {
     let mut trace = Vec::new();
     threads(&mut trace, 200, 1_000_000, sorted).unwrap();
@@ -56,7 +56,7 @@ fn nettrace(c: &mut Criterion) {
         let limit = Some(EventAssembler::ORDER_LIMIT);
         group.bench_function("assembled in order", |b| b.iter(|| assembled(black_box(&bytes), limit)));
         let steps = steps(&bytes);
-        // Only version 4 is written.
+        // `written` writes only version 4.
         if steps.iter().any(|step| matches!(step, Record::Trace(trace) if trace.version == Version::V4)) {
             let mut buf = vec![0; TraceWriter::BUFFER];
             group.bench_function("written", |b| b.iter(|| written(black_box(&steps), &mut buf)));

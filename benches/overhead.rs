@@ -1,8 +1,8 @@
 //! Compares `Client::process_info` with thirty handwritten lines. Both call the same runtime alternately.
 //!
-//! `cargo bench -p ipc-benches --bench overhead -- SOCKET [PAIRS]` prints the medians. With the id of a process in place of
-//! the socket, the client verifies at each connection that this process listens there. `ours` or `hand` as the second
-//! argument makes a thousand calls of only one implementation, for `strace -c`.
+//! `cargo bench -p ipc-benches --bench overhead -- SOCKET [PAIRS]` prints the medians. With the id of a process in
+//! place of the socket, the client verifies at each connection that this process listens there. `ours` or `hand` as the
+//! second argument makes a thousand calls of only one implementation, for `strace -c`.
 #![allow(
     clippy::arithmetic_side_effects,
     clippy::indexing_slicing,

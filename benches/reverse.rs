@@ -9,7 +9,7 @@ use ipc_proto::port::{
 };
 use ipc_proto::{Advertise, Encode, Guid, Parsed, wire::Writer};
 
-/// Reads a runtime's ports from its environment, which has no old names; returns how many it connects to.
+/// Reads a runtime's ports from its environment, without the old names of variables. Returns the number of ports.
 #[must_use]
 pub fn config(ports: &str) -> usize {
     let config = Config::read(Flavour::CoreClr, |name| match name {

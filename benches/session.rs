@@ -25,7 +25,7 @@ use ipc_std::{Client, Connection, TraceConfig, TraceReader};
 /// The runtime's buffer: small, so that a slow reader makes it drop events.
 const BUFFER_MB: u32 = 1;
 
-/// What a recording got in its time.
+/// What a recording received in its time.
 #[derive(Clone, Copy)]
 struct Recorded {
     bytes: f64,
@@ -98,7 +98,7 @@ fn with_session(client: &Client, providers: &[Provider<'_>], mut file: File, tim
     });
 }
 
-/// Starts the session by hand, and has `cat` copy the rest of the connection.
+/// Starts the session by hand, and lets `cat` copy the rest of the connection.
 fn with_cat(client: &Client, providers: &[Provider<'_>], file: File, time: Duration) {
     let mut connection = Connection::new(UnixStream::connect(client.path().unwrap()).unwrap());
     let request = CollectTracing2 {

@@ -176,7 +176,7 @@ pub fn ordered<'w>(bytes: &'w [u8], slots: &mut [Held<Event<'w>>]) -> Option<u64
     Some(events)
 }
 
-/// As [`ordered`], with twice the slots as long as they are too few.
+/// As [`ordered`]. Doubles the slots until there are enough.
 pub fn ordered_in<'w>(bytes: &'w [u8], slots: &mut Vec<Held<Event<'w>>>) -> u64 {
     loop {
         match ordered(bytes, slots) {
@@ -186,8 +186,8 @@ pub fn ordered_in<'w>(bytes: &'w [u8], slots: &mut Vec<Held<Event<'w>>>) -> u64 
     }
 }
 
-/// Reads each event with its description, its stack, its thread and its time from an [`EventAssembler`], in the order
-/// of time if there is a limit for that, and returns the number of events.
+/// Reads each event with its description, its stack, its thread and its time from an [`EventAssembler`], and returns
+/// the number of events. With a `limit`, the events are in the order of time.
 pub fn assembled(mut bytes: &[u8], limit: Option<usize>) -> u64 {
     let mut assembler = EventAssembler::new(Limits::default());
     if let Some(limit) = limit {

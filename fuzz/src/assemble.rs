@@ -1,4 +1,4 @@
-//! The property of an assembler: the events of the parser, however a trace is cut into pieces.
+//! The property of an assembler: it returns the events of the parser, however a trace is cut into pieces.
 use ipc_proto::wire::to_u32;
 use nettrace::{
     Event, EventAssembler, Item, Limits, Parser, Progress, Record, Str, TimeFilter, TraceEvent, Value, Values,
@@ -39,8 +39,8 @@ pub fn assemble(bytes: &[u8]) {
     }
 }
 
-/// Checks that an assembler that skips blocks by their times, those of the events in the middle, returns the other
-/// events unchanged.
+/// Checks an assembler that skips the blocks without events of the middle third of all times. It returns the events of
+/// the other blocks unchanged.
 fn skipping(new: &dyn Fn() -> EventAssembler, bytes: &[u8], all: &[SeenEvent]) {
     let mut times: Vec<u64> = all.iter().map(|event| event.timestamp).collect();
     times.sort_unstable();

@@ -1,4 +1,4 @@
-//! The property of a runtime's connect ports: a naive reading of the specification, for any monitors.
+//! The property of a runtime's connect ports: they agree with a naive reading of the specification, for any monitors.
 use arbitrary::{Arbitrary, Unstructured};
 use ipc_proto::port::{Backoff, ConnectEvent, ConnectPort, ConnectStep, Suspension};
 use ipc_proto::{Advertise, Command, ProtocolError, Request, ResumeRuntime, Serve, encode_to_vec};
@@ -62,7 +62,7 @@ fn any_events(u: &mut Unstructured<'_>) -> arbitrary::Result<()> {
                 assert_eq!(backoff.next(), waits.next());
                 Next::Wait
             }
-            // More than was lent.
+            // The event reports more bytes than the port lent, which counts as a failure.
             (Next::Send, ConnectEvent::Sent(n)) if n > Advertise::LEN - sent => {
                 assert_eq!(backoff.next(), waits.next());
                 Next::Wait

@@ -6,9 +6,9 @@ use ipc_proto::plan::{
 use ipc_proto::types::{DumpFlags, DumpType, Provider, SessionBufferMode};
 use ipc_proto::{Answer, Code, CommandInfo, HResult, Message, Parsed, ProtocolError, ResumeRuntime};
 
-/// For any runtime, which accepts connections when it wants and answers in pieces of any size: a plan sends each command
-/// whole, on a connection of its own, and an older one only after UNKNOWN_COMMAND. It takes no byte after an answer, and
-/// ends with the answer, an error, or the deadline.
+/// For any runtime, which accepts connections when it wants and answers in pieces of any size: a plan sends each
+/// command whole, on a connection of its own, and an older one only after UNKNOWN_COMMAND. It takes no byte after an
+/// answer, and ends with the answer, an error, or the deadline.
 pub fn fallback(bytes: &[u8]) {
     let u = &mut Unstructured::new(bytes);
     let _ = wish(u);
@@ -114,7 +114,7 @@ fn run<S: PlanStep + Clone>(u: &mut Unstructured<'_>, first: S) -> arbitrary::Re
     Ok(())
 }
 
-/// Returns the answer of a runtime of this version, followed by bytes of a stream; or some bytes.
+/// Returns the answer of a runtime of this version, followed by bytes of a stream; or arbitrary bytes.
 fn answer(u: &mut Unstructured<'_>, version: u8, request: &[u8]) -> arbitrary::Result<Vec<u8>> {
     let code = request.get(16..18).map_or(Code(0), |code| Code(u16::from_be_bytes([code[0], code[1]])));
     let payload = |hresult: HResult| (Code::ERROR, hresult.0.to_le_bytes().to_vec());

@@ -120,7 +120,7 @@ pub(crate) fn received(bytes: &[u8]) -> (Result<(), ProtocolError>, Result<Adver
     (outcome, receive.finish())
 }
 
-/// Checks that parsing a whole frame and receiving it byte by byte agree, and that it encodes to the same bytes.
+/// Checks that parsing a whole frame and receiving it byte by byte agree, and that the frame encodes to the same bytes.
 fn advertised(bytes: &[u8]) {
     let (outcome, received) = received(bytes);
     match Advertise::parse(bytes) {
@@ -136,7 +136,8 @@ fn advertised(bytes: &[u8]) {
     }
 }
 
-/// Checks that the parts of a message cover it without a gap, up to its decoding error if there is one, which is in a field.
+/// Checks that the parts of a message cover it without a gap, up to its decoding error if there is one. The error must
+/// be in a field.
 fn inspect(bytes: &[u8], answer_to: Option<Code>) {
     let (mut end, mut last) = (0, (0, String::new()));
     let result = Message::inspect(bytes, answer_to, &mut |part| {
@@ -151,7 +152,7 @@ fn inspect(bytes: &[u8], answer_to: Option<Code>) {
         Ok(Parsed::Complete { value, used }) => (used, decoded(&value, answer_to)),
         Ok(Parsed::Partial { .. }) => {
             let cut_off = DecodeError { kind: DecodeErrorKind::UnexpectedEnd, offset: bytes.len() };
-            // The size can be wrong before the header is complete.
+            // The size in the header can be wrong before the header is complete.
             let bad_size = DecodeError { kind: DecodeErrorKind::BadSize, offset: 14 };
             let early = bytes.len() < Message::HEADER_LEN && result == Err(bad_size);
             (bytes.len(), Err(if early { bad_size } else { cut_off }))

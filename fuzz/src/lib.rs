@@ -66,7 +66,7 @@ pub type Property = fn(&[u8]);
 
 macro_rules! properties {
     ($($name:ident)*) => {
-        /// Every property by its name, which is that of its fuzz target too.
+        /// Every property with its name. Its fuzz target has the same name.
         pub const PROPERTIES: &[(&str, Property)] = &[$((stringify!($name), $name)),*];
     };
 }

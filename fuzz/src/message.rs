@@ -50,7 +50,7 @@ fn values(u: &mut Unstructured<'_>) -> arbitrary::Result<()> {
 
 fn request(request: Request<'_>) {
     let len = Message::HEADER_LEN + request.encoded_len();
-    // The error for a message that is too long precedes that for the buffer.
+    // For a message that is too long, `encode` returns that error, even if the buffer is also too small.
     let mut buf = vec![0xa5; (len + 64).min(Message::MAX_LEN + 1)];
     if len > Message::MAX_LEN {
         assert_eq!(encode(request.code(), &request, &mut buf), Err(EncodeError::MessageTooLong { len }));
@@ -95,7 +95,7 @@ fn check_place(message: &[u8], invalid: &InvalidValue) {
         Violation::ProviderLevel => assert!(number() > Some(5), "{invalid}"),
         Violation::ProviderName | Violation::TracepointSetName => assert!(is_empty, "{invalid}"),
         Violation::DuplicateEventId => {
-            // The ids of a provider's sets are one list.
+            // The ids of all sets of a provider count as one list.
             let list = place.split_once(".event_ids").expect("it is an id").0;
             let list = list.split_once(".sets[").map_or(list, |(list, _)| list);
             let equal = |(path, id): &&(String, i128)| {
@@ -148,7 +148,7 @@ fn answers(bytes: &[u8]) {
     }
 }
 
-/// A decoded value encodes to the bytes that it was decoded from, if any: no part of an answer has two forms.
+/// If the bytes decode to a value, it encodes to the same bytes: no part of an answer has two forms.
 pub(crate) fn value<'a, T: Decode<'a> + Encode + PartialEq + Debug>(bytes: &'a [u8], buf: &'a mut Vec<u8>) {
     match decode_prefix::<T>(bytes) {
         Ok((value, rest)) => {
@@ -183,7 +183,7 @@ pub(crate) fn encoded(value: &impl Encode) -> Vec<u8> {
     buf
 }
 
-/// An array is the same from the wire and from a slice.
+/// A decoded array equals an array of a slice with the same values.
 fn array<'a, T: Decode<'a> + Encode + Copy + Eq + Hash + Debug>(array: Array<'a, T>, values: &'a mut Vec<T>) {
     values.extend(array);
     assert_eq!(
@@ -198,7 +198,7 @@ fn array<'a, T: Decode<'a> + Encode + Copy + Eq + Hash + Debug>(array: Array<'a,
     }
 }
 
-/// Texts compare, order and hash by their units, whatever form each is in; null comes before all.
+/// Texts compare, order and hash by their units, whatever form each text is in. Null comes before all texts.
 fn texts(a: Text<'_>, b: Text<'_>) {
     let (a_forms, b_forms) = (Forms::of(a), Forms::of(b));
     let (same, order) = (a_forms.key() == b_forms.key(), a_forms.key().cmp(&b_forms.key()));

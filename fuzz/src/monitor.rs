@@ -1,4 +1,4 @@
-//! The property of a monitor port: it does what a list and a map do.
+//! The property of a monitor port: it agrees with a model that has a list and a map.
 use std::collections::{BTreeMap, VecDeque};
 
 use arbitrary::{Arbitrary, Unstructured};
@@ -60,7 +60,7 @@ enum Operation {
         at: u8,
         n: u8,
     },
-    /// This byte arrives, whatever the frame has there.
+    /// This byte arrives instead of the next byte of the frame.
     Corrupt {
         at: u8,
         byte: u8,
@@ -83,7 +83,7 @@ enum Operation {
     SleepLong {
         ms: u16,
     },
-    /// So many due steps are done. The processes of these runtimes have ended.
+    /// Performs up to `calls` steps that are due. The bits of `ended` are the runtimes whose processes have ended.
     OnDue {
         calls: u8,
         ended: u8,
@@ -167,7 +167,7 @@ impl Model {
         Some(Change::Rejected { connection, peer, rejection: Rejection::Crowded })
     }
 
-    /// Returns what these bytes on a connection change; none mean that the peer closed it.
+    /// Returns what these bytes on a connection change. Without bytes, the peer has closed the connection.
     fn receive(&mut self, id: Id, bytes: &[u8], now: u64) -> Option<Change> {
         if let Some(index) = self.arriving.iter().position(|arriving| arriving.id == id) {
             let arriving = &mut self.arriving[index];
@@ -345,7 +345,7 @@ impl Pair {
         assert_eq!(self.port.advance(token, n, self.now), expected);
     }
 
-    /// Returns whether something was done.
+    /// Performs a step that is due. Returns whether there was a change.
     fn on_due(&mut self, ended: u8) -> bool {
         let (now, mut checked) = (self.now, Vec::new());
         let has_ended = |cookie: &Guid| ended & 1_u8.checked_shl(cookie.0[0].into()).unwrap_or(0) != 0;
@@ -371,7 +371,7 @@ impl Pair {
         change.is_some()
     }
 
-    /// Does everything that is due, as a caller does that waits until [`MonitorPort::due`].
+    /// Performs all steps that are due, as a caller does that waits until [`MonitorPort::due`].
     fn drain(&mut self, ended: u8) {
         for _ in 0..2 {
             while self.on_due(ended) {}

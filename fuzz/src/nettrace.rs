@@ -1,4 +1,5 @@
-//! The property of a stream: the same records in any pieces, and after it is written again.
+//! The properties of streams, events, metadata and payloads: they read the same in pieces of any size, and after they
+//! are written again.
 use arbitrary::Unstructured;
 use nettrace::DecodeErrorKind;
 use nettrace::{
@@ -11,10 +12,10 @@ use crate::payload_writer::{reads, written};
 use crate::reading::{read, read_in_pieces};
 use crate::wire::sizes;
 
-/// A stream says the same however it is cut into pieces, and a `TraceWriter` that is given its records writes one that
-/// says the same.
+/// A stream has the same records however it is cut into pieces. A `TraceWriter` that gets these records writes a stream
+/// with the same records.
 ///
-/// The sizes of the pieces are read off the bytes from the last on.
+/// The sizes of the pieces are the bytes in reverse.
 pub fn nettrace(bytes: &[u8]) {
     let whole = read(bytes);
     let pieces = read_in_pieces(bytes, sizes(bytes.iter().rev()));
@@ -30,8 +31,8 @@ pub fn nettrace(bytes: &[u8]) {
     }
 }
 
-/// A stream made of any events is read as it was written. Any bytes as a block of events are read the same, whatever
-/// their pieces are.
+/// A stream that is made of any events is read as it was written. Any bytes as a block of events have the same records
+/// for pieces of any size.
 pub fn events(bytes: &[u8]) {
     for version in [Version::V4, Version::V6] {
         let mut u = Unstructured::new(bytes);
@@ -52,7 +53,8 @@ pub fn metadata(bytes: &[u8]) {
         let Ok(read) = Metadata::decode(from, bytes) else { continue };
         for to in [Version::V4, Version::V6] {
             described(&read, bytes.len(), to, |again| {
-                // Neither version keeps everything: V6 has one byte for each of these numbers, V4 ends texts at a NUL.
+                // Neither version keeps everything: V6 has only one byte for a level and for a version, and V4 ends
+                // texts at a NUL.
                 let low = |n: u32| n & 0xff;
                 assert_eq!((again.id, again.event_id), (read.id, read.event_id));
                 assert_eq!(again.keywords, read.keywords);
@@ -86,8 +88,8 @@ pub(crate) fn balanced<'a>(items: impl Iterator<Item = Item<'a>>) -> usize {
     count
 }
 
-/// Any bytes as a payload of any description: bounded work, every `Begin` with its `End`, and the same values when the
-/// description is written again. Any values as a payload that is written.
+/// Checks any bytes as a payload of any description: bounded work, every `Begin` with its `End`, and the same values
+/// when the description is written again. Also checks a payload that is written from any values.
 pub fn payload(bytes: &[u8]) {
     written(bytes, |metadata, payload, expected| {
         reads(&metadata.fields, payload, expected);
@@ -117,7 +119,7 @@ pub fn payload(bytes: &[u8]) {
             }
             let mut values = again.fields.values(payload);
             let same: Vec<_> = values.by_ref().map(|item| format!("{item:?}")).collect();
-            // How much work is too much depends on the description's length.
+            // The limit of items depends on the length of the description, which can be another one now.
             let error = values.error().map(|error| error.kind);
             if [error, end].contains(&Some(DecodeErrorKind::TooManyItems)) {
                 return;
@@ -128,7 +130,7 @@ pub fn payload(bytes: &[u8]) {
     }
 }
 
-/// Writes the records of a stream again, block for block; `None` if they make none that can be written.
+/// Writes the records of a stream again, block for block; `None` if a writer cannot write them.
 fn copy(bytes: &[u8]) -> Option<Vec<u8>> {
     let mut buf = vec![0xa5; bytes.len() * 4 + 1000];
     let mut out = Vec::new();
@@ -145,7 +147,7 @@ fn copy(bytes: &[u8]) -> Option<Vec<u8>> {
     loop {
         match parser.next(bytes) {
             Record::Block(_) => out.extend_from_slice(&writer.flush()),
-            // Rows that were cut off from their point, and a second trace.
+            // A writer writes only one trace.
             Record::Trace(_) => return None,
             Record::Metadata(record) => put(&mut out, writer.metadata(&record)),
             Record::Event(event) => put(&mut out, writer.event(&event)),
@@ -187,7 +189,7 @@ fn block_of(version: Version, bytes: &[u8]) -> Vec<u8> {
 
 /// Writes the description in another version, if that version can express it, and reads it.
 fn described(metadata: &Metadata<'_>, len: usize, version: Version, check: impl FnOnce(Metadata<'_>)) {
-    // A code of one byte may become one of four, and so may a letter, for which a byte is three.
+    // The other version can need more bytes, for example four instead of one for a code. 16 times as many are enough.
     let mut buf = vec![0xa5; len * 16 + 1000];
     let mut writer = TraceWriter::new(&Trace::new(version), &mut buf).expect("a version that can be written");
     let mut stream = Vec::new();
@@ -218,8 +220,8 @@ fn alike(a: &Fields<'_>, b: &Fields<'_>) -> bool {
     a.len() == b.len() && a.iter().zip(b.iter()).all(same)
 }
 
-/// Returns whether V4 has all of these types. A reader of V4 accepts the others too, but a writer of V4 describes them
-/// by types that V4 has.
+/// Returns whether V4 has the types of all fields. A reader of V4 accepts types of V6, too, but a writer of V4
+/// describes their values by types that V4 has.
 fn before_v6(fields: &Fields<'_>) -> bool {
     fields.iter().all(|field| {
         let mut field_type = field.field_type;

@@ -194,7 +194,8 @@ impl Written {
     }
 }
 
-/// What a `PayloadWriter` writes is read back equal, by the fields that describe it. Its errors are exact.
+/// What a `PayloadWriter` writes is read back equal, by the fields that describe it. A buffer that is one byte too
+/// short is an error that states the needed length.
 ///
 /// `check` receives the description and the text of each value.
 pub(crate) fn written(bytes: &[u8], check: impl Fn(&Metadata<'_>, &[u8], &[String])) {
@@ -240,7 +241,7 @@ pub(crate) fn written(bytes: &[u8], check: impl Fn(&Metadata<'_>, &[u8], &[Strin
     check(&metadata, payload, &expected);
 }
 
-/// Checks that the fields read these items, and nothing is left.
+/// Checks that the fields decode the payload to these items, and that no bytes remain.
 pub(crate) fn reads(fields: &Fields<'_>, payload: &[u8], expected: &[String]) {
     let mut values = fields.values(payload);
     let read: Vec<String> = values

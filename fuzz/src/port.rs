@@ -1,4 +1,4 @@
-//! The property of a configuration of ports: a naive reading of the environment.
+//! The property of a configuration of ports: it agrees with a naive reading of the environment.
 use std::collections::VecDeque;
 
 use arbitrary::Unstructured;
@@ -35,12 +35,13 @@ fn environment(u: &mut Unstructured<'_>) -> arbitrary::Result<()> {
         let listen = Port::listen(port.address(), port.suspends()).expect("a list contained it");
         assert_eq!(listen == port, port.port_type() == PortType::Listen);
     }
-    // At most two for each variable, one for disabled ports, and for each port twelve and one for each of its tags.
+    // There are at most this many findings: two for each variable, one for disabled ports, and for each port twelve and
+    // one for each of its tags.
     let most = 9 + variables.iter().map(|(_, value)| 12 * (value.len() + 1)).sum::<usize>();
     assert!(config.findings().count() <= most, "there are too many findings");
     for finding in config.findings() {
         let sentence = finding.to_string();
-        // At most two quoted texts, each of 200 characters of at most ten bytes.
+        // A finding quotes at most two texts, each of 200 characters of at most ten bytes.
         assert!((21..4500).contains(&sentence.len()), "{sentence:?}");
         assert!(!sentence.contains(char::is_control), "{sentence:?}");
     }
@@ -54,7 +55,7 @@ fn environment(u: &mut Unstructured<'_>) -> arbitrary::Result<()> {
     Ok(())
 }
 
-/// A written list is read as its ports, and those of the value that follow them; no address is in both.
+/// A written list is read as its own ports and those of `value`, which follow them. No address is in both parts.
 fn port_list(ports: &[Port<'_>], value: &str) {
     let list = PortList::new(ports).followed_by(value);
     let written = list.to_string();

@@ -34,7 +34,7 @@ pub(crate) struct Seen {
     /// The offset at which each record ends.
     pub(crate) offsets: Vec<u64>,
     pub(crate) events: RecordBytes,
-    /// The records that are neither events nor written by the writer without a request.
+    /// The records that are neither events nor records that a writer adds by itself.
     pub(crate) others: RecordBytes,
     pub(crate) plain: Vec<Plain>,
     pub(crate) lost: u64,

@@ -52,7 +52,8 @@ struct Part {
 }
 
 impl Part {
-    /// Returns a number: all count up, have equal low bits, prefer one slot of a table, or make its tree deep.
+    /// Returns a number for `i`. Depending on the part, the numbers count up, have equal low bits, prefer one slot of a
+    /// table, or make the tree of a table deep.
     fn number(&self, i: u32) -> u64 {
         /// The inverse of the factor by which a table spreads numbers.
         const GATHER: u64 = 0xf1de_83e1_9937_733d;
@@ -123,13 +124,14 @@ impl Part {
                 }
                 return;
             }
-            // A label list of many labels, and many lists of one label.
+            // One label list of many labels.
             4 => {
                 body.extend([1, 0, 0, 0, 1, 0, 0, 0]);
                 all.for_each(|_| body.extend([7, 0]));
                 body.extend([0x87, 0]);
                 LABELS
             }
+            // Many label lists of one label.
             5 => {
                 body.extend(self.short_number(0).to_le_bytes());
                 body.extend(self.count.to_le_bytes());
@@ -149,7 +151,7 @@ impl Part {
                 self.numbered(&mut body, self.a & 0x7f);
                 REMOVED_THREADS
             }
-            // A sequence point with many threads, and many sequence points.
+            // One sequence point with many threads.
             8 => {
                 body.extend([0; 8]);
                 body.extend(u32::from(self.a & 3).to_le_bytes());
@@ -157,6 +159,7 @@ impl Part {
                 self.numbered(&mut body, self.b & 0x7f);
                 SEQUENCE_POINT
             }
+            // Many sequence points.
             9 => {
                 body.extend([0; 8]);
                 body.extend(u32::from(self.a & 3).to_le_bytes());
@@ -166,7 +169,7 @@ impl Part {
                 }
                 return;
             }
-            // All events are of one thread, or each event is of another thread.
+            // All events are of one thread, or each event is of another thread (kind 12).
             10..=12 => {
                 body.extend([20, 0, 1, 0]);
                 body.extend([0; 16]);
@@ -181,7 +184,7 @@ impl Part {
                     } else {
                         body.push(0);
                     }
-                    // The times increase, or they decrease.
+                    // The times decrease (kind 11), or they increase.
                     varint(&mut body, if self.kind == 11 { u64::MAX } else { 1 });
                     body.extend(vec![0xff; usize::from(self.a & 0x0f)]);
                 }
@@ -360,7 +363,7 @@ fn object(out: &mut Vec<u8>, name: &str, body: &[u8]) {
     out.push(6);
 }
 
-/// A compressed blob that changes nothing but the size of the payload.
+/// Adds a compressed blob. Compared with the blob before it, only the payload and its size are other ones.
 fn blob(out: &mut Vec<u8>, payload: &[u8]) {
     out.extend([0x80, 0]);
     varint(out, payload.len() as u64);

@@ -58,14 +58,14 @@ fn rewrite_made_up(made: &MadeUp, from: Version, choice: u8) {
             );
         }
     }
-    // The filter and the version do not change these parts of the selected events.
+    // A rewrite changes neither the metadata id nor the time nor the payload of an event that it keeps.
     let want: Vec<_> =
         made.plain.iter().filter(|event| !filter || event.0 == u32::from(choice & 3) + 1).cloned().collect();
     assert!(seen.plain == want, "{from} to {to}, filter {filter}: other events than the selected ones");
 }
 
-/// Checks that a rewrite of the events between two times has the same events with and without the blocks of other
-/// times, and reports no losses in the gaps.
+/// Checks a rewrite of the events between two times. Skipping the blocks of other times does not change its events, and
+/// it reports no losses in the gaps.
 fn rewrite_by_time(stream: &[u8], options: RewriteOptions<'_>) {
     let (mut parser, mut times) = (Parser::new(Limits::default()), Vec::new());
     loop {

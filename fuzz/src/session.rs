@@ -80,7 +80,7 @@ fn with_a_runtime(u: &mut Unstructured<'_>) -> arbitrary::Result<()> {
         if read.len() >= stop_after {
             session.stop(DEADLINE);
         }
-        // One of the two connections, or the other if the first has no work.
+        // Advances one of the two connections, or the other one if the first has no work.
         let stop_first: bool = u.arbitrary().unwrap_or_default();
         let n = u.int_in_range(1..=50).unwrap_or(50);
         if !stop_first || !advance_stop(&mut session, &mut runtime, n) {

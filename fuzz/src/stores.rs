@@ -19,8 +19,8 @@ pub fn stores(bytes: &[u8]) {
     };
 }
 
-/// Returns a number: a neighbour of others, one that prefers the slot of others, one far below others in the tree of a
-/// table, or any.
+/// Returns a number: next to others, or one that prefers the same slot of a table as others, or one far below others in
+/// the tree of a table, or any number.
 fn key(u: &mut Unstructured<'_>) -> Result<u64> {
     /// The inverse of the factor by which a table spreads numbers.
     const GATHER: u64 = 0xf1de_83e1_9937_733d;
@@ -97,7 +97,8 @@ fn store(u: &mut Unstructured<'_>) -> Result<()> {
     Ok(())
 }
 
-/// Events in the order in which they were added. The oldest is popped first, and of the same time the first added.
+/// Events in the order in which they were added. The oldest is popped first. Of events with the same time, the one that
+/// was added first is popped first.
 #[derive(Default)]
 struct Events {
     held: Vec<(u64, u32)>,

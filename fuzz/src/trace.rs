@@ -153,7 +153,7 @@ struct WrittenTrace {
     kinds: Vec<Kind>,
 }
 
-/// A kind of event: each event has the same values.
+/// A kind of event. Each event of a kind has the same values.
 struct Kind {
     values: Vec<String>,
     payload: Vec<u8>,
@@ -241,7 +241,7 @@ fn written_trace(u: &mut Unstructured<'_>, version: Version) -> Result<WrittenTr
     Ok(written)
 }
 
-/// A text of a hundred letters at most: the smallest buffer holds a record of several.
+/// A text of a hundred letters at most: the smallest buffer must hold a record with several such texts.
 fn short_text<'a>(u: &mut Unstructured<'a>) -> Result<&'a str> {
     let text: &str = u.arbitrary()?;
     Ok(text.char_indices().nth(100).map_or(text, |(end, _)| &text[..end]))
@@ -275,7 +275,7 @@ fn kind(u: &mut Unstructured<'_>, v6: bool) -> Result<(Kind, Vec<(String, Scalar
         fields.push((format!("f{at}"), scalar));
     }
     if fields.is_empty() {
-        // An event of the runtime with an arbitrary payload.
+        // An event without fields is one of the runtime. There are no values to compare, so its payload is arbitrary.
         let len = u.arbitrary_len::<u8>()?.min(1000);
         kind.payload = u.bytes(len)?.to_vec();
     }

@@ -1,8 +1,8 @@
 //! A transport in memory, and what must hold at every step over it.
 use ipc_proto::{Exchange, ProtocolError, Step};
 
-/// Sizes of the pieces in which bytes travel: each byte of `bytes` is one, again and again; without bytes, everything
-/// is one piece.
+/// Sizes of the pieces in which bytes travel: each byte of `bytes` is one size, from the start again after the last
+/// one. Without bytes, everything is one piece.
 pub fn sizes<'a>(bytes: impl Iterator<Item = &'a u8> + Clone) -> impl Iterator<Item = usize> {
     bytes.cycle().map(|byte| usize::from(byte % 32) + 1)
 }

@@ -10,8 +10,8 @@ use crate::repetition::repetition;
 /// Checks that the work of each reader of traces is at most proportional to the bytes of the trace.
 ///
 /// The work is counted in steps: values that are read, turns of loops, bytes that are copied or searched. Bytes that
-/// begin as a trace are one. Other bytes describe a trace in which everything is repeated, see `repetition.rs`. A trace
-/// arrives at once, and byte by byte.
+/// begin like a trace are the trace itself. Other bytes describe a trace in which everything is repeated, see
+/// `repetition.rs`. A trace arrives at once, and byte by byte.
 pub fn work(bytes: &[u8]) {
     let is_trace = [&b"Nettrace"[..], b"\x14\0\0\0!"].iter().any(|magic| bytes.starts_with(magic));
     if is_trace {
@@ -21,7 +21,7 @@ pub fn work(bytes: &[u8]) {
     }
 }
 
-/// The steps that a reader may take without a byte.
+/// The number of steps that a reader may take in addition to those for the bytes.
 const FREE: u64 = 20_000;
 
 fn check(trace: &[u8]) {

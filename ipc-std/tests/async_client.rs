@@ -22,11 +22,11 @@ use tokio::net::UnixStream;
 
 const SHORT: Duration = Duration::from_millis(300);
 
-/// A transport whose connects take several polls, and fail as long as the runtime is busy.
+/// A transport that needs several polls to connect, and that fails to connect as long as the runtime is busy.
 struct Tokio {
     path: PathBuf,
     busy: Arc<AtomicU32>,
-    /// How often a connect is pending.
+    /// How many polls return `Pending` before the connection is there.
     slow: u32,
 }
 
@@ -118,7 +118,7 @@ fn reads_that_are_dropped_lose_nothing() {
     run(async {
         let mut session = start(&client).await;
         assert_eq!((session.command(), session.lost().iter().count()), (Code(0x0203), 1));
-        busy.store(3, Ordering::SeqCst); // the Stop
+        busy.store(3, Ordering::SeqCst); // the runtime is busy when the Stop connects
         session.stop();
         let (mut buf, mut stream) = (vec![0; 4096], Vec::new());
         while session.end().is_none() {

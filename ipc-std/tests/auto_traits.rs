@@ -1,5 +1,5 @@
-//! The public types can be sent to another thread, shared with it, and moved after they were pinned. The compiler derives
-//! that from private fields, so that a new field could take it away.
+//! The public types can be sent to another thread, shared with it, and moved after they were pinned. The compiler
+//! derives that from private fields, so a new field could change it.
 use core::error::Error;
 use std::fs::File;
 
@@ -50,7 +50,7 @@ fn asynchronous_clients_cross_threads<A: AsyncConnector<Stream: Unpin>>() {
     fn is_sent<T: Send + Unpin + 'static>() {}
     crosses_threads::<AsyncClient<A>>();
     is_sent::<AsyncTraceSession<A>>();
-    // It stores a future of the connector, which only one task polls.
+    // The session stores a future of the connector, which only one task polls. So the session is not shared.
     is_not_sync!(AsyncTraceSession<A>);
 }
 

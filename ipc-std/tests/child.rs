@@ -8,7 +8,7 @@ fn main() {
     let arguments: Vec<String> = std::env::args().collect();
     match arguments.get(1).map(String::as_str) {
         Some("relay") => unix::relay(&arguments[2]),
-        // A question of `cargo nextest` or of an editor.
+        // `cargo nextest` or an editor requests the list of tests, which is empty.
         Some("--list") => {}
         _ => {
             unix::everything_works();

@@ -169,7 +169,7 @@ fn a_runtime_refuses_a_response_longer_than_a_message() {
 
 #[test]
 fn the_environment_is_received_completely() {
-    // More than a message can have.
+    // More bytes than a message can have.
     let long = format!("LONG={}", "é".repeat(50_000));
     let entries = ["A=1=2", "=C:=C:\\x", "odd", "A=3", "EMPTY=", "", "=", long.as_str()];
     let environment = entries.map(str::to_owned).to_vec();
@@ -330,7 +330,7 @@ fn a_suspended_runtime_attaches_no_profiler() {
         profiler_path: "".into(),
         client_data: ClientData(&[]),
     };
-    // A connection sends what a client refuses to send.
+    // The client refuses to send this request. A connection sends it without a check.
     let attach = || client.connect().unwrap().call(&without_path).unwrap_err().hresult();
     assert_eq!(attach(), Some(HResult::NOT_YET_AVAILABLE));
     let error = client.attach_profiler(Duration::ZERO, ipc_proto::Guid::NIL, "", &[]).unwrap_err();
@@ -406,7 +406,7 @@ fn a_fake_runtime_ends_the_session_of_a_lost_client() {
     let runtime = FakeRuntime::start(Profile { suspended: true, ..Profile::net10() }).unwrap();
     let client = Client::at(runtime.path());
     let id = client.start_tracing(&TraceConfig::new(&PROVIDERS)).unwrap().session_id();
-    // The response arrives only after the session ended. No request stopped it: its client was dropped.
+    // The session ends because its client was dropped, and not by a request. The response arrives only after that end.
     client.stop_tracing(id).unwrap();
     let id = client.start_tracing(&TraceConfig::new(&PROVIDERS)).map(|session| session.session_id()).unwrap();
     runtime.on(StopTracing::CODE, |_| Response::Refuse(HResult::FAIL));
@@ -584,7 +584,7 @@ fn a_fake_runtime_answers_by_script() {
     for expected in 1..3 {
         assert_eq!(client.resume().unwrap_err().hresult(), Some(HResult(expected)));
     }
-    // The OK response of the specification, which has no payload.
+    // The OK response of the specification, which has no payload, is also accepted.
     runtime.on(ResumeRuntime::CODE, |_| Response::Ok(Vec::new()));
     client.resume().unwrap();
     connect(runtime.path()).write_all(b"no message, but longer than a header").unwrap();

@@ -16,7 +16,7 @@ fn config(selections: &[&str]) -> CounterConfig {
     CounterConfig { selections, ..CounterConfig::default() }
 }
 
-/// Starts a runtime whose sessions have a whole recording, up to its last byte.
+/// Starts a runtime that sends a whole recording in each session, and the last byte only at the stop.
 fn recorded(profile: Profile) -> FakeRuntime {
     let runtime = FakeRuntime::start(profile).unwrap();
     for code in [Code(0x0202), Code(0x0203), Code(0x0204)] {
@@ -34,7 +34,7 @@ fn the_samples_of_the_selections() {
     assert_eq!(counters.runtime_version(), Some(10));
     let planned: Vec<_> = counters.plan().providers.iter().map(|provider| &*provider.name).collect();
     assert_eq!(planned, ["Lab.Meter", "Lab-Counters", "System.Diagnostics.Metrics"]);
-    // The last byte of the recording comes at the stop.
+    // The last byte of the recording arrives at the stop.
     counters.session().stop();
     let (mut names, mut count) = (BTreeSet::new(), 0);
     while let Some(event) = counters.next_event().unwrap() {
@@ -69,7 +69,7 @@ fn versions_and_failures() {
 #[path = "../testkit/examples/counter_agent/agent.rs"]
 mod agent;
 
-/// The event loop of the example reads many processes, and those that end do not end it.
+/// The event loop of the example reads many processes, and continues when some of them end.
 #[cfg(unix)]
 #[test]
 fn an_agent_on_one_thread() {

@@ -18,20 +18,20 @@ use ipc_std::{Connection, DriveError, drive_async};
 const REQUEST: &[u8] = b"DOTNET_IPC_V1\0\x14\0\x04\x01\0\0";
 const RESPONSE: &[u8] = b"DOTNET_IPC_V1\0\x18\0\xff\0\0\0\0\0\0\0";
 
-/// Polls a future at most so often.
+/// Polls a future at most `times` times.
 fn poll<F: Future>(future: F, times: usize) -> Poll<F::Output> {
     let (mut future, mut context) = (pin!(future), Context::from_waker(Waker::noop()));
     (0..times).map(|_| future.as_mut().poll(&mut context)).find(Poll::is_ready).unwrap_or(Poll::Pending)
 }
 
-/// A transport in memory that moves one byte at a time, and is not ready at first for each of them.
+/// A transport in memory that moves one byte at a time, and for each byte is not ready at the first poll.
 #[derive(Default)]
 struct Memory {
     sent: Vec<u8>,
     received: VecDeque<u8>,
     flushed: usize,
     polls: usize,
-    /// The results of the next operations in place of theirs.
+    /// Errors that the next operations return, instead of their own results.
     errors: VecDeque<ErrorKind>,
 }
 
@@ -62,7 +62,7 @@ impl Memory {
             }
             Step::Done => {
                 self.flushed += 1;
-                7 // ignored
+                7 // the number is ignored
             }
         }))
     }
@@ -72,7 +72,7 @@ fn resume(buf: &mut [u8]) -> Call<'_, ResumeRuntime> {
     Call::new(&ResumeRuntime {}, buf).unwrap()
 }
 
-/// Drives a call over `memory`, and returns the result and the answer.
+/// Drives a call over `memory`. Returns its error, or checks that the answer is OK.
 fn drive_resume(memory: &mut Memory) -> Result<(), DriveError> {
     let mut buf = [0; 64];
     let mut call = resume(&mut buf);
@@ -187,7 +187,7 @@ fn a_failed_flush_is_a_failed_send() {
     assert!(matches!(driven, Poll::Ready(Err(DriveError::Send(_)))), "{driven:?}");
 }
 
-/// tokio and a fake runtime.
+/// Exchanges over streams of tokio with a fake runtime.
 #[cfg(unix)]
 mod tokio_streams {
     use core::pin::Pin;

@@ -5,7 +5,7 @@ mod page;
 
 use crate::page::{headings, pages, prose};
 
-/// Returns the name of a heading in links: that of GitHub and of rustdoc.
+/// Returns the anchor of a heading, as GitHub and rustdoc form it.
 fn anchor(heading: &str) -> String {
     let kept = heading.chars().filter(|c| c.is_alphanumeric() || [' ', '-', '_'].contains(c));
     kept.collect::<String>().to_lowercase().replace(' ', "-")

@@ -69,8 +69,8 @@ fn advertise(path: &Path, cookie: &[u8; 16]) -> Stream {
     stream
 }
 
-/// Takes events until the runtime waits for a command. Only then does the monitor notice that it disconnects: its
-/// process is this one, which does not end.
+/// Takes events until the runtime waits for a command. Only then does the monitor notice that the runtime disconnects,
+/// because its process, this one, does not end.
 fn wait_until_waiting(monitor: &Monitor, cookie: Guid) {
     let until = Instant::now() + LONG;
     while !monitor.is_waiting(cookie) {
@@ -182,7 +182,7 @@ fn many_threads_share_a_monitor() {
                 client.resume().unwrap();
             });
         }
-        // Waiting for events does not take connections.
+        // A wait for events does not take connections from the clients.
         scope.spawn(|| {
             while fakes.iter().any(FakeRuntime::is_suspended) {
                 assert!(monitor.next_event(Duration::from_millis(1)).unwrap().is_none());
@@ -230,7 +230,7 @@ fn descriptor_works_in_an_event_loop() {
             None => {}
         }
     };
-    // An event that a client's wait found makes it readable too, although no connection is readable any more.
+    // The monitor is readable for an event that a client's wait has found, although no connection is readable any more.
     let other = advertise(path, b"another runtime.");
     monitor.client(runtime.runtime_cookie).resume().unwrap();
     assert!(wait(false));
@@ -296,7 +296,7 @@ fn oldest_of_too_many_silent_connections_is_dropped() {
     while let Some(event) = monitor.poll_event().unwrap() {
         rejected += usize::from(crowded(event));
     }
-    // On a machine that stalled for 250 ms, some were too late before.
+    // On a machine that stalled for 250 ms, some connections were rejected earlier because they were too late.
     assert!(rejected <= 44, "{rejected}");
     assert!(silent.iter_mut().take(44).all(is_closed));
     drop(more);
@@ -347,7 +347,7 @@ fn frame_can_arrive_byte_by_byte() {
         if let Some(event) = monitor.poll_event().unwrap() {
             match event {
                 MonitorEvent::Arrived(runtime) => assert_eq!(runtime.process_id, 42),
-                // On a machine that stalled meanwhile.
+                // The frame is too late on a machine that stalled meanwhile.
                 MonitorEvent::Rejected { .. } => {
                     // The monitor counts whole milliseconds.
                     assert!(began.elapsed() + Duration::from_millis(1) >= limit);
@@ -383,7 +383,7 @@ fn removed_runtime_arrives_again() {
     let first = arrived(monitor);
     assert!(monitor.remove(first.runtime_cookie));
     assert!(!monitor.remove(first.runtime_cookie));
-    // The monitor closed its connection, so it connects again.
+    // The monitor closed the connection of the runtime, so the runtime connects again.
     assert_eq!(arrived(monitor).runtime_cookie, fake.profile().runtime_cookie);
 }
 
@@ -441,7 +441,7 @@ fn event_loop_notices_an_earlier_due_time() {
     let Lab { monitor, path, .. } = &lab();
     let _stream = advertise(path, b"has a command...");
     let runtime = arrived(monitor);
-    // Until the deadline of the frame, which arrived in time, has passed.
+    // Waits until the deadline of the frame, which arrived in time, has passed.
     while monitor.due().is_some() {
         assert!(monitor.next_event(Duration::from_millis(1)).unwrap().is_none());
     }
@@ -481,7 +481,7 @@ fn spawned_command_has_the_port_in_its_environment() {
     assert!(monitor.spawn(&mut command, true).unwrap().wait().unwrap().success());
     let all = format!("{},suspend;/another,nosuspend;/and one more", path.display());
     assert_eq!(std::fs::read_to_string(&out).unwrap(), all);
-    // A runtime ignores empty parts, so this port is named already.
+    // A runtime ignores empty parts, so the list already names this port.
     command.env("DOTNET_DiagnosticPorts", format!(",{},nosuspend;/another,nosuspend", path.display()));
     assert!(monitor.spawn(&mut command, true).unwrap().wait().unwrap().success());
     let all = format!("{},suspend;/another,nosuspend", path.display());
@@ -505,7 +505,7 @@ fn wait_for_events_can_be_ended() {
     let Lab { monitor, .. } = &lab();
     let began = Instant::now();
     let waker = monitor.waker();
-    // Before a thread waits, it ends the next wait.
+    // If `wake` is called before a thread waits, it ends the next wait.
     waker.wake();
     assert!(monitor.next_event(LONG * 3).unwrap().is_none());
     thread::scope(|scope| {

@@ -17,7 +17,7 @@ fn the_first_pages_are_short() {
     }
 }
 
-/// What stands under one heading is written once. The changelog repeats its headings with each version.
+/// A topic is on one page, so no heading is on two pages. Only the changelog repeats its headings, with each version.
 #[test]
 fn no_heading_is_on_two_pages() {
     let mut first = BTreeMap::new();
@@ -32,7 +32,7 @@ fn no_heading_is_on_two_pages() {
     assert!(twice.is_empty(), "{twice:#?}");
 }
 
-/// A package can come from another registry or from a folder.
+/// A package can come from another registry or from a folder, so no page names a registry.
 #[test]
 fn no_page_names_the_host_of_a_registry() {
     for (page, text) in pages() {

@@ -1,5 +1,5 @@
-//! Test of the examples: each public type that a README names has one, or is used in one of
-//! another item or of a README.
+//! Checks the examples. Each public type that a README names has an example, or is used in an example of another item
+//! or of a README.
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 use std::collections::BTreeSet;
 use std::fs;
@@ -40,7 +40,7 @@ fn types(source: &str) -> Vec<(String, bool)> {
             let name = item.split(|c: char| !c.is_ascii_alphanumeric()).next().unwrap();
             found.push((name.to_owned(), has_example));
         }
-        // An example in a file of its own.
+        // A `doc` attribute contains an example that has a file of its own.
         has_example |= line.starts_with("#[doc = ") && line.contains("```");
         // Attributes stand between the documentation and the item.
         let is_attribute = line.starts_with("#[") || line.starts_with(')') || line.starts_with("allow(");

@@ -47,15 +47,15 @@ fn accept_runtime(monitor: &Listener) -> Stream {
     stream
 }
 
-/// Sends a byte on the runtime's next connection, and waits until the runtime closes it. Closing first would be a
-/// hang-up.
+/// Sends a byte on the runtime's next connection, and waits until the runtime closes it. If this peer closed first,
+/// that would be a hang-up.
 fn send_once(monitor: &Listener, byte: u8) {
     let mut stream = accept_runtime(monitor);
     stream.write_all(&[byte]).unwrap();
     assert_eq!(stream.read(&mut [0]).unwrap(), 0);
 }
 
-/// Accepts the next connection, which is from this port, and reads a byte.
+/// Accepts the next connection, which must belong to this port, and reads a byte.
 fn take(server: &mut Server, port: usize) -> (Incoming, [u8; 1]) {
     let mut incoming = server.accept().unwrap().expect("it is not stopped");
     assert_eq!(incoming.port, port);
@@ -192,7 +192,7 @@ fn hang_up_has_precedence_over_data() {
     thread::scope(|scope| {
         scope.spawn(|| send_once(&busy_monitor, b'1'));
         take(&mut server, 0);
-        // Both ports have connected, and the server does not run.
+        // Both ports have connected. The server does not run, so the data and the hang-up are there before it looks.
         accept_runtime(&monitor).write_all(b"is lost").unwrap();
         scope.spawn(|| send_once(&monitor, b'2'));
         assert_eq!(take(&mut server, 1).1, *b"2");

@@ -227,7 +227,7 @@ fn the_error_of_a_missing_answer_describes_the_received_bytes() {
 
 #[test]
 fn a_refusal_after_the_end_of_the_stream_is_no_error_of_reading() {
-    // The client can look at the stream just before the runtime ends it and refuses.
+    // A race, so many attempts: the client can look at the stream just before the runtime ends it and refuses the Stop.
     for _ in 0..200 {
         let refusal = encode_to_vec(Code::ERROR, &HResult::FAIL).unwrap();
         let runtime = Runtime::tracing(b"Nettrace\x06\x01".to_vec(), refusal);

@@ -55,7 +55,7 @@ fn one_of_many_monitors_replaces_a_stale_socket() {
             threads.map(|thread| thread.join().unwrap()).into_iter().flatten().collect()
         });
         assert_eq!(bound.len(), 1);
-        // The one that is bound is the one that clients reach.
+        // Clients reach the only monitor that is bound.
         let _client = connect(&path);
         assert!(is_ready(&bound[0], HANGS), "the connection does not arrive");
     }

@@ -88,7 +88,7 @@ fn soon() -> Instant {
     Instant::now() + Duration::from_secs(60)
 }
 
-/// What opens connections to a server.
+/// A function that opens connections to a server.
 type Connect = Box<dyn Fn() -> io::Result<Stream> + Send + Sync>;
 
 /// Adds a port that listens.
@@ -175,8 +175,8 @@ fn start(state: State) -> (Served, Client) {
     (Served::start(server, 10, Flavour::Mono, state), client)
 }
 
-/// The kit accepts any answer to a valid request for `user_events`, which not every system has. Its connection is
-/// half-closed, which a pipe cannot be.
+/// The kit accepts any answer to a valid request for `user_events`, which not every system has. The connection of this
+/// request is half-closed, which is impossible for a pipe.
 #[cfg(unix)]
 #[test]
 fn a_toy_leaves_out_user_events() {
@@ -199,7 +199,7 @@ fn provider(event_ids: &[u32]) -> StreamingProvider<'_> {
     }
 }
 
-/// Reads a session, which is stopped after so many events. Returns their number and how the trace ends.
+/// Reads a session, and stops it after `limit` events. Returns the number of events, and how the trace ends.
 fn read(session: TraceSession, limit: u32) -> (u32, Option<End>) {
     let stopper = session.stopper();
     let (mut trace, mut events) = (TraceReader::new(session), 0);

@@ -145,7 +145,8 @@ fn whole_in_pieces_and_in_order() {
             }
         }
         assert_eq!((reader.end(), reader.lost(), reader.late()), (Some(end), lost, 0), "{name}");
-        // Each event has the stack and the thread of its place in the stream; those of the same time keep their order.
+        // Sorted events keep the stack and the thread of their place in the stream. Events of the same time keep their
+        // order.
         events.sort_by_key(|text| text.split(' ').next().unwrap().parse::<i64>().unwrap());
         assert!(ordered == events, "{name}");
     }
@@ -185,12 +186,12 @@ fn complete_events_do_not_wait() {
             assert_eq!(events.len(), there, "{name} {len}");
             assert!(whole.starts_with(&events), "{name} {len}");
 
-            // The trace is cut there.
+            // A trace that is cut after these bytes has the same events.
             let mut reader = TraceReader::new(&bytes[..len]);
             let (cut, _) = read(&mut reader);
             assert!(cut == events, "{name} {len}");
             assert_eq!(reader.end(), Some(end), "{name} {len}");
-            // In the order of time, the waiting events are returned too.
+            // In the order of time, the events that wait to be sorted are returned, too.
             let mut reader = TraceReader::new(&bytes[..len]).in_order(1 << 20);
             assert_eq!(read(&mut reader).0.len(), there, "{name} {len}");
         }
@@ -226,7 +227,7 @@ fn bytes_after_the_end() {
     assert_eq!((source.turn, source.bytes), (2, &b"hatever"[..]));
 }
 
-/// A reader that is cut off or damaged is not read any further.
+/// After the end of a trace that is cut off or damaged, nothing more is read.
 #[test]
 fn only_a_complete_trace_is_read_beyond_its_end() {
     let bytes = trace("gen-net10-lab-small");

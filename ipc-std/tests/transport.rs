@@ -26,7 +26,7 @@ use ipc_std::{
 };
 use ipc_testkit::{FakeRuntime, Fault, Profile};
 
-/// Waits that must end, end long before.
+/// The limit of waits that must end. They end long before it.
 const HANGS: Duration = Duration::from_secs(60);
 const SHORT: Duration = Duration::from_millis(300);
 
@@ -88,7 +88,7 @@ fn start(client: &Client) -> TraceSession {
 #[test]
 fn everything_works_over_every_kind_of_stream() {
     for (kind, stream) in kinds() {
-        // It knows neither GetProcessInfo3 nor CollectTracing6.
+        // The runtime knows neither GetProcessInfo3 nor CollectTracing6.
         let runtime = FakeRuntime::start(Profile { version: 7, ..Profile::net8() }).unwrap();
         let client = over(runtime.path(), stream);
         assert_eq!(client.path(), None);
@@ -161,9 +161,9 @@ fn an_operation_is_interrupted_when_its_stream_is_dropped() {
 #[derive(Debug)]
 struct Slow {
     path: PathBuf,
-    /// How often it reports that the runtime is busy.
+    /// How many times the connector reports that the runtime is busy.
     busy: AtomicU32,
-    /// Each attempt waits while it is true.
+    /// Each attempt waits while this is true.
     hangs: Arc<AtomicBool>,
     attempts: Mutex<Sender<()>>,
 }
@@ -198,7 +198,7 @@ fn a_busy_runtime_is_tried_again() {
     });
     assert!(client.process_info().is_ok());
     let mut session = start(&client);
-    busy.store(5, Ordering::SeqCst); // the Stop
+    busy.store(5, Ordering::SeqCst); // the runtime is busy when the Stop connects
     session.stop();
     assert_eq!(session.finish(&mut io::sink()).unwrap(), SessionEnd::Complete);
     assert_eq!(busy.load(Ordering::SeqCst), 0);

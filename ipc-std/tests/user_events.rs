@@ -315,7 +315,7 @@ fn no_descriptor_is_a_bad_encoding() {
     socket.write_all(&request(6)).unwrap();
     socket.shutdown(Shutdown::Write).unwrap();
     assert_eq!(read_to_end(&socket), bad);
-    // Over a stream that is not known to be a socket.
+    // The same over a stream that is not known to be a socket.
     let (mut ours, theirs) = UnixStream::pair().unwrap();
     thread::scope(|scope| {
         scope.spawn(|| runtime.serve(theirs));
@@ -354,7 +354,7 @@ fn a_peer_that_closes_is_harmless() {
     Client::at(runtime.path()).process_info().unwrap();
 }
 
-/// A runtime waits for a silent client, until it is dropped.
+/// A runtime waits for a silent client, but can be dropped meanwhile.
 #[test]
 fn a_silent_peer_does_not_block_the_end_of_the_runtime() {
     let runtime = runtime();

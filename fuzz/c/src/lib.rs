@@ -77,7 +77,7 @@ fn describe(bytes: &[u8]) -> String {
     out.inspect(bytes, Some(Request::ALL[out.pick % Request::ALL.len()].code));
     out.check(bytes, &parsed);
 
-    // The payload of an OK answer, or what the C functions return without one.
+    // The payload of an OK answer, or the error that the C functions return for any other message.
     let answer = |out: &mut Out, what: &str| {
         let (value, _) = out.complete(what, &parsed)?;
         if value.code != Code::OK {

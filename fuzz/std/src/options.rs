@@ -5,8 +5,8 @@ use dotnet_ipc_syntax::provider::{self, ProviderList, ProviderSpec};
 use dotnet_ipc_syntax::{durations, hex, keywords};
 
 /// Checks the little languages of the tool's options: durations, `--only`, `--provider`, `--event-ids`, keywords,
-/// levels and hexadecimal digits. Accepted text has the same meaning when it is written from what it means. Refusals
-/// have a reason.
+/// levels and hexadecimal digits. If an accepted text is written again from its meaning, the new text has the same
+/// meaning. Refusals have a reason.
 pub fn options(bytes: &[u8]) {
     let text = &*String::from_utf8_lossy(bytes);
     let refused = |reason: String| assert!(!reason.is_empty());

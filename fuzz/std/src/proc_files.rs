@@ -60,7 +60,7 @@ fn mounts(name: &[u8]) {
     }
 }
 
-/// The first variable of a name has the value.
+/// Of several variables with the same name, the first one has the value.
 fn variables(bytes: &[u8]) {
     let value = bytes.split(|byte| *byte == 0).next().unwrap_or_default();
     let file = [b"TMPDIRS=/no\0odd\0TMPDIR=", value, b"\0TMPDIR=/second\0"].concat();

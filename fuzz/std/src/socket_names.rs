@@ -1,8 +1,8 @@
 //! The property of the names of sockets in a directory.
 use ipc_proto::{RouterSocketName, SocketName};
 
-/// Checks the names of files in a directory of sockets: a name that is accepted is the one that its parts are written
-/// as, so that the file is found again.
+/// Checks the names of files in a directory of sockets. An accepted name equals the name that is written from its
+/// parts, so the file is found again.
 pub fn socket_names(bytes: &[u8]) {
     let text = &*String::from_utf8_lossy(bytes);
     for name in [

@@ -13,7 +13,7 @@ use ipc_std_fuzz::{
     trace_reader, wire_log,
 };
 
-/// Every property by its name, which is that of its fuzz target too.
+/// Every property with its name. Its fuzz target has the same name.
 const PROPERTIES: [(&str, Property); 10] = [
     ("collections", collections),
     ("conformance_case", conformance_case),

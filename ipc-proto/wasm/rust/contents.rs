@@ -53,7 +53,7 @@ pub unsafe extern "C" fn describe_trace(
     output.push(Item::mark(Kind::EndObject));
 }
 
-/// Decodes a description of events. A fault is the only item then.
+/// Decodes a description of events. If this fails, a fault is the only item of the output.
 fn metadata<'r>(
     stream: u32,
     #[cfg_attr(not(feature = "clr"), allow(unused_variables, reason = "only those events depend on it"))]

@@ -13,7 +13,7 @@ pub(crate) const unsafe fn bytes<'a>(data: *const u8, len: usize) -> &'a [u8] {
     unsafe { slice::from_raw_parts(data, len) }
 }
 
-/// Returns the values at an address, which every value of their bits is valid for.
+/// Returns the values at an address. All bits there must be a valid `T`.
 ///
 /// # Safety
 /// As [`bytes`], and `T` consists of integers.

@@ -60,7 +60,8 @@ pub unsafe extern "C" fn describe_commands(output: *mut Output) {
 /// Returns the parts of the message at the front of the bytes, in order.
 ///
 /// The first item is the number `used`, the length of the message; or `needed`, the length that is needed, as far as it
-/// is known. A fault is the last item, and names its field. `answer_to` is the code of the command that an answer belongs to, or 0.
+/// is known. A fault is the last item, and names its field. `answer_to` is the code of the command that an answer
+/// belongs to, or 0.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn inspect_message(bytes: *const u8, len: usize, answer_to: u32, output: *mut Output) {
     // SAFETY: the caller vouches for the address.

@@ -77,7 +77,7 @@ pub struct Output {
     capacity: usize,
     text: *mut u8,
     text_capacity: usize,
-    /// The number of items, which can be more than `capacity`: those after it are not stored.
+    /// The number of items, which can be more than `capacity`: those beyond it are not stored.
     len: usize,
     /// The length of all texts, which can be more than `text_capacity`: the rest is not stored.
     text_len: usize,

@@ -1,4 +1,4 @@
-//! NetTrace: a reader of records.
+//! NetTrace: a reader that turns the records of a trace into rows.
 use core::slice;
 
 use nettrace::{Counter, End, Event, Limits, LossCounter, Pairs, Parser, Record, Slot, Trace};
@@ -35,7 +35,7 @@ enum RowKind {
 pub struct Row {
     /// A `RowKind`.
     kind: u32,
-    /// An event: the number of its description.
+    /// Of an event, the number of its description. `RowKind` states the meaning for other rows.
     id: u32,
     start: u32,
     len: u32,
@@ -61,13 +61,13 @@ const THREADS: usize = 4096;
 #[derive(Clone, Copy, Default)]
 #[repr(C)]
 struct Report {
-    /// The rows.
+    /// The number of rows.
     rows: u32,
     /// The bytes at the front of the window that are read: the next window begins after them.
     used: u32,
     /// 0 if the table of rows is full, 1 if the window has no further complete record, 2 at the end.
     status: u32,
-    /// The bytes that the next window must be able to have.
+    /// The number of bytes for which the next window must have room.
     needed: u32,
     /// The version of the stream: 3, 4 or 6.
     version: u32,
@@ -105,7 +105,7 @@ pub extern "C" fn reader_size() -> usize {
 pub unsafe extern "C" fn reader_init(reader: *mut Reader) {
     let first = reader.wrapping_add(1).cast::<Slot<Counter>>();
     for index in 0..THREADS {
-        // SAFETY: so many slots follow the reader.
+        // SAFETY: the caller has reserved [`reader_size`] bytes, so this many slots follow the reader.
         unsafe { first.wrapping_add(index).write(Slot::default()) };
     }
     // SAFETY: the slots were initialised, only the counter uses them, and they do not move while the counter exists.
@@ -127,7 +127,7 @@ struct Table<'t> {
     activities: slice::IterMut<'t, [u8; 32]>,
     /// The number of activities.
     count: u32,
-    /// The activities that were added last.
+    /// The pair of activities that was added last.
     last: [u8; 32],
 }
 
@@ -191,7 +191,7 @@ impl Table<'_> {
 }
 
 impl Row {
-    /// Sets the range of the bytes.
+    /// Sets the range of the row's bytes in the window.
     #[inline(always)]
     #[allow(clippy::cast_possible_truncation, reason = "addresses and lengths have 32 bits here")]
     fn of(self, bytes: &[u8], base: usize) -> Self {

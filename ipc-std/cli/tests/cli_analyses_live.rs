@@ -67,7 +67,7 @@ fn asked(runtime: &FakeRuntime, code: Code) -> bool {
     runtime.requests().iter().any(|request| request.code() == Some(code))
 }
 
-/// A recording shows what the file with the same bytes does, and the runtime ends it.
+/// A recording shows the same as the file with the same bytes. The runtime ends the recording.
 #[test]
 fn the_results_are_those_of_the_trace() {
     for (command, name, options) in [
@@ -101,7 +101,7 @@ fn flame_graphs_of_a_process() {
     let converted = run(&["convert", &path, "-o", "-", "--format", "folded", "--wall"]).into_text();
     assert!(!converted.is_empty() && fs::read_to_string(&file).unwrap() == converted);
 
-    // What cannot be written is known before the process is recorded.
+    // A file that cannot be written is reported before the process is recorded.
     let before = runtime.requests().len();
     live(&runtime, "flame", &["-o", output]).fails(1, "exists already");
     live(&runtime, "flame", &["-o", "/nowhere/x.svg"]).fails(1, "cannot write /nowhere/x.svg");
@@ -127,7 +127,8 @@ fn session(command: &str, options: &[&str]) -> Session {
 
 #[test]
 fn the_clock_decides_what_is_recorded() {
-    /// Names of methods and modules, at the end and meanwhile.
+    /// Keywords of the names of methods and modules: in the rundown at the end, and for methods that are compiled
+    /// meanwhile.
     const NAMES: u64 = 0x138;
     const CODE: u64 = 0x18;
     let provider = |name: &str, keywords, level| (name.to_owned(), keywords, level);
@@ -136,7 +137,7 @@ fn the_clock_decides_what_is_recorded() {
         assert_eq!(session("report", options), (samples.clone(), NAMES), "{options:?}");
     }
     assert_eq!(session("flame", &["-o", "-", "--format", "folded"]), (samples.clone(), NAMES));
-    // A page has all of them.
+    // A page has several clocks, so its session has the events of all of them.
     let page = vec![samples[0].clone(), provider(RUNTIME, 0xc019, 5)];
     let directory = TempDir::new().unwrap();
     let file = directory.path().join("x.html");
@@ -154,7 +155,7 @@ fn the_clock_decides_what_is_recorded() {
     assert_eq!(providers.iter().map(|(name, ..)| name.as_str()).collect::<Vec<_>>(), [RUNTIME, SAMPLER]);
 }
 
-/// Collections and compilations need neither stacks nor names. No note mentions that older runtimes send them.
+/// Collections and compilations need neither stacks nor names. No note mentions that older runtimes send stacks.
 #[test]
 fn sessions_without_stacks() {
     for (command, name, keywords, level) in [("gc", COLLECTIONS, 1, 4), ("jit", COMPILATIONS, 0x10, 5)] {
@@ -175,7 +176,7 @@ fn sessions_without_stacks() {
     }
 }
 
-/// Without a duration, a signal ends the recording, and what came is reported.
+/// Without a duration, a signal ends the recording, and the received events are reported.
 #[test]
 #[cfg(unix)]
 fn a_signal_ends_the_recording() {
@@ -203,7 +204,7 @@ fn a_signal_ends_the_recording() {
     }
 }
 
-/// A runtime that does not end the session does not hold up a user who insists, and no file remains.
+/// A runtime that does not end the session does not delay a second signal, which ends the tool. No file remains.
 #[test]
 #[cfg(unix)]
 fn a_second_signal_ends_the_tool() {
@@ -222,7 +223,7 @@ fn a_second_signal_ends_the_tool() {
     assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 0);
 }
 
-/// Rows are written as they come: the runtime sends the end only after the signal.
+/// Rows are written as their events arrive: the runtime sends the end only after the signal.
 #[test]
 #[cfg(unix)]
 fn rows_are_written_as_they_come() {

@@ -128,7 +128,7 @@ fn a_new_socket_is_not_removed() {
     runtime.rename_socket(&path);
     assert!(stale.remove().unwrap().is_empty());
     runtime.crash();
-    // The new socket is dead too, but it is not the proven one.
+    // The new socket is dead, too, but only the old one was proven dead.
     assert!(stale.remove().unwrap().is_empty() && path.exists());
     let stale = discover::stale(directory.path()).unwrap().pop().unwrap();
     assert_eq!(stale.remove().unwrap(), [path]);

@@ -196,8 +196,8 @@ fn profilers() {
     ask(&runtime, &["attach-profiler", CLSID, "/p.so", "--data", "@/nowhere"]).fails(1, "cannot read");
 }
 
-/// A running process accepts a startup profiler and ignores it. This one was started without a setting that suspends
-/// it.
+/// A running process accepts a startup profiler and ignores it. The process here was started without a setting that
+/// suspends it.
 #[test]
 #[cfg(target_os = "linux")]
 fn a_startup_profiler_needs_a_suspended_runtime() {

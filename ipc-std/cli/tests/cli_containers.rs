@@ -23,7 +23,8 @@ use tempfile::TempDir;
 use crate::search::*;
 use crate::tool::{FakeProcess, Ran, TOOL, finish};
 
-/// A scan of all processes waits for each file system that does not respond, and delays other scans of it.
+/// Only one test scans at a time: a scan of all processes waits for each file system that does not respond, and delays
+/// other scans of it.
 static SCANS: Mutex<()> = Mutex::new(());
 
 #[test]
@@ -31,7 +32,8 @@ fn a_runtime_in_separate_namespaces_is_found() {
     let _alone = SCANS.lock().unwrap_or_else(PoisonError::into_inner);
     let Some(mut command) = unshare(&["-p", "-f", "-m", "--mount-proc"]) else { return };
     let (theirs, ours) = (TempDir::new().unwrap(), TempDir::new().unwrap());
-    // Its TMPDIR exists only in its mount namespace. Seen from outside, the link leads out of its root or to nothing.
+    // The TMPDIR of the runtime exists only in its mount namespace. Seen from outside, the link leads out of its root
+    // or to nothing.
     let script = "mount -t tmpfs none \"$1\" && mkdir \"$1/real\" && ln -s \"$1/real\" \"$1/link\" && \
                   TMPDIR=$1/link exec \"$0\" fake-runtime";
     command.args(["sh", "-c", script, TOOL]).arg(theirs.path());
@@ -53,7 +55,8 @@ fn a_runtime_in_separate_namespaces_is_found() {
 #[test]
 fn a_runtime_in_a_pid_namespace_with_shared_files_is_found() {
     let _alone = SCANS.lock().unwrap_or_else(PoisonError::into_inner);
-    // Without its own /proc it reads the start time of process 1 of the host, so the name of its socket is wrong.
+    // Without a /proc of its own, the runtime reads the start time of process 1 of the host. So the name of its socket
+    // is wrong.
     let Some(mut command) = unshare(&["-p", "-f"]) else { return };
     let directory = TempDir::new().unwrap();
     command.args([TOOL, "fake-runtime"]).env("TMPDIR", directory.path());
@@ -63,7 +66,7 @@ fn a_runtime_in_a_pid_namespace_with_shared_files_is_found() {
     let found = run_in(directory.path(), &["find", &pid.to_string(), "--json"]).well().json();
     assert_eq!(found["found"]["socket"], json!(runtime.socket));
     run_in(directory.path(), &["info", &pid.to_string()]).well();
-    // The tool does not identify it as process 1 of the host.
+    // The tool does not identify the runtime as process 1 of the host.
     let rows = run_in(directory.path(), &["ps", "--json", "--timeout", "60s"]).well().lines();
     let of_it: Vec<_> = rows.iter().filter(|row| row["socket"] == json!(runtime.socket)).collect();
     assert_eq!(of_it.len(), 1, "{rows:?}");
@@ -71,14 +74,14 @@ fn a_runtime_in_a_pid_namespace_with_shared_files_is_found() {
 }
 
 /// Runs a shell script as process 1 of a container, with the tool as its `$0` and the volume for sockets as its `$1`.
-/// It does not see the processes of other containers.
+/// The script does not see the processes of other containers.
 fn in_container(volume: &Path, tmpdir: &Path, script: &str) -> Ran {
     let mut command = unshare(&["-p", "-f", "-m", "--mount-proc"]).unwrap();
     command.args(["sh", "-c", script, TOOL]).arg(volume).env("TMPDIR", tmpdir);
     finish(command.spawn().unwrap())
 }
 
-/// Starts a runtime in a container of its own, as process 1 or as a child of that.
+/// Starts a runtime in a container of its own, as process 1 or as a child of process 1.
 fn runtime_in_a_container(volume: &Path, name: &str, is_child: bool) -> Option<FakeProcess> {
     let program = volume.join(name);
     std::os::unix::fs::symlink(TOOL, &program).unwrap();
@@ -93,8 +96,8 @@ fn a_runtime_in_a_neighbouring_container_is_not_confused_with_a_process_here() {
     let directory = TempDir::new().unwrap();
     let Some(runtime) = runtime_in_a_container(directory.path(), "neighbour", false) else { return };
     assert_eq!(runtime.local_process_id, 1);
-    // Process 1 is the shell here, in the same TMPDIR or in another one. A fake runtime reports an invented command
-    // line.
+    // In this container, process 1 is the shell, with the same TMPDIR as the runtime or with another one. A fake
+    // runtime reports an invented command line.
     let run_with = |tmpdir: &Path, args: &str| {
         in_container(directory.path(), tmpdir, &format!("TMPDIR=$1 \"$0\" {args}; exit $?"))
     };
@@ -119,7 +122,7 @@ fn a_runtime_in_a_neighbouring_container_is_not_confused_with_a_process_here() {
         run(&format!("info {target}")).well();
         run(&format!("set-env {target} A b")).well();
     }
-    // Where both are visible, the socket is not also that of process 1.
+    // On the host, both the runtime and process 1 are visible, and the socket belongs only to the runtime.
     let _alone = SCANS.lock().unwrap_or_else(PoisonError::into_inner);
     let rows = run_in(directory.path(), &["ps", "--why", "--json", "--timeout", LONG]).well().lines();
     let of_it: Vec<_> = rows.iter().filter(|row| row["socket"] == json!(runtime.socket)).collect();
@@ -150,7 +153,7 @@ fn runtimes_in_neighbouring_containers_are_found_by_any_process_id() {
     let paths = [&first.socket, &second.socket].map(|socket| format!("{id} Fake at {}", socket.display()));
     ran.fails(3, &paths[0]);
     run("info --name Fake").fails(3, &paths[1]);
-    // Neither is the process id.
+    // The process id alone is not sufficient either.
     let ran = run(&format!("find {id} --json"));
     assert_eq!((ran.status, &ran.json()["found"]), (Some(3), &Value::Null), "{ran:?}");
     run(&format!("set-env {id} A b")).fails(3, "choose one by its socket");
@@ -210,7 +213,8 @@ fn a_file_system_that_does_not_respond_delays_no_other_runtime() {
     let _alone = SCANS.lock().unwrap_or_else(PoisonError::into_inner);
     let (mount, ours) = (TempDir::new().unwrap(), TempDir::new().unwrap());
     let runtime = FakeProcess::start(ours.path());
-    // The shell holds the mount's device open and never responds. Its child has another environment at first.
+    // The shell holds the mount's device open and never responds. Its child has another environment until it runs
+    // `sleep`.
     let script = "exec 3<>/dev/fuse; \
         mount -i -t fuse -o fd=3,rootmode=40000,user_id=0,group_id=0 silent \"$1\" || exit 99; \
         TMPDIR=$1/x sleep 600 </dev/null >/dev/null 2>&1 & held=$!; \

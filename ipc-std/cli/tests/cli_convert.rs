@@ -118,7 +118,7 @@ fn a_trace_without_stacks_is_not_converted() {
     run_with(&["convert", "-", "-o", output], Vec::new()).fails(6, "the trace is empty");
     run(&["convert", &path("nothing"), "-o", output]).fails(1, "cannot read");
     assert!(!file.exists());
-    // What a cut trace has is converted.
+    // The valid part of a cut trace is converted.
     let trace = fs::read(analysed("net31-sampled.nettrace")).unwrap();
     let ran = run_with(&["convert", "-", "-o", output, "--wall"], &trace[..trace.len() - 10_000]);
     assert_eq!(ran.status, Some(6), "{ran:?}");
@@ -176,7 +176,7 @@ fn files_in_the_order_of_time() {
         } else {
             assert!((sum - 3_095.25).abs() < 0.01, "{sum}");
         }
-        // The trace was made in 2026.
+        // The trace was made in 2026, and the time is in milliseconds since 1970.
         assert!(firefox["meta"]["startTime"].as_f64().unwrap() > 1.7e12);
     }
 }

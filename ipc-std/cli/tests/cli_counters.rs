@@ -1,4 +1,4 @@
-//! `dotnet-ipc counters`.
+//! Tests of `dotnet-ipc counters`, on recorded traces and on fake runtimes.
 #![allow(
     clippy::arithmetic_side_effects,
     clippy::expect_used,
@@ -52,7 +52,7 @@ fn counters(runtime: &FakeRuntime, options: &[&str]) -> Ran {
     run(&[&["counters", "--socket", runtime.path().to_str().unwrap()], options].concat())
 }
 
-/// Returns the number whose bits are these hexadecimal digits, as the parser of the lines reads its shortest text.
+/// Returns the number with these bits (hexadecimal digits), after the same conversion to text and back as in the lines.
 fn number(bits: &Value) -> Value {
     let Some(bits) = bits.as_str() else { return Value::Null };
     let number = f64::from_bits(u64::from_str_radix(bits, 16).unwrap());
@@ -120,7 +120,7 @@ fn json_is_what_an_independent_decoder_finds() {
                 }
                 "sum" | "gauge" => assert_eq!(found["value"], number(&numbers[0]), "{found}"),
                 "counter" | "up_down_counter" => {
-                    // The interval is a second.
+                    // The interval is one second, so the rate is the increase in it.
                     assert_eq!(
                         [&found["rate"], &found["value"]],
                         [&number(&numbers[0]), &number(&numbers[1])]
@@ -236,7 +236,7 @@ fn prometheus_text() {
     }
     let tags = "route=\"/a\",b=\"\\\"c\\\"\",status=\"200\"} ";
     assert_eq!(text.matches(tags).count(), 1, "{text}");
-    // The counts of a histogram are those of an interval, in the trace; here they are the sum.
+    // In the trace, the count of a histogram is that of one interval. Here the count is the sum of all intervals.
     let counts = fs::read_to_string(recorded("net8-meters.samples.jsonl")).unwrap();
     let counts = counts.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
     let sum: u64 = counts.filter_map(|sample| sample["numbers"][1].as_u64()).sum();
@@ -294,7 +294,7 @@ fn samples_of_a_process() {
     child.wait().unwrap();
 }
 
-/// A counter that no process reports is a note. It is a failure if there is no other one.
+/// A selected counter that no process reports causes a note. If no other counter is reported, it causes a failure.
 #[test]
 fn counters_that_no_process_reports() {
     let runtime = running();
@@ -345,7 +345,7 @@ fn conditions_about_a_process() {
     assert_eq!(counters(&runtime, &two).status, Some(0));
     counters(&runtime, &["--duration", "2s", "--until", "Lab-Counters/poll > 99"])
         .fails(4, "'Lab-Counters/poll > 99' did not hold");
-    // The limit of the test would end these otherwise.
+    // Otherwise these commands would run until the time limit of the test.
     counters(&runtime, &["--until", "Lab-Counters/pol > 1"])
         .fails(2, "can never hold: no process reports Lab-Counters/pol");
     counters(&runtime, &["--until", "Lab.Meter/lab.latency > 1"]).fails(2, "a histogram has no value");
@@ -358,7 +358,7 @@ fn conditions_about_a_process() {
     }
 }
 
-/// The text is served, and a file always has a complete one.
+/// The text is served over HTTP. In a file, the text is complete at any time.
 #[test]
 fn prometheus_of_a_process() {
     let folder = tempfile::tempdir().unwrap();
@@ -409,7 +409,7 @@ fn the_end_of_a_process() {
     let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
     assert!(lines.next().unwrap().unwrap().contains("Lab-Counters/"));
     drop(runtime);
-    // The rest is lines of samples, each complete.
+    // The remaining lines are samples, and each line is complete.
     for line in lines {
         let line = line.unwrap();
         assert!(line.contains(" Lab-Counters/") && line.contains(char::is_numeric), "{line}");
@@ -425,11 +425,12 @@ fn the_end_of_a_process() {
 fn has_session(process: &FakeProcess) -> bool {
     let socket = process.socket.to_str().unwrap();
     let sockets = fs::read_to_string("/proc/net/unix").unwrap();
-    // The listening socket is one of them.
+    // One of these lines is the listening socket, and another one is a connection.
     sockets.lines().filter(|line| line.ends_with(socket)).count() > 1
 }
 
-/// Processes that end are notes, and others, which start later, are found. Nothing of those that ended stays open.
+/// The end of a process causes a note, and processes that start later are found. No descriptor stays open for a process
+/// that has ended.
 #[cfg(target_os = "linux")]
 #[test]
 fn all_processes() {
@@ -444,7 +445,7 @@ fn all_processes() {
     let mut after_the_first = None;
     for _ in 0..3 {
         let id = process.id();
-        // The first search or the next one finds it. Only this tool writes to the log.
+        // The first search or the next one finds the process. Only this tool writes to the log.
         let answer: String = u64::from(id).to_le_bytes().iter().map(|byte| format!("{byte:02x}")).collect();
         let has_answered = || fs::read_to_string(&log).is_ok_and(|log| log.contains(&answer));
         until("the process has no session", || has_answered() && has_session(&process));
@@ -453,7 +454,7 @@ fn all_processes() {
         let expected = [" ", ":"].map(|end| format!("note: process {id}{end}"));
         let is_expected = |note: &String| expected.iter().any(|expected| note.starts_with(expected));
         let note = notes.by_ref().map_while(Result::ok).find(is_expected).unwrap();
-        // The others are those of a process that ends while its session starts.
+        // The second and the third text are for a process that ends while its session starts.
         let ends =
             [": the process exited", " went away while waiting for the response", ": no process listens at "];
         assert!(ends.iter().any(|end| note.contains(end)), "{note}");
@@ -504,7 +505,7 @@ fn usage() {
 #[test]
 fn an_interval_of_zero_is_refused() {
     counters(&running(), &["--interval", "0"]).fails(2, "the interval is below 100 ms");
-    // Before a process is asked, or waited for.
+    // The interval is checked before a process is contacted.
     let nothing = tempfile::tempdir().unwrap().path().join("socket");
     let arguments = ["counters", "--socket", nothing.to_str().unwrap(), "--interval", "0"];
     run(&arguments).fails(2, "the interval is below 100 ms");
@@ -528,7 +529,7 @@ fn output_replaces_no_link_and_no_device() {
     overwrite(&link).well();
     assert!(fs::symlink_metadata(&link).unwrap().is_symlink());
     assert!(fs::read_to_string(&file).unwrap().starts_with("# HELP"));
-    // Like a device, it is no file that can be replaced. It cannot be opened.
+    // A socket cannot be replaced like a file, and cannot be opened like a device.
     let _listener = std::os::unix::net::UnixListener::bind(&socket).unwrap();
     write(&socket).fails(1, "cannot write");
     assert!(!fs::metadata(&socket).unwrap().is_file());
@@ -542,7 +543,7 @@ fn output_of_a_dash_is_standard_output() {
     let found = command.current_dir(folder.path()).output().unwrap();
     assert!(found.stdout.starts_with(b"# HELP"), "{found:?}");
     assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0);
-    // Of a process it is written once, too.
+    // With `-o -`, the text for a process is also written once, to standard output.
     let found = counters(&running(), &["Lab-Counters", "--format", "prometheus", "-o", "-"]).well();
     assert!(found.text().starts_with("# HELP"), "{found:?}");
 }

@@ -201,7 +201,7 @@ fn the_position_of_an_error_in_an_advertise_frame_is_marked() {
     }
 }
 
-/// A value is named in its list, in text and in JSON.
+/// Text and JSON name the value with its place in the list: `providers[1].level`.
 #[test]
 fn a_value_that_runtimes_refuse_is_reported() {
     let file = testdata("refused/CollectTracing4.second-provider-level-6.hex");
@@ -307,7 +307,7 @@ fn both_codes_of_an_absent_variable_are_named() {
     }
 }
 
-/// Runtimes ignore the reserved number of a header, so that the message is valid.
+/// Runtimes ignore the reserved number of a header, so the message is valid.
 #[test]
 fn a_reserved_number_other_than_0_is_reported() {
     let message = format!("{}0100", &RESUME[..36]);

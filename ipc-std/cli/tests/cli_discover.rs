@@ -172,7 +172,8 @@ fn a_path_that_is_too_long_is_reached_through_an_alias() {
     fs::rename(&short, &long).unwrap();
     let socket = long.join(runtime.socket.file_name().unwrap());
     let pid = runtime.id().to_string();
-    // The directory in its environment no longer exists. The search in the tool's own `TMPDIR` finds the socket.
+    // The directory in the runtime's environment no longer exists. The search in the tool's own `TMPDIR` finds the
+    // socket.
     let found = run_in(&long, &["find", &pid, "--json"]).well().json();
     assert_eq!(found["found"]["socket"], json!(socket));
     run_in(&long, &["info", &pid]).well();
@@ -396,7 +397,7 @@ fn dsrouter() {
     let runtime = FakeProcess::start(directory.path());
     let find = || run_in(directory.path(), &["find", &runtime.id().to_string(), "--json"]).well().json();
     assert_eq!(find()["found"]["router"], false);
-    // Two names of one file have the same age.
+    // Two names of one file have the same age. The time in the first name is an hour before the start of the process.
     let earlier = router(directory.path(), runtime.id(), 3_600);
     fs::hard_link(&runtime.socket, &earlier).unwrap();
     assert_eq!(find()["found"]["router"], false);

@@ -71,7 +71,7 @@ fn events_of_every_trace() {
             assert!(["fields", "payload"].contains(last), "{event}");
             assert!(event["time_ns"].is_i64() && event["thread_id"].is_u64(), "{event}");
         }
-        // One has another version, by its own label.
+        // One event has another version in its own label than in its description.
         if let Some(one) = found.remove(&("Prov.A".to_owned(), 11, 2)) {
             *found.entry(("Prov.A".to_owned(), 11, 0)).or_default() += one;
         }
@@ -168,7 +168,7 @@ fn fields_that_are_odd() {
     assert_eq!(stats["by_event"][0], json!({ "provider": null, "id": null, "version": null, "count": 1 }));
 }
 
-/// JSON has no infinite numbers, and the digits of a `float` are the shortest that mean it.
+/// JSON has no infinite numbers. The digits of a `float` are the shortest ones that are read as the same number.
 #[test]
 fn a_value_has_the_same_text_in_each_output() {
     for (code, payload, expected) in [
@@ -244,13 +244,13 @@ fn stacks_have_the_names_of_the_trace() {
         let events = run(&["events", &file, "--stacks", "--json"]).well().lines();
         assert!(named_stacks(&events) == expected, "{name}");
         assert!(events.is_sorted_by_key(|event| event["time_ns"].as_i64().unwrap()));
-        // The same names for a part of the trace.
+        // The events of a part of the trace have the same names as in the whole trace.
         let (from, to) = (events.len() / 2, events.len() / 2 + 100);
         let time = |at: usize| format!("{:.9}", events[at]["time_ns"].as_i64().unwrap() as f64 / 1e9);
         let part = ["events", &file, "--stacks", "--json", "--from", &time(from), "--to", &time(to)];
         let part = run(&part).well().lines();
         assert!(part.len() > 90 && events.windows(part.len()).any(|window| *window == part), "{name}");
-        // The names that follow the stacks of a pipe come too late.
+        // In a pipe, names that follow the stacks come too late.
         let piped = run_with(&["events", "-", "--stacks", "--json"], fs::read(&file).unwrap()).well().lines();
         let named = |events: &[Value]| {
             let frames = events.iter().flat_map(|event| event["stack"].as_array().unwrap());
@@ -433,7 +433,7 @@ fn fields_that_no_event_has() {
         let ran = run(&[&["events", &file], args].concat());
         assert_eq!((ran.status, &*ran.stderr), (Some(0), "note: no event has the field nosuch\n"));
     }
-    // The second condition is checked for no event.
+    // No event fulfils the first condition, so the second one is never checked.
     let ran = run(&["events", &file, "--where", "id < 0", "--where", "nosuch = 1"]).well();
     assert_eq!(ran.into_text(), "");
     for condition in ["AllocationAmount64 >", "AllocationAmount64 > abc"] {
@@ -505,7 +505,7 @@ fn a_number_is_a_process_id_unless_there_is_the_option_file() {
 #[cfg(unix)]
 fn a_closed_output_is_not_an_error() {
     let file = path("gen-net10-odd-payloads.nettrace");
-    // Without a reader, the cut of the second trace is not reported either.
+    // The second trace is cut. Without a reader of the output, the cut is not reported.
     for file in [&file, &path("synth-cut-in-block.nettrace")] {
         let (ours, theirs) = UnixStream::pair().unwrap();
         drop(ours);
@@ -517,7 +517,7 @@ fn a_closed_output_is_not_an_error() {
 }
 
 /// Shows exactly the events between two times, whatever the blocks of the trace state, in the order of the trace and of
-/// time; and `rewrite` keeps the same.
+/// time. `rewrite` keeps the same events.
 #[test]
 fn events_between_two_times() {
     let directory = tempfile::tempdir().unwrap();
@@ -557,7 +557,7 @@ fn events_between_two_times() {
     assert!(skipped > 0, "blocks of runtimes are skipped by the times that they state");
 }
 
-/// Blocks that state wrong times are skipped, and the tool reports it once an event shows it.
+/// Blocks that state wrong times are skipped. The tool reports wrong times once an event contradicts them.
 #[test]
 fn blocks_with_wrong_times_are_reported() {
     let directory = tempfile::tempdir().unwrap();
@@ -578,7 +578,7 @@ fn blocks_with_wrong_times_are_reported() {
         }
     }
     times.sort_unstable();
-    // The second block states times of long ago. The third one states the last time, which is wanted.
+    // The second block states times of long ago. The third block states the last time, which is in the wanted range.
     for (body, time) in [(bodies[1], 1), (bodies[2], *times.last().unwrap())] {
         bytes[body + 4..body + 20].copy_from_slice(&[time; 2].map(u64::to_le_bytes).concat());
     }

@@ -83,7 +83,7 @@ fn long_names_are_cut() {
     assert!(lines[1].ends_with(&format!(" {exact}=4")), "{}", lines[1]);
 }
 
-/// The fields of a line have a length that depends on the payload, whatever the description has.
+/// The length of the fields in a line depends on the payload, and not on the description.
 #[test]
 fn fields_with_much_more_name_than_value_are_cut() {
     let names: Vec<String> = (0..1000).map(|n| format!("{n:0200}")).collect();
@@ -126,7 +126,7 @@ fn long_stacks_and_names_are_cut() {
         );
         assert_eq!(event["stack"].as_array().unwrap().len(), 256);
     }
-    // A table has a column of the width of the longest name.
+    // The column of a table is as wide as its longest name.
     let text = run_with(&["stats", "-"], trace).well().into_text();
     assert!(text.contains(&cut) && text.len() < 2500, "{} bytes", text.len());
 }

@@ -123,7 +123,7 @@ fn stacks_have_the_names_of_the_process() {
     let sessions: Vec<_> = requests.iter().filter(|request| request.code() != Some(STOP_TRACING)).collect();
     let codes: Vec<_> = sessions.iter().filter_map(|request| request.code()).collect();
     let (main, names) = (COLLECT_TRACING_2, COLLECT_TRACING_4);
-    // In this order, so that no method is compiled between both.
+    // The rundown is requested after the session has started, so that no method is compiled in between.
     let place = |code| codes.iter().position(|other| *other == code).unwrap();
     assert!(place(main) < place(names), "{codes:?}");
     let rundown: CollectTracing4<'_> = sessions[place(names)].message().unwrap().decode().unwrap();
@@ -134,7 +134,7 @@ fn stacks_have_the_names_of_the_process() {
     let runtime_provider = "Microsoft-Windows-DotNETRuntime";
     assert_eq!(providers, [(sampler.to_owned(), 0, 4), (runtime_provider.to_owned(), 0x18, 5)]);
 
-    // The methods that are compiled meanwhile are not shown, unless they were asked for.
+    // Events that name methods compiled meanwhile are not shown, unless the user enables them.
     let of = |events: &[Value], id| {
         events.iter().filter(|event| event["provider"] == runtime_provider && event["id"] == id).count()
     };
@@ -149,7 +149,7 @@ fn an_event_ends_the_session() {
     let stream = fs::read(path("gen-net10-small-mixed.nettrace")).unwrap();
     let runtime = traced(stream);
     let socket = runtime.path().to_str().unwrap();
-    // Without --duration: the event ends it.
+    // Without --duration, the event ends the command.
     let args = ["events", "--socket", socket, "--json", "--clr-events", "gc"];
     let ended = [&args[..], &["--until", "Microsoft-Windows-DotNETRuntime/13"]].concat();
     let events = run(&ended).well().lines();

@@ -36,7 +36,7 @@ fn fake_runtime(directory: &Path, args: &[&str]) -> (Child, Value) {
     let mut command = tool(&[&["fake-runtime", "--dir", directory.to_str().unwrap()], args].concat());
     let mut child = command.env("TMPDIR", directory).stdin(Stdio::piped()).spawn().unwrap();
     let mut line = String::new();
-    // It writes only one line.
+    // The fake runtime writes only one line.
     BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
     (child, serde_json::from_str(&line).unwrap())
 }
@@ -168,7 +168,7 @@ fn a_fake_runtime_ends_with_a_signal() {
     for signal in [Signal::INT, Signal::TERM, Signal::HUP] {
         let directory = TempDir::new().unwrap();
         let (mut child, line) = fake_runtime(directory.path(), &[]);
-        // `finish` would close the input.
+        // `finish` would close the input, which ends the fake runtime, too.
         let stdin = child.stdin.take();
         kill_process(Pid::from_child(&child), signal).unwrap();
         finish(child).well();

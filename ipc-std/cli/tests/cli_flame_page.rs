@@ -50,7 +50,7 @@ fn trace(methods: &[Vec<u16>], events: &[Happened<'_>]) -> Vec<u8> {
     lossy_trace(methods, events, 0)
 }
 
-/// Returns a trace that has lost so many events before the others.
+/// Returns a trace that has lost `lost` events before the first one.
 fn lossy_trace(methods: &[Vec<u16>], events: &[Happened<'_>], lost: u32) -> Vec<u8> {
     let (mut buf, mut trace) = (vec![0; TraceWriter::BUFFER], Vec::new());
     let mut writer = TraceWriter::new(&Trace::new(Version::V4), &mut buf).unwrap();
@@ -274,7 +274,7 @@ fn a_name_does_not_leave_its_string() {
     assert_eq!(page.folded(0), ["ManagedModule!T.Main();EventName: <b>Provider</b>/ 4".to_owned()].into());
 }
 
-/// Windows has no such files.
+/// Windows does not allow such names of files.
 #[cfg(unix)]
 #[test]
 fn the_name_of_a_file_is_no_html() {
@@ -346,7 +346,7 @@ fn a_difference_has_the_weights_of_both_traces() {
     let samples = [sample(1, &[0]), sample(2, &[0, 1]), sample(3, &[0, 2]), sample(4, &[0, 2])];
     let new = file("new", trace(&method, &samples));
 
-    // The old weights are scaled: 2 samples are all of the recording, as 4 are all of the new one.
+    // The old recording has 2 samples and the new one has 4, so the old weights count twice.
     let folded = |new: &str, old: &str| {
         let args = ["flame", new, "--diff", old, "-o", "-", "--format", "folded"];
         let ran = run(&args);
@@ -395,7 +395,7 @@ fn a_difference_has_the_weights_of_both_traces() {
     assert_eq!((&first["inclusive_before"], &first["inclusive"]), (&100.0.into(), &25.0.into()));
 
     let thrown = file("thrown", trace(&method, &[Happened { kind: EXCEPTION, ..sample(1, &[0]) }]));
-    // Before a process is recorded: here is none.
+    // The older trace is checked before a process is recorded: here no process exists.
     let args = ["flame", "--name", "nothing", "-o", "x.svg", "--diff", &thrown];
     run(&args).fails(1, "thrown: the trace has no samples of threads");
 
@@ -428,13 +428,13 @@ fn the_page_in_chromium() {
     write("deep.html", page_of(trace(&deep, &[sample(1, &all)]), &[]));
     let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/chromium/flame_page.mjs");
     let mut node = Command::new(which("node"));
-    // A folder for pictures.
+    // With PICTURES, the script writes pictures to that folder.
     node.arg(script).arg(directory.path()).args(std::env::var_os("PICTURES")).stdin(Stdio::null());
     let ran = finish(node.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap());
     assert_eq!(ran.status, Some(0), "{ran:?}");
 }
 
-/// The stacks of a graph are in memory, each with all its names.
+/// The stacks of a graph are in memory, each with all its names. So their depth and their names have limits.
 #[test]
 fn a_graph_has_the_outer_calls_and_the_start_of_names() {
     let long: Vec<_> = ["a;", "b"].map(|letter| utf16(&letter.repeat(2_000))).into();

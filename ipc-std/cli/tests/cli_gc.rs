@@ -1,4 +1,4 @@
-//! `dotnet-ipc gc`.
+//! Tests of `dotnet-ipc gc`, on recorded traces.
 #![allow(
     clippy::arithmetic_side_effects,
     clippy::expect_used,
@@ -143,7 +143,7 @@ fn a_trace_without_collections_says_how_to_record_them() {
     );
 }
 
-/// What a cut trace has is shown.
+/// The valid part of a cut trace is shown.
 #[test]
 fn cut_traces() {
     let trace = fs::read(analysed("net10-collections.nettrace")).unwrap();

@@ -1,4 +1,4 @@
-//! `dotnet-ipc jit`.
+//! Tests of `dotnet-ipc jit`, on recorded traces.
 #![allow(
     clippy::arithmetic_side_effects,
     clippy::expect_used,

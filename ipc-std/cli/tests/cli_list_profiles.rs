@@ -1,4 +1,4 @@
-//! `dotnet-ipc list-profiles`.
+//! Tests of `dotnet-ipc list-profiles`.
 #![allow(
     clippy::expect_used,
     clippy::indexing_slicing,

@@ -21,10 +21,10 @@ use tempfile::TempDir;
 
 use crate::tool::tool;
 
-/// The input with much room for the tool, and for an emulator that runs it.
+/// The maximum memory in bytes: the input, and much room for the tool and for an emulator that runs it.
 const LIMIT: u64 = 64 << 20;
 
-/// Returns the response to GetProcessEnvironment, and an environment of so many empty strings, each of 6 bytes.
+/// Returns the response to GetProcessEnvironment, and an environment of `strings` empty strings, each of 6 bytes.
 fn response(strings: usize) -> Vec<u8> {
     let entries = [1, 0, 0, 0, 0, 0].repeat(strings);
     let count = u32::try_from(strings).unwrap().to_le_bytes();

@@ -248,7 +248,7 @@ fn the_losses_of_a_trace_are_reported() {
     assert!(std::fs::read(&file).unwrap() == lossy());
 }
 
-/// Silent connections do not have the last descriptors: the oldest of them is dropped for the newest connection.
+/// Silent connections do not use up the descriptors: the oldest of them is dropped for the newest connection.
 #[test]
 fn exhausted_descriptors_delay_no_runtime() {
     let lab = Lab::new();
@@ -260,7 +260,7 @@ fn exhausted_descriptors_delay_no_runtime() {
     let mut child = limited.spawn().unwrap();
     wait_for(&port);
     let mut silent: Vec<_> = (0..100).map(|_| UnixStream::connect(&port).unwrap()).collect();
-    // Each connection of a runtime is accepted and gets its command, and none has to be made again.
+    // Each connection of a runtime is accepted and gets its command, and no runtime must connect again.
     for number in 0..10_u8 {
         silent.extend([(); 3].map(|()| UnixStream::connect(&port).unwrap()));
         let mut runtime = UnixStream::connect(&port).unwrap();
@@ -278,7 +278,8 @@ fn exhausted_descriptors_delay_no_runtime() {
     child.wait().unwrap();
 }
 
-/// This process does not end, so that its connections are the only sign.
+/// The fake runtime is in this process, which does not end. So the closed connections are the only sign that it has
+/// left.
 #[test]
 fn a_peer_that_disconnects_during_a_command_leaves() {
     for options in [&[][..], &["--set", "A=b"], &["--trace", "{pid}.nettrace"]] {
@@ -442,7 +443,7 @@ fn a_peer_that_is_not_a_runtime_is_reported() {
     let lab = Lab::new();
     let port = lab.text("port");
     let tool = Tool::start(&["--listen", &port]);
-    // The socket has its name before it listens.
+    // The socket has its name before it listens, so the first attempts to connect can fail.
     let mut connected = until_some("the port does not listen", || UnixStream::connect(&port).ok());
     connected.write_all(b"GET / HTTP/1.1\r\n").unwrap();
     drop(connected);

@@ -22,7 +22,7 @@ use tempfile::TempDir;
 
 use crate::tool::{Ran, TOOL, dead_socket, finish, tool};
 
-/// A deadline that a test expects to be met.
+/// A deadline that the tool never reaches in a test.
 const LONG: &str = "60s";
 
 /// Runs `ps` with this directory as `TMPDIR`.
@@ -39,8 +39,8 @@ fn ps_rows(directory: &Path, args: &[&str]) -> Vec<Value> {
     rows
 }
 
-/// Ids of no process on this machine, as of processes in a container that shares the directory.
-/// Each test has its own: `ps` also searches the `TMPDIR` of other processes, such as the `ps` of another test.
+/// Ids that no process on this machine has, like those of processes in a container that shares the directory. Each test
+/// has its own: `ps` also searches the `TMPDIR` of other processes, such as the `ps` of another test.
 const IDS: [u32; 4] = [4_000_000_001, 4_000_000_002, 4_000_000_003, 4_000_000_004];
 
 #[test]
@@ -124,9 +124,9 @@ fn rows_do_not_wait_for_a_silent_runtime() {
         let mut lines = BufReader::new(child.stdout.take().unwrap()).lines().map(Result::unwrap);
         let row = lines.by_ref().find(|line| line.contains("4000000021")).unwrap();
         assert!(row.contains("10.0."), "{row}");
-        // Otherwise it would be a runtime that does not listen, which has no row.
+        // Without a request so far, the runtime would count as one that does not listen, which has no row.
         tool::until("no request for the silent runtime", || !silent.requests().is_empty());
-        // It responded to nothing so far, and now closes the connection.
+        // The silent runtime has not responded so far, and now closes the connection.
         drop(silent);
         let row = lines.by_ref().find(|line| line.contains("4000000022")).unwrap();
         assert!(!row.contains("timeout"), "{row}");
@@ -180,7 +180,7 @@ fn fake_runtime(directory: &Path, args: &[&str]) -> (Child, Value) {
     let mut command = tool(&[&["fake-runtime", "--dir", directory.to_str().unwrap()], args].concat());
     let mut child = command.env("TMPDIR", directory).stdin(Stdio::piped()).spawn().unwrap();
     let mut line = String::new();
-    // It writes only one line.
+    // The fake runtime writes only one line.
     BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
     (child, serde_json::from_str(&line).unwrap())
 }

@@ -1,4 +1,4 @@
-//! `dotnet-ipc report`.
+//! Tests of `dotnet-ipc report`, on recorded traces.
 #![allow(
     clippy::arithmetic_side_effects,
     clippy::expect_used,
@@ -45,7 +45,7 @@ fn cpu_is_the_default() {
     assert_eq!(text.lines().last(), Some(last));
 }
 
-/// In the order of dotnet-trace, with its shares.
+/// The functions have the order and the shares of dotnet-trace.
 #[test]
 fn thread_time() {
     let report = run(&["report", &startup(), "--thread-time", "--json"]).well().json();
@@ -136,7 +136,7 @@ fn events_without_stacks() {
     assert!(ran.text().contains("\nno event has a stack: ") && !ran.text().contains("FUNCTION"), "{ran:?}");
     let ran = run_with(&[&args[..], &["--json"]].concat(), lossy());
     assert_eq!(ran.json()["frames"], Value::Array(Vec::new()));
-    // All three events have the same time.
+    // All three events have the same time, so no time passes.
     let ran = run_with(&["report", "-", "--thread-time"], lossy());
     assert!(ran.text().contains("\nno time is known: ") && !ran.text().contains("FUNCTION"), "{ran:?}");
 }
@@ -150,7 +150,7 @@ fn truncated_and_from_standard_input() {
     let report: Value = serde_json::from_str(cut.text().lines().next().unwrap()).unwrap();
     cut.fails(6, "truncated");
     assert!(report["samples"].as_u64().unwrap() < whole["samples"].as_u64().unwrap());
-    // The names come last.
+    // The names come last in the trace, so the cut trace lacks some.
     assert!(report["unnamed_frames"].as_f64().unwrap() > whole["unnamed_frames"].as_f64().unwrap());
     run_with(&["report", "-"], *b"no trace").fails(6, "corrupt");
 }

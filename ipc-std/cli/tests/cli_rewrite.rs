@@ -1,4 +1,4 @@
-//! `dotnet-ipc rewrite`: every recorded trace, some of it, and files that cannot be written.
+//! `dotnet-ipc rewrite`: copies of every recorded trace and of parts of one, and files that cannot be written.
 #![allow(
     clippy::arithmetic_side_effects,
     clippy::expect_used,
@@ -65,7 +65,7 @@ fn rewriting_every_trace() {
             );
             assert_eq!(kinds(&stats), kinds(&expected), "{path}");
         }
-        // The copy of a trace of a runtime has the same bytes.
+        // The copy of a trace that a runtime wrote has the same bytes.
         if path.contains("/gen-") && expected["version"] == 4 {
             let (_directory, file) = output();
             let ran = run(&["rewrite", &path, "-o", &file]);
@@ -84,7 +84,7 @@ fn a_part_of_a_trace() {
     times.sort_unstable();
     let (from, to) = (times[100], times[300]);
     let seconds = |ns: i64| format!("{}.{:09}", ns / 1_000_000_000, ns % 1_000_000_000);
-    // Events at exactly that time are kept.
+    // Events at exactly the times of `--from` and `--to` are kept.
     let (directory, file) = output();
     let provider = "Microsoft-Windows-DotNETRuntime";
     let args = ["--from", &seconds(from), "--to", &seconds(to), "--only", provider];
@@ -209,7 +209,7 @@ fn a_failure_leaves_the_file_unchanged() {
     }
     only_file(&directory, Some("out.nettrace"));
 
-    // A signal interrupts it.
+    // A signal interrupts the command.
     let mut child =
         tool(&["rewrite", "-", "-o", &file, "--overwrite"]).stdin(Stdio::piped()).spawn().unwrap();
     let mut stdin = child.stdin.take().unwrap();
@@ -222,7 +222,7 @@ fn a_failure_leaves_the_file_unchanged() {
     only_file(&directory, Some("out.nettrace"));
     assert_eq!(fs::read(&file).unwrap(), b"before");
 
-    // In place, and through a link.
+    // The output is the input itself, through a link.
     fs::copy(&source, &file).unwrap();
     let link = directory.path().join("link");
     std::os::unix::fs::symlink(&file, &link).unwrap();
@@ -256,7 +256,7 @@ fn links_and_permissions_are_preserved() {
         rewrite();
         assert_eq!(fs::metadata(&file).unwrap().permissions().mode() & 0o777, mode);
     }
-    // A circle of links.
+    // A circle of links is an error.
     fs::remove_file(&file).unwrap();
     std::os::unix::fs::symlink("link", &file).unwrap();
     assert_eq!(run(&["rewrite", &source, "-o", &file]).status, Some(1));

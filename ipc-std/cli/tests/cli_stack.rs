@@ -1,4 +1,4 @@
-//! `dotnet-ipc stack`.
+//! Tests of `dotnet-ipc stack`.
 #![allow(
     clippy::arithmetic_side_effects,
     clippy::expect_used,
@@ -24,7 +24,7 @@ use crate::tool::{Ran, finish, run, tool};
 use crate::traces::analysed;
 
 const STOP_TRACING: Code = Code(0x0201);
-/// A session without rundown needs no more.
+/// The commands that start a session: one without rundown, and one with a rundown.
 const COLLECT_TRACING_2: Code = Code(0x0203);
 const COLLECT_TRACING_4: Code = Code(0x0205);
 
@@ -111,7 +111,7 @@ fn watching_asks_for_names_once() {
             break;
         }
     }
-    // The reader wants no more stacks, so the process is not stopped for them any longer.
+    // The reader wants no more stacks, so the tool ends instead of stopping the process again and again.
     finish(child).well();
     assert!(threads.len() > 3);
     for shown in threads.values() {
@@ -147,7 +147,7 @@ fn watching_ends_with_the_process() {
     let child = watched(&runtime);
     drop(runtime);
     finish(child).fails(7, "\"error\":\"the process exited\"");
-    // During the next session, before the response.
+    // The process ends during the next session, before its response.
     let runtime = traced(startup());
     let child = watched(&runtime);
     runtime.set_fault(Fault::CloseAfter(0));

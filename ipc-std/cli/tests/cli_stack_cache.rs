@@ -1,4 +1,4 @@
-//! The names that `dotnet-ipc stack` stores for the next one.
+//! The names that `dotnet-ipc stack` stores for its next run.
 #![cfg(unix)]
 #![allow(
     clippy::arithmetic_side_effects,
@@ -55,7 +55,7 @@ impl Fixture {
         finish(command.env("XDG_CACHE_HOME", self.caches.path()).spawn().unwrap())
     }
 
-    /// Returns the threads of a `stack`, and its sessions.
+    /// Runs `stack`. Returns the threads that it shows, and the commands of its sessions.
     fn stack(&mut self, options: &[&str]) -> (Vec<Value>, Vec<Code>) {
         let threads = self.run(options).well().lines();
         let requests = self.runtime.requests();
@@ -69,7 +69,7 @@ impl Fixture {
         self.caches.path().join("dotnet-ipc")
     }
 
-    /// Returns the file of the runtime.
+    /// Returns the path of the runtime's file in the cache.
     fn file(&self) -> PathBuf {
         let Profile { process_id, runtime_cookie, .. } = self.runtime.profile();
         self.folder().join(format!("rundown-{process_id}-{runtime_cookie}.nettrace"))
@@ -165,12 +165,12 @@ fn a_file_that_another_user_may_have_written_is_not_read() {
         make();
         let (threads, sessions) = fixture.stack(&[]);
         assert_eq!((sessions, threads == expected), (vec![RUNDOWN], true), "{fault}");
-        // The file is replaced, and its target is not.
+        // The file was replaced. If it was a link, its target was not replaced.
         let (threads, sessions) = fixture.stack(&[]);
         assert_eq!((sessions, threads == expected), (vec![SAMPLES], true), "{fault}");
         assert!(mode(&file) == 0o600 && !file.is_symlink() && fs::read(&beside).unwrap() == good, "{fault}");
     }
-    // A folder in its place cannot be replaced, which is no error.
+    // A folder in the place of the file cannot be replaced, which is no error.
     fs::remove_file(&file).unwrap();
     fs::create_dir(&file).unwrap();
     for _ in 0..2 {
@@ -255,7 +255,7 @@ fn there_may_be_no_folder() {
     let mut fixture = Fixture::new(&startup());
     let caches = fixture.caches.path().to_owned();
     fs::set_permissions(&caches, Permissions::from_mode(0o500)).unwrap();
-    // Root can write to it all the same.
+    // Root can write to the folder anyway, so the sessions are not checked.
     let (threads, _) = fixture.stack(&[]);
     fs::set_permissions(&caches, Permissions::from_mode(0o700)).unwrap();
     for folder in ["", "relative"] {
@@ -281,7 +281,8 @@ struct Method {
     name: &'static str,
 }
 
-/// Returns a trace with one sample in this method, the rundown, and another collectible assembly if that is wanted.
+/// Returns a trace with one sample in this method, and with the rundown. `has_collectible` adds an assembly that can be
+/// unloaded.
 fn sampled(method: &Method, has_collectible: bool, has_module: bool) -> Vec<u8> {
     let utf16 = |text: &str| text.encode_utf16().chain([0]).flat_map(u16::to_le_bytes).collect::<Vec<u8>>();
     let long = |numbers: &[u64]| numbers.iter().flat_map(|n| n.to_le_bytes()).collect::<Vec<u8>>();
@@ -378,6 +379,6 @@ fn new_code_is_named_by_the_process() {
         fixture.runtime.on(code, move |_| Response::Trace(moved.clone()));
     }
     assert_eq!(fixture.stack(&[]).1, [SAMPLES, RUNDOWN]);
-    // Now the process has no name for it either.
+    // The process itself has no name for the new code, so no second rundown is requested for it.
     assert_eq!(fixture.stack(&[]).1, [SAMPLES]);
 }

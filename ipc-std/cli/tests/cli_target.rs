@@ -32,7 +32,7 @@ fn named(directory: &Path, name: &str) -> FakeProcess {
 }
 
 fn run_in(directory: &Path, args: &[&str]) -> Ran {
-    // A busy machine needs longer than by default.
+    // A busy machine needs longer than the default timeout.
     finish(tool(args).args(["--timeout", "1m"]).env("TMPDIR", directory).spawn().unwrap())
 }
 
@@ -66,7 +66,7 @@ fn name_is_exact_or_else_a_unique_prefix() {
     run_in(directory.path(), &["info", "--name", "face-app"]).fails(3, &second.id().to_string());
 }
 
-/// A runtime whose name the system does not know is asked for it.
+/// If the system does not know the name of a runtime, the tool requests the name from the runtime.
 #[test]
 fn the_wire_log_has_the_search_for_a_name() {
     let directory = TempDir::new().unwrap();
@@ -90,7 +90,7 @@ fn a_runtime_is_named_once() {
     }
 }
 
-/// They are valid file names, but never meant as such.
+/// Network addresses are valid names of files, but a user never means a file by them.
 #[test]
 fn network_addresses_are_refused() {
     let directory = TempDir::new().unwrap();

@@ -1,4 +1,4 @@
-//! `dotnet-ipc top`.
+//! Tests of `dotnet-ipc top`, as lines and on a terminal.
 #![allow(
     clippy::arithmetic_side_effects,
     clippy::expect_used,
@@ -26,7 +26,7 @@ const STOP_TRACING: Code = Code(0x0201);
 const COLLECT_TRACING_2: Code = Code(0x0203);
 const COLLECT_TRACING_4: Code = Code(0x0205);
 
-/// Starts a runtime that sends this trace, and the names of another one.
+/// Starts a runtime that sends this trace, and as its rundown another trace with names.
 fn traced(trace: Vec<u8>) -> FakeRuntime {
     let runtime = FakeRuntime::start(Profile::net10()).unwrap();
     runtime.on(COLLECT_TRACING_2, move |_| Response::Trace(trace.clone()));
@@ -72,7 +72,7 @@ fn shares_are_those_of_a_report() {
             }
         }
         let threads = period["threads"].as_array().unwrap();
-        // Threads of another process have no names here, but for those that the runtime states.
+        // Threads of another process have no names here, except for those that the runtime states.
         let is_foreign =
             |thread: &Value| thread["thread_name"].as_str().is_none_or(|name| name.starts_with(".NET "));
         assert!(threads.len() > 3 && threads.iter().all(is_foreign));
@@ -102,7 +102,7 @@ fn tables() {
     assert!(last.contains("  SELF %  TOTAL %  FUNCTION (samples in managed code, last second)\n"), "{last}");
 }
 
-/// The trace of the fake runtime ends with the request to stop, but a second has passed before.
+/// The fake runtime ends its trace at the request to stop. Before that request, a second passes.
 #[test]
 #[cfg(unix)]
 fn a_table_comes_each_second_until_a_signal() {
@@ -115,7 +115,7 @@ fn a_table_comes_each_second_until_a_signal() {
         let period: Value = serde_json::from_str(&lines.next().unwrap().unwrap()).unwrap();
         assert!(period["samples"].as_u64().unwrap() > 10);
         let stops = || runtime.requests().iter().filter(|r| r.code() == Some(STOP_TRACING)).count();
-        // That of the rundown.
+        // So far, only the session of the rundown was stopped.
         assert_eq!(stops(), 1);
         kill_process(Pid::from_child(&child), signal).unwrap();
         finish(child).well();
@@ -216,7 +216,7 @@ mod terminal {
         assert_eq!(finish(child).status, None);
     }
 
-    /// The trace of the fake runtime ends with the request to stop, but a second has passed before.
+    /// The fake runtime ends its trace at the request to stop. Before that request, a second passes.
     #[test]
     fn a_lack_of_samples_is_explained() {
         let runtime = without_samples();

@@ -127,7 +127,7 @@ fn without_a_name_the_file_is_named_after_the_process() {
 #[test]
 fn events_are_counted_while_they_are_recorded() {
     for (path, expected) in traces() {
-        // What a runtime sends, with its end.
+        // Only traces that a runtime sent, with their end.
         if !path.contains("/gen-") || expected["version"] != 4 || expected_end(&expected).0 != "complete" {
             continue;
         }
@@ -220,7 +220,7 @@ fn an_ignored_signal_stays_ignored() {
     let (_directory, file, path) = output();
     let trace =
         tool(&["trace", "-o", &path, "--timeout", "1s", "--socket", runtime.path().to_str().unwrap()]);
-    // As nohup does.
+    // The shell makes the tool ignore HUP, as nohup does.
     let mut shell = Command::new("sh");
     shell.args(["-c", "trap '' HUP; exec \"$0\" \"$@\""]).arg(trace.get_program()).args(trace.get_args());
     let child = shell.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
@@ -310,7 +310,7 @@ fn a_full_disk_stops_the_trace() {
     assert!(asked(&runtime, STOP_TRACING));
 }
 
-/// A disk that gets full within a write: here a limit for the length of files.
+/// A disk that gets full during a write. Here, a limit for the length of files has this effect.
 #[test]
 #[cfg(unix)]
 fn only_bytes_in_the_file_are_reported() {
@@ -413,7 +413,7 @@ fn a_trace_that_never_ends_is_a_timeout() {
     runtime.set_fault(Fault::StallStream(1000));
     let (_directory, file, path) = output();
     let args = ["trace", "-o", &path, "--duration", "0", "--overwrite", "--timeout"];
-    // On a busy machine, the start can need more than the first ones.
+    // On a busy machine, the start can need more time than the first timeouts.
     let has_timed_out = |timeout| {
         let ran = ask(runtime.path(), &[&args[..], &[timeout]].concat());
         assert_eq!(ran.status, Some(4), "{ran:?}");
@@ -566,14 +566,15 @@ fn an_event_ends_the_trace() {
     let folder = tempfile::tempdir().unwrap();
     let (socket, file) = (runtime.path().to_str().unwrap(), folder.path().join("until.nettrace"));
     let args = ["trace", "--socket", socket, "-o", file.to_str().unwrap(), "--until"];
-    // Without --duration: the event ends it, as the fake runtime does not before it is stopped.
+    // Without --duration, only the event ends the command: the fake runtime does not end the trace before it is
+    // stopped.
     for until in ["Microsoft-Windows-DotNETRuntime/2", "microsoft-windows-dotnetruntime"] {
         let ran = run(&[&args[..], &[until, "--overwrite"]].concat());
         assert_eq!(ran.status, Some(0), "{}", ran.stderr);
         assert!(!ran.stderr.contains("exited"), "{}", ran.stderr);
         assert_eq!(fs::read(&file).unwrap(), trace);
     }
-    // The trace is complete, but a command after `&&` waits for the event.
+    // The trace is complete, but the command fails: a command after `&&` should run only after the event.
     fs::remove_file(&file).unwrap();
     let ran = run(&[&args[..], &["Microsoft-Windows-DotNETRuntime/9999", "--duration", "200ms"]].concat());
     let message = "error: 'Microsoft-Windows-DotNETRuntime/9999' did not arrive\n";

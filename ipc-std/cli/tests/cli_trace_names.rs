@@ -1,4 +1,4 @@
-//! `dotnet-ipc trace --names-first`.
+//! Tests of `dotnet-ipc trace --names-first`.
 #![allow(
     clippy::arithmetic_side_effects,
     clippy::expect_used,
@@ -47,7 +47,7 @@ impl Fixture {
             let Request::CollectTracing4(session) = request else { panic!("{request:?}") };
             if session.rundown_keyword == NAMES { rundown.clone() } else { Response::Trace(stream.clone()) }
         });
-        // A session without rundown: the recording with --no-rundown, and the one beside it.
+        // A session without rundown: the recording with --no-rundown, or the session beside the recording.
         runtime.on(COLLECT_TRACING_2, move |request| {
             let Request::CollectTracing2(session) = request else { panic!("{request:?}") };
             let is_recording = session.providers.iter().count() > 1;
@@ -152,7 +152,7 @@ fn a_session_with_its_own_names_is_recorded_as_it_is() {
         let rows = fixture.events().iter().filter(|event| is_rundown(event)).count();
         assert!(rows > 2000, "{rows}");
     }
-    // The names of the start are the only ones.
+    // With --no-rundown, the names from the start are the only ones.
     let fixture = Fixture::new(without_rundown(startup()), Response::Trace(startup()));
     fixture.complete(&["--no-rundown"]);
     assert_eq!(fixture.stats()["end"], "complete");
@@ -183,7 +183,7 @@ fn the_sessions_ask_for_names() {
     let rundown = of(COLLECT_TRACING_4).next().unwrap();
     let rundown: CollectTracing4<'_> = rundown.message().unwrap().decode().unwrap();
     assert_eq!((rundown.rundown_keyword, of(STOP_TRACING).count()), (NAMES, 3));
-    // The names are taken when the recording has begun.
+    // The names are taken after the recording has begun.
     let codes = requests.iter().filter_map(|request| request.code());
     let codes: Vec<Code> =
         codes.filter(|code| [COLLECT_TRACING_2, COLLECT_TRACING_4].contains(code)).collect();
@@ -202,7 +202,7 @@ fn exception() -> Vec<u8> {
     trace
 }
 
-/// Without --duration: the event ends the trace when it arrives, although its block is written later.
+/// Without --duration, the event ends the trace when it arrives, although its block is written later.
 #[test]
 fn an_event_ends_the_trace() {
     let fixture = Fixture::new(exception(), Response::Trace(startup()));
@@ -220,7 +220,7 @@ fn names_that_cannot_be_taken_are_a_note() {
     let rundowns = [
         (Response::Refuse(HResult(0x8013_1384)), true),
         (Response::Trace(startup()[..100_000].to_vec()), true),
-        // Suspended.
+        // A suspended runtime.
         (Response::Trace(Vec::new()), false),
     ];
     for (rundown, is_noted) in rundowns {
@@ -229,7 +229,7 @@ fn names_that_cannot_be_taken_are_a_note() {
         assert_eq!(notes.contains("note: the names of the process cannot be taken first: "), is_noted);
         assert_eq!(fs::read(fixture.file()).unwrap(), part);
     }
-    // What is no trace has no names.
+    // A rundown that is no trace has no names.
     let fixture = Fixture::new(part.clone(), Response::Trace(b"no trace".to_vec()));
     fixture.trace(&[]);
     assert_eq!(fs::read(fixture.file()).unwrap(), part);

@@ -36,7 +36,7 @@ fn end(mut child: Child) {
     child.wait().unwrap();
 }
 
-/// Returns the socket name of a runtime in this process.
+/// Returns the name of the socket that a runtime in the process with this id would have.
 fn socket_name(process_id: u32) -> String {
     let stat = fs::read_to_string(format!("/proc/{process_id}/stat")).unwrap();
     let started = stat.rsplit_once(')').unwrap().1.split_ascii_whitespace().nth(19).unwrap();
@@ -136,7 +136,8 @@ fn processes_start_and_end_during_a_search() {
     }
 }
 
-/// 3,200 names of processes that do not exist, which lead to one socket that accepts no connection, and a runtime.
+/// A directory with the socket of one runtime, and with 3,200 names of sockets of processes that do not exist. These
+/// names are links to one socket that accepts no connection.
 #[test]
 fn many_silent_sockets_share_one_deadline_and_come_last() {
     const SILENT: usize = 1600;
@@ -155,8 +156,9 @@ fn many_silent_sockets_share_one_deadline_and_come_last() {
     }
     rustix::net::listen(&silent, 1).unwrap();
 
-    // 64 threads wait at the same time. With a deadline for each batch of 64, each socket would wait for all of it, however
-    // long it is. A busy machine needs long for each socket, but not longer with more time.
+    // 64 threads wait at the same time. With a deadline for each batch of 64 sockets, each socket would wait for the
+    // whole deadline. With one deadline for all sockets, each waits only for a part of it. A busy machine needs more
+    // time for each socket, but that time does not grow with the deadline.
     let has_one_deadline = |timeout: Duration| {
         let scan = discover::scan(&ScanConfig { directory: Some(directory.path()), timeout });
         let (mut links, mut silent, mut before, mut waited) = (0, 0, None, Duration::ZERO);

@@ -1,17 +1,18 @@
-//! Which files of a crate use which others.
+//! `Graph`: which other files each file of a crate uses.
 use core::fmt::Write;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 use crate::modules::{self, Module, ModulePath};
 
-/// The files that each file uses, with one path that names something there.
+/// The files that each file uses. Each used file has one path that names an item in it.
 #[derive(Debug)]
 pub(crate) struct Graph {
     pub(crate) uses: BTreeMap<PathBuf, BTreeMap<PathBuf, String>>,
 }
 
-/// Returns the name of the file or of the folder beside the root that a file is, or is in.
+/// Returns the room of a file: the name of the file itself, or of the outermost folder that contains it, beside the
+/// root.
 pub(crate) fn room(file: &Path) -> &str {
     let first = file.components().next().unwrap().as_os_str().to_str().unwrap();
     first.strip_suffix(".rs").unwrap_or(first)
@@ -94,7 +95,7 @@ impl Graph {
         self.uses.get_mut(file).and_then(|uses| uses.remove(used));
     }
 
-    /// Describes each step of a circle by a path that makes it.
+    /// Describes each step of a circle by a path that causes it.
     pub(crate) fn describe(&self, circle: &[PathBuf]) -> String {
         let mut text = String::new();
         for step in circle.windows(2) {
@@ -120,7 +121,7 @@ impl Crate {
                 }
                 continue;
             }
-            // A name that is only exported is used by its importers.
+            // A name that a module only exports again is used by the modules that import it from there.
             if import.is_exported && !module.names.contains(&import.name) {
                 continue;
             }
@@ -191,7 +192,7 @@ impl Crate {
         if let Some(target) = named.find_map(|import| self.resolve(at, &import.path, depth + 1)) {
             return Some(target);
         }
-        // What leads to the names cannot be one of them.
+        // The first name in the path of a `*` import cannot come from this import itself.
         let all = module.imports.iter().filter(|import| import.name == "*" && import.path[0] != name);
         let mut all = all.filter_map(|import| match self.resolve(at, &import.path, depth + 1) {
             Some(Target::Module(from)) if from != *at => self.member(&from, name, depth + 1),

@@ -61,7 +61,7 @@ fn circles(mut graph: Graph) -> String {
     let mut circles = String::new();
     while let Some(circle) = graph.circle() {
         circles += &format!("{}\n", graph.describe(&circle));
-        // There may be others without its last step.
+        // Without the last step of this circle, other circles may remain.
         graph.remove_use(&circle[circle.len() - 2], &circle[0]);
     }
     circles
@@ -121,7 +121,7 @@ fn a_name_is_one_type_in_a_package() {
     assert_eq!(repeated.collect::<String>(), "");
 }
 
-/// The test itself notices each kind of type, wherever it is.
+/// The test itself detects each kind of type, wherever the type is defined.
 #[test]
 fn every_kind_of_type_is_found() {
     let folder = tempfile::tempdir().unwrap();
@@ -158,7 +158,7 @@ fn every_kind_of_type_is_found() {
     assert!(type_names::repeated(folder.path()).starts_with("Found: "));
 }
 
-/// The test itself notices each way to import from another file.
+/// The test itself detects each way to import from another file.
 #[test]
 fn every_kind_of_import_is_found() {
     let folder = tempfile::tempdir().unwrap();

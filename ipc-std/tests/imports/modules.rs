@@ -11,7 +11,7 @@ pub(crate) type ModulePath = Vec<String>;
 
 #[derive(Debug, Default)]
 pub(crate) struct Module {
-    /// Below the folder of the crate's sources.
+    /// The path of the file, below the folder of the crate's sources.
     pub(crate) file: PathBuf,
     pub(crate) definitions: BTreeSet<String>,
     /// Macros, each with the names that its body may define where it is called.
@@ -23,7 +23,7 @@ pub(crate) struct Module {
     pub(crate) imports: Vec<Import>,
     /// Paths of two names or more in the bodies of items.
     pub(crate) paths: BTreeSet<Vec<String>>,
-    /// All names in the bodies of items that can be those of other items.
+    /// All names in the bodies of items that can be names of other items.
     pub(crate) names: BTreeSet<String>,
 }
 
@@ -33,7 +33,7 @@ pub(crate) struct Import {
     pub(crate) path: Vec<String>,
     /// `*` for all names of a module.
     pub(crate) name: String,
-    /// Whether other modules can import it from here.
+    /// Whether other modules can import the name from this module.
     pub(crate) is_exported: bool,
 }
 
@@ -163,7 +163,7 @@ impl Reader {
         }
     }
 
-    /// Collects the paths in tokens of a macro or an attribute, which no syntax tree has.
+    /// Collects the paths in tokens of a macro or an attribute, for which there is no syntax tree.
     fn tokens(&mut self, tokens: TokenStream) {
         let mut path: Vec<String> = Vec::new();
         let mut colons = 0;

@@ -1,4 +1,4 @@
-//! The table of layers in ARCHITECTURE.md is that of the test.
+//! Checks that the table of layers in ARCHITECTURE.md is that of the test.
 use crate::packages::{Layers, PACKAGES};
 use crate::repository;
 

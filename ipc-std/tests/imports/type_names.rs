@@ -1,4 +1,4 @@
-//! The types of a package, and their names.
+//! Finds the names that several types of a package have.
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
@@ -10,7 +10,7 @@ use syn::{
 
 use crate::modules::{is_test, names};
 
-/// Names that say what a type is only together with the name of its module, as `ps::Args`.
+/// Names that describe a type only together with the name of its module, as `ps::Args`.
 const REPEATED: [&str; 4] = ["Args", "Kind", "Row", "State"];
 
 /// The systems for which a package can be compiled. A type that is defined once for each of them has one meaning.

@@ -6,8 +6,8 @@ use nettrace_analysis::jit::{Compilation, Compilations, JitStatistics};
 
 use super::traces::{each_event, trace_of};
 
-/// Checks that no event changes a collection or a compilation that was returned before, that none is returned twice, and
-/// that the statistics count the returned ones.
+/// Checks that no event changes a collection or a compilation that was returned before. None is returned twice, and the
+/// statistics count the returned ones.
 pub fn collections(bytes: &[u8]) {
     let (trace, _) = trace_of(bytes);
     let ((collections, gc), starts) = (collections_of(&trace, true), count(&trace, &[1]));

@@ -23,7 +23,7 @@ pub fn counters(bytes: &[u8]) {
     }
 }
 
-/// A reader, the events that it has to ignore, and the last interval that it has returned.
+/// A reader, the events that it must ignore, and the last interval that it has returned.
 struct Reading {
     reader: CounterReader,
     /// A reader that decides first whether an event is of interest, as streams of samples do.
@@ -130,7 +130,7 @@ fn texts(sample: &OwnedSample) -> [&str; 6] {
     [provider, provider_version, name, display_name, unit, tag_text].map(String::as_str)
 }
 
-/// Returns all samples. In made-up events, the fields are where `check_fields` expects them.
+/// Returns all samples. `check_fields` applies only to made-up events, whose fields are where it expects them.
 fn check_readers(trace: &[u8], is_made_up: bool) -> Vec<OwnedSample> {
     let selections: Vec<Selection> =
         ["Lab.*", "Shop/requests", "EventCounters\\System.Runtime", "Meters\\a*", "system.runtime/CPU-usage"]
@@ -212,8 +212,8 @@ fn check_fields(event: &TraceEvent<'_>, sample: &OwnedSample) {
     }
 }
 
-/// Checks that what a narrow reader returns is what the open one returns. Two readers can know other intervals, and the
-/// sessions of others are a problem only of a session.
+/// Checks that a narrow reader returns nothing else than the open one, which ignores no event. Two readers can know
+/// other intervals. Only a reader of a session reports the sessions of others as a problem.
 fn check_part(part: Option<CounterEvent<'_>>, whole: Option<CounterEvent<'_>>) {
     let without_interval = |event: Option<CounterEvent<'_>>| match event {
         Some(CounterEvent::Sample(mut sample)) if sample.system == System::Meter => {
@@ -239,7 +239,7 @@ fn check_histogram(histogram: &ExponentialHistogram) {
     assert!(quantiles.is_sorted(), "{quantiles:?} {histogram:?}");
 }
 
-/// What makes a series: system, number, provider, name, tags and version.
+/// The parts that identify a series: system, number, provider, name, tags and version.
 type Key = (System, u32, String, String, String, String);
 
 /// Checks the store against a map.

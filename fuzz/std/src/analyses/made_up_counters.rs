@@ -1,5 +1,5 @@
-//! Traces of plausible events of counters and instruments, from any bytes: each event has a byte for its kind, and bytes
-//! for its fields.
+//! Traces of plausible events of counters and instruments, from any bytes. Each event has a byte for its kind, and
+//! bytes for its fields.
 #![allow(clippy::cast_possible_truncation, reason = "numbers are cut to the width of their field")]
 use nettrace::{Event, Fields, Metadata, Scalar, Trace, TraceWriter, Version};
 
@@ -283,7 +283,7 @@ fn units(source: &mut Source<'_>, field: &str) -> Vec<u16> {
         _ => source.choice(&NAMES),
     };
     let mut units: Vec<u16> = plain.encode_utf16().collect();
-    // Few events have other texts than these.
+    // In a few events, the text has an unusual addition.
     match source.byte() {
         250 => units.push(0xd800),
         251 => units.insert(0, 0xdc00),

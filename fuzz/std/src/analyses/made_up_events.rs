@@ -1,4 +1,5 @@
-//! Traces of plausible events of a runtime, from any bytes: each event has a byte for its kind, and bytes for its parts.
+//! Traces of plausible events of a runtime, from any bytes. Each event has a byte for its kind, and bytes for its
+//! parts.
 #![allow(clippy::cast_possible_truncation, reason = "numbers are cut to the width of their field")]
 use nettrace::{
     Event, Fields, Metadata, Scalar, Stack, ThreadEntry, Trace, TraceBytes, TraceWriter, Version, WriteError,
@@ -163,7 +164,7 @@ fn u32s(numbers: &[u64]) -> Vec<u8> {
     numbers.iter().flat_map(|number| (*number as u32).to_le_bytes()).collect()
 }
 
-/// Makes events of any bytes, and what they name. V6 has rows of its own.
+/// Makes events from any bytes, and the names that each event states. V6 has additional kinds of events.
 pub(super) fn events(bytes: &[u8], version: Version) -> Vec<(MadeUp, Naming)> {
     let (mut source, mut events, mut time) = (Source(bytes), Vec::new(), 1_000);
     while !source.0.is_empty() && events.len() < 300 {
@@ -262,7 +263,7 @@ fn payload(source: &mut Source<'_>, description: usize) -> (Vec<u8>, Naming) {
     (payload, naming)
 }
 
-/// Appends the bytes that a record displaces.
+/// Appends the bytes that leave the buffer of the writer for a record.
 pub(super) fn put(out: &mut Vec<u8>, written: Result<TraceBytes<'_>, WriteError>) {
     out.extend_from_slice(&written.expect("the record fits the buffer"));
 }

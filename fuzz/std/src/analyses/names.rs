@@ -45,8 +45,8 @@ struct Model {
     code: Vec<MethodCode>,
     /// Each address that was seen, with its event, and with its code once the code is gone.
     seen: Vec<(usize, u64, Option<MethodCode>)>,
-    /// The names of each id, the last one last. A method has the last one of the time at which it was loaded, or else the
-    /// first one after that.
+    /// The names that the id of each module has had, in order. A method has the last name at the time when it was
+    /// loaded, or else the first name after that.
     modules: Vec<(u64, Vec<String>)>,
 }
 
@@ -83,7 +83,8 @@ impl Model {
         if code.size == 0 || end(code) <= code.start {
             return;
         }
-        // Code of another module is other code, so the number of the module contains the index of its name.
+        // A module id can be used again under another name. The high 32 bits count the names of an id, so that such
+        // code differs.
         let code = MethodCode { module: code.module | (self.place(code) as u64) << 32, ..code.clone() };
         let is_same = |known: &MethodCode| {
             (known.start, end(known), known.module, &known.name)

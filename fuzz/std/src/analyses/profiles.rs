@@ -8,8 +8,8 @@ use serde_json::Value;
 
 use super::traces::{clocks, each_event, trace_of};
 
-/// Checks that the files of all formats are read by a parser of the format, that they have the weights of the trace, that
-/// calls begin and end in order, and that each number of a file is that of an entry.
+/// Checks that the files of all formats are read by a parser of the format, and that they have the weights of the
+/// trace. Calls begin and end in order, and each index in a file is that of an entry.
 pub fn profiles(bytes: &[u8]) {
     let (trace, _) = trace_of(bytes);
     for clock in clocks() {

@@ -29,7 +29,7 @@ pub(super) fn trace_of(bytes: &[u8]) -> (Vec<u8>, Option<Vec<(MadeUp, Naming)>>)
     let version = if choice & 1 == 0 { Version::V4 } else { Version::V6 };
     let events = made_up_events::events(bytes, version);
     let trace = made_up_events::trace(&events, version);
-    // The model of names knows one process.
+    // The model of names knows one process, and a trace of V6 can have several. So the events count as unknown.
     (trace, (version == Version::V4).then_some(events))
 }
 

@@ -14,7 +14,7 @@ pub(crate) enum Comparison {
 impl Comparison {
     /// Splits an operator off the start of a text.
     pub(crate) fn split(text: &str) -> Option<(Self, &str)> {
-        // Those of two characters first.
+        // Operators of two characters come first, so that `<` does not match the start of `<=`.
         let operators = [
             ("==", Self::Equal),
             ("!=", Self::NotEqual),
@@ -26,12 +26,12 @@ impl Comparison {
         operators.into_iter().find_map(|(name, comparison)| Some((comparison, text.strip_prefix(name)?)))
     }
 
-    /// Returns whether this compares sizes.
+    /// Returns whether the operator compares sizes: `<`, `<=`, `>` or `>=`.
     pub(crate) const fn is_order(self) -> bool {
         !matches!(self, Self::Equal | Self::NotEqual)
     }
 
-    /// Returns whether this holds for values in that order.
+    /// Returns whether the operator holds for two values that are in this order.
     pub(crate) const fn accepts(self, ordering: Ordering) -> bool {
         match self {
             Self::Equal => ordering.is_eq(),

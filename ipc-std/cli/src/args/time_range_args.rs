@@ -27,14 +27,14 @@ impl TimeRangeArgs {
 
     /// Returns the range in ticks of a trace.
     pub(crate) fn ticks(&self, clock: &TraceClock) -> RangeInclusive<u64> {
-        // The first tick that is not before it.
+        // Rounded up, to the first tick at or after `--from`: `ticks` alone rounds down.
         let first = |from: Time| clock.ticks(from.nanoseconds(clock).saturating_sub(1)).saturating_add(1);
         let last = |to: Time| clock.ticks(to.nanoseconds(clock));
         self.from.map_or(0, first)..=self.to.map_or(u64::MAX, last)
     }
 }
 
-/// Reports that blocks were skipped whose times are wrong.
+/// Warns that events may be missing, because blocks with wrong times were skipped.
 pub(crate) fn report_skipped(times: &TimeFilter, globals: &Globals) {
     if times.is_contradicted() && times.skipped_blocks() > 0 {
         globals.note(
@@ -60,7 +60,7 @@ impl Time {
         duration.map_err(|e| format!("{e}, and not a date such as 2026-11-20T21:45:13Z"))
     }
 
-    /// Returns the time since the start of the trace.
+    /// Returns the nanoseconds since the start of the trace.
     fn nanoseconds(self, clock: &TraceClock) -> i64 {
         let narrow = |duration: Duration| i64::try_from(duration.as_nanos()).unwrap_or(i64::MAX);
         match self {

@@ -1,4 +1,4 @@
-//! `--timeout`.
+//! `--timeout`: the deadline of a command, and the remaining time for each of its calls.
 use core::time::Duration;
 use std::time::Instant;
 
@@ -19,7 +19,7 @@ impl TimeoutArgs {
         self.timeout
     }
 
-    /// Returns the defaults, or the one duration from the command line for everything.
+    /// Returns the default timeouts. `--timeout` replaces those of calls, dumps and ends of sessions.
     pub(crate) fn timeouts(&self) -> Timeouts {
         let defaults = Timeouts::default();
         let Some(timeout) = self.timeout else { return defaults };
@@ -27,13 +27,13 @@ impl TimeoutArgs {
     }
 }
 
-/// Returns the client for the next call of a command that began then: one deadline holds for all of its calls.
+/// Returns the client for the next call of a command that began at `began`. All calls of a command share one deadline.
 pub(crate) fn since(client: Client, began: Instant) -> Client {
     let timeouts = *client.timeouts();
     client.with_timeouts(remaining(timeouts, began))
 }
 
-/// Returns the remaining time for a call of a command that began then.
+/// Returns the timeouts with the remaining time of a command that began at `began`.
 pub(crate) fn remaining(timeouts: Timeouts, began: Instant) -> Timeouts {
     Timeouts { call: timeouts.call.saturating_sub(began.elapsed()), ..timeouts }
 }

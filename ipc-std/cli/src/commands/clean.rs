@@ -114,7 +114,7 @@ fn show(found: &[Stale]) -> Result<(), Failure> {
     })
 }
 
-/// Asks on the terminal.
+/// Asks on the terminal whether to remove the sockets.
 fn ask(count: usize) -> Result<bool, Failure> {
     let sockets = if count == 1 { "1 socket".to_owned() } else { format!("{count} sockets") };
     let mut answer = String::new();

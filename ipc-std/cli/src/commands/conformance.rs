@@ -50,7 +50,7 @@ pub(crate) struct Args {
     connection: ConnectionArgs,
 }
 
-/// What to compare with if that is not a runtime of the recorded data.
+/// The name of the careful server on the command line. All other names are runtimes of the recorded data.
 const OURS: &str = "ours";
 
 /// Returns the kinds to compare with: the runtimes by their names in the recorded data, and a careful server.
@@ -65,13 +65,13 @@ enum States {
     Suspended,
 }
 
-/// How long to wait for a response that such a runtime does not send.
+/// How long the command waits where the compared runtime sends no response.
 const NEVER: Duration = Duration::from_secs(1);
 
-/// After so many cases without a response the server counts as hanging, and the other cases are not tried.
+/// After this many cases in a row without a response, the server counts as hanging: the remaining cases are not tried.
 const HANGS: u8 = 3;
 
-/// Cases of unknown commands in the command sets that some runtimes do not have.
+/// Cases with an unknown command in a command set that some runtimes do not have: that of profilers, and that of dumps.
 const PROFILERS: &str = "empty/03ff";
 const DUMPS: &str = "empty/01ff";
 
@@ -82,7 +82,7 @@ struct CaseCounts {
     different: usize,
     /// Not tried, because they are deadly.
     deadly: usize,
-    /// Not tried, because no response of such a runtime is recorded.
+    /// Not tried, because no response of the compared runtime is recorded.
     unseen: usize,
     /// The number of cases since the last response.
     silent: u8,
@@ -95,7 +95,7 @@ pub(crate) fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
         States::Suspended => State::Suspended,
     };
     let kind = Some(&*args.kind).filter(|kind| *kind != OURS);
-    // The version and kind of the careful server; one of unknown version knows every command.
+    // The version and kind that the careful server imitates. With an unknown version it knows every command.
     let (version, flavour) = match kind {
         Some(_) => (None, Flavour::CoreClr),
         None => (version(&client)?, flavour(&client, &wire_log)?),
@@ -159,21 +159,21 @@ fn version(client: &Client) -> Result<Option<u8>, Failure> {
     match client.process_info() {
         Ok(info) => {
             let version = info.clr_product_version;
-            // The response of .NET 5 has no field for it.
+            // The response of .NET 5 has no field for the version.
             if version.as_text().is_null() {
                 return Ok(Some(5));
             }
             Ok(version.to_utf8().and_then(|version| version.split('.').next()?.parse().ok()))
         }
-        // .NET Core 3 knows none of the commands that request it.
+        // .NET Core 3 does not know the commands that request process information.
         Err(e) if e.hresult() == Some(HResult::UNKNOWN_COMMAND) => Ok(Some(3)),
         Err(e) if e.hresult().is_some() => Ok(None),
         Err(e) => Err(e.into()),
     }
 }
 
-/// Returns the kind of runtime: one without profilers or dumps refuses the whole command set, not only its unknown
-/// commands.
+/// Returns the kind of the runtime. A runtime without profilers or dumps refuses their whole command set, not only the
+/// unknown commands in it.
 fn flavour(client: &Client, wire_log: &WireLog) -> Result<Flavour, Failure> {
     let has_none_of = |name: &str| -> Result<bool, Failure> {
         let Some(case) = conformance::cases().into_iter().find(|case| case.name == name) else {
@@ -203,7 +203,8 @@ fn ask(
         Ok(stream.with_deadline(now.checked_add(timeout).unwrap_or(now)))
     };
     conformance::send(case, wire_log.observer().as_ref(), connect).map_err(|e| {
-        // The server did not exist, or it ended on an earlier case.
+        // The case could not be sent. A second connection shows whether the server exists: if not, it never existed, or
+        // it ended on an earlier case.
         match client.connect() {
             Err(e) if counts.tried == 0 => e.into(),
             Err(_) => {

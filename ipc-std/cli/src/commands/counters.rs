@@ -134,7 +134,7 @@ enum ExportFormat {
     OtlpJson,
 }
 
-/// What the operands name.
+/// What the operands of the command name.
 #[derive(Debug)]
 enum Subject<'a> {
     File(&'a Path),
@@ -142,7 +142,7 @@ enum Subject<'a> {
     All,
 }
 
-/// The first operand that asks for a list.
+/// The first operand of `counters list PID`.
 const LIST: &str = "list";
 
 pub(crate) fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
@@ -168,7 +168,8 @@ pub(crate) fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
         return wire_log.check();
     }
     let conditions = args.until.iter().flat_map(Condition::selections);
-    // A file has what it has; of a process, the conditions alone are enough.
+    // Without selections, a file shows all its counters, not only those of the conditions. From a process, only the
+    // counters of the conditions are requested.
     if !(matches!(subject, Subject::File(_)) && selections.is_empty()) {
         selections.extend(conditions.cloned());
     }
@@ -185,7 +186,8 @@ pub(crate) fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
             let wire_log = args.connection.wire_log.open()?;
             let config = args.config(selections);
             let wanted = config.selections.clone();
-            // Before the output changes the terminal, which a signal restores.
+            // The feed handles signals from here on, so that a signal restores the terminal, which the output changes
+            // next.
             let mut feed = Feed::new(config, args.connection.timeout.timeouts())?;
             let client = target.client(args.connection.timeout.timeouts(), &wire_log)?;
             let show = Show::new(args, globals, args.output(false, true, globals)?);
@@ -241,7 +243,7 @@ impl Args {
         }
         Ok(match (self.format, self.file()) {
             (Some(ExportFormat::Prometheus), Some(path)) => {
-                // Each write after the first one replaces a file of this command.
+                // An existing file is refused only here: each later write replaces a file of this command.
                 self.connection.wire_log.overwrite.check(path)?;
                 Output::Prometheus(exposition(), Prometheus::File(path.to_owned()))
             }
@@ -275,12 +277,12 @@ impl Args {
         self.interval.unwrap_or_else(|| CounterConfig::default().interval)
     }
 
-    /// Returns the path of `--output`. `-` is standard output, as without it.
+    /// Returns the path of `--output`, unless it is `-`, which means standard output.
     fn file(&self) -> Option<&Path> {
         self.output.as_deref().filter(|path| path.as_os_str() != "-")
     }
 
-    /// Returns when to end. What is written once is complete after two intervals.
+    /// Returns when to end. Prometheus text on standard output is written once, and is complete after two intervals.
     fn end(&self) -> Option<Duration> {
         const INTERVALS: u32 = 2;
         let is_once =
@@ -321,18 +323,18 @@ struct Show<'a> {
     globals: &'a Globals,
     output: Output,
     watches: Vec<Watch>,
-    /// The problems that were reported, each once a process.
+    /// The problems that were reported, each once per process.
     problems: BTreeSet<(Process, String)>,
-    /// The selections that no sample and no instrument matches so far. Of all processes, there are none.
+    /// The selections that no sample and no instrument matches so far. With `--all` none are collected.
     missing: Vec<Selection>,
     samples: u64,
-    /// The condition that holds.
+    /// The condition of `--until` that holds, and so ends the command.
     held: Option<String>,
-    /// Why the output ended.
+    /// The result of the last write. An error ends the command.
     written: Result<(), io::Error>,
 }
 
-/// The problems of all processes that are reported at most.
+/// The maximum number of problems that are reported, over all processes.
 const MAX_PROBLEMS: usize = 1_000;
 
 impl<'a> Show<'a> {
@@ -342,12 +344,12 @@ impl<'a> Show<'a> {
         Self { args, globals, output, watches, problems, missing, samples, held: None, written: Ok(()) }
     }
 
-    /// Reports these selections if no sample and no instrument matches them.
+    /// Sets the selections to report if no sample and no instrument matches them.
     fn wanting(self, missing: Vec<Selection>) -> Self {
         Self { missing, ..self }
     }
 
-    /// Takes a report. Breaks if no more are wanted.
+    /// Shows a report. Breaks if no more reports are wanted.
     fn report(&mut self, process: &Process, report: Report) -> ControlFlow<()> {
         match report {
             Report::Sample(sample) => self.sample(process, &sample),
@@ -403,7 +405,7 @@ impl<'a> Show<'a> {
         }
     }
 
-    /// Returns how notes name a process if there can be several.
+    /// Returns the beginning of notes about a process. Only with `--all`, where there can be several, it is not empty.
     fn prefix(&self, process: &Process) -> String {
         match process.id {
             Some(id) if self.args.all && process.name.is_empty() => format!("process {id}: "),
@@ -453,7 +455,8 @@ impl<'a> Show<'a> {
         Ok(())
     }
 
-    /// Ends the output. Fails if that failed, if the samples ended with a failure, and if no condition holds.
+    /// Ends the output. Fails if writing failed, if the samples ended with a failure, or if no condition of `--until`
+    /// held.
     fn finish(mut self, failed: Result<(), Failure>) -> Result<(), Failure> {
         let written = core::mem::replace(&mut self.written, Ok(())).and_then(|()| self.output.finish());
         match written {
@@ -475,16 +478,16 @@ impl<'a> Show<'a> {
     }
 }
 
-/// The samples of processes, until the end.
+/// The loop that shows the samples of processes until the end.
 struct Live<'a> {
     show: Show<'a>,
     feed: Feed,
     schedule: Schedule,
     /// How the session of the only process ended.
     ended: Result<(), Failure>,
-    /// Whether the conditions can hold.
+    /// The failure if a condition can never hold.
     possible: Result<(), Failure>,
-    /// Whether a key ended it.
+    /// Whether a key ended the command.
     is_quit: bool,
 }
 
@@ -493,7 +496,7 @@ impl<'a> Live<'a> {
         let args = show.args;
         let mut schedule = Schedule::new(args.interval(), show.output.pace(args.interval()), args.end());
         if args.all {
-            // Of all processes, no counter is reported as missing.
+            // With `--all` no counter is reported as missing: a process that has it can still start.
             schedule.first = None;
         }
         Self { show, feed, schedule, ended: Ok(()), possible: Ok(()), is_quit: false }
@@ -501,13 +504,13 @@ impl<'a> Live<'a> {
 
     fn run(mut self, wire_log: &WireLog) -> Result<(), Failure> {
         while self.step()?.is_continue() {}
-        // The sessions can take long to stop. Messages follow on the usual screen.
+        // Sessions can take long to stop, so the usual screen returns first. It also shows the messages that follow.
         full_screen::restore();
         let stopped = self.feed.end();
         let Self { mut show, ended, possible, is_quit, .. } = self;
         let mut result = ended;
         if show.samples == 0 && result.is_ok() {
-            // The reason for the missing samples, as that the runtime is suspended.
+            // The end of the session states why there were no samples, for example that the runtime is suspended.
             result = stopped;
         }
         result = result.and(possible);

@@ -61,7 +61,7 @@ pub(crate) fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
     decoded.check()
 }
 
-/// The frames that were written.
+/// Counts the frames that were written, and the malformed ones among them.
 #[derive(Debug, Default)]
 struct Decoded {
     frames: usize,
@@ -116,7 +116,7 @@ fn parse_command(text: &str) -> Result<Code, String> {
     })
 }
 
-/// Returns what to decode.
+/// Returns the bytes to decode, from the operands or from standard input.
 fn input(args: &Args) -> Result<Input, Failure> {
     let (name, bytes) = match args.input.as_slice() {
         [] if io::stdin().is_terminal() => {

@@ -54,10 +54,10 @@ pub(crate) fn run(_: &Args, globals: &Globals) -> Result<(), Failure> {
 }
 
 /// Creates a directory that other tools do not search, so that no request of theirs changes the output. A signal
-/// removes it.
+/// handler removes the directory.
 fn private_directory() -> Result<TempDir, Failure> {
     let created = Arc::new(Mutex::new(None::<PathBuf>));
-    // Before the directory exists, so that no signal leaves it.
+    // Signals are handled before the directory exists, so that none ends the tool without removing it.
     signals::handle({
         let created = Arc::clone(&created);
         move |_| {
@@ -138,7 +138,7 @@ fn header(message: &[u8]) -> Vec<String> {
             lines.push(format!("  {:41}  {}", hex::spaced(part.bytes), Field(part)));
         }
     };
-    // The client has checked the message.
+    // The client has checked the message, so decoding cannot fail.
     let _ = Message::inspect(message, None, &mut see);
     lines
 }

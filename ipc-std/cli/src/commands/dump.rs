@@ -102,13 +102,13 @@ pub(crate) fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
         let failure = Failure::from(e);
         if refused { failure.with_hint(REFUSED) } else { failure }
     })?;
-    // Only a refusal has a message.
+    // `DumpMessage` is no loss here: only a refusal has a message, and this dump succeeded.
     let lost = outcome.lost.iter().filter(|feature| *feature != LostFeature::DumpMessage);
     let lost: Vec<String> = lost.map(|feature| feature.to_string()).collect();
     if !globals.json {
         lost.iter().for_each(|feature| globals.note(feature));
     }
-    // A target in a container writes to another file system.
+    // The file may not exist here: a target in a container writes to another file system.
     let bytes = fs::metadata(&path).ok().map(|file| file.len());
     if bytes.is_none() && !is_template(&path) {
         globals.note("the file does not exist here: the target has another file system, or did not write it");
@@ -133,7 +133,7 @@ fn progress(path: &str) -> ProgressBar {
         let path = path.to_owned();
         bar.set_style(style.with_key("size", move |_: &ProgressState, out: &mut dyn fmt::Write| {
             if let Ok(file) = fs::metadata(&path) {
-                // A line without the size is good enough.
+                // An error only leaves the size out of the line.
                 let _ = write!(out, ", {}", DecimalBytes(file.len()));
             }
         }));

@@ -35,7 +35,7 @@ pub(crate) struct Args {
 pub(crate) fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
     args.connection.call(args.target.target(), |client| {
         let environment = client.environment()?;
-        // Other programs read the values unchanged.
+        // Values are escaped only on a terminal. Other programs read the values unchanged.
         let is_terminal = io::stdout().is_terminal();
         // Entries are written one by one, because an environment can have millions.
         to_stdout(|out| match globals.json {
@@ -48,15 +48,15 @@ pub(crate) fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
     })
 }
 
-/// Writes the variables by name, and the other entries.
+/// Writes the environment as JSON: the variables by name, and the other entries.
 fn write_json(environment: &Environment, out: &mut dyn Write) -> io::Result<()> {
     let named = environment.entries().enumerate().filter_map(|(index, entry)| {
         EnvironmentEntry::parse(entry).map(|EnvironmentEntry { name, .. }| (index, name))
     });
     let mut by_name: Vec<(usize, Text<'_>)> = named.collect();
-    // By characters, as lone surrogates are equal in JSON.
+    // Sorted by characters, not by code units: names that differ only in lone surrogates are equal in JSON.
     by_name.sort_unstable_by(|(i, a), (j, b)| a.chars().cmp(b.chars()).then(i.cmp(j)));
-    // The first of several entries of the same name is a variable.
+    // Of several entries with the same name, only the first is a variable.
     let same = |(_, a): &(usize, Text<'_>), (_, b): &(usize, Text<'_>)| a.chars().eq(b.chars());
     let mut variables: Vec<usize> =
         by_name.chunk_by(same).filter_map(<[_]>::first).map(|(index, _)| *index).collect();

@@ -155,7 +155,7 @@ fn show_file(file: &Path, args: &Args, globals: &Globals) -> Result<(), Failure>
         true => Some(StackNames::default()),
         false => None,
     };
-    // The lines of a pipe are visible as soon as possible.
+    // Only a regular file is read with output in the background: lines from a pipe must be visible as soon as possible.
     let output = EventOutput::new(source.is_regular(), globals)?;
     let mut events = Events::new(source, args, None, names, &output);
     let end = loop {
@@ -172,7 +172,8 @@ fn show_file(file: &Path, args: &Args, globals: &Globals) -> Result<(), Failure>
     trace_file::report_lost(&events.trace, globals);
     events.report(globals);
     let end = end?;
-    // A reader that closed the pipe wants no failure. Whether that is known before the end of the trace is chance.
+    // After the reader of the output has closed the pipe, an error of the trace is no failure: it is chance whether the
+    // closed pipe is noticed before that error.
     if !output.borrow().is_closed() {
         source::check(end, name)?;
     }
@@ -185,7 +186,7 @@ fn show_process(target: Target<'_>, args: &Args, globals: &Globals) -> Result<()
     let (client, wire_log) = args.connection.session_client(target)?;
     let output = EventOutput::new(false, globals)?;
     let LiveSession { session, resumed, .. } = session::start(client.clone(), &plan, None, globals)?;
-    // The session has started, so that no method is compiled in between.
+    // The names are read after the session has started, so that no method is compiled in between.
     let names = args.stacks.then(|| names_of(&client)).transpose()?;
     let mut events = Events::new(session, args, Some(&plan), names, &output);
     let (end, read) = session::read_events(&mut events);
@@ -203,7 +204,7 @@ fn show_process(target: Target<'_>, args: &Args, globals: &Globals) -> Result<()
     events.check_until()
 }
 
-/// Returns the names of a process that it has now.
+/// Returns the names of the methods that a process has now.
 fn names_of(client: &Client) -> Result<StackNames, Failure> {
     let mut names = Names::default();
     rundown::read(client, |event| names.event(event))?;
@@ -224,9 +225,9 @@ struct Events<'a, R> {
     summary: Option<EventSummary>,
     /// The ticks of the events to show, once the clock of the trace is known.
     times: Option<RangeInclusive<u64>>,
-    /// The session of a process, which shows only the providers that it enables.
+    /// The plan of the session with a process. Events of providers that the plan does not enable are not shown.
     plan: Option<&'a SessionPlan<'a>>,
-    /// For --stacks.
+    /// The names of methods, for `--stacks`.
     names: Option<StackNames>,
     /// The number of events that were read.
     read: u64,
@@ -242,12 +243,12 @@ impl<'a, R: Read> Events<'a, R> {
     ) -> Self {
         let reader = FlushingReader { reader, output: Rc::clone(output) };
         let mut trace = TraceReader::new(reader);
-        // A process sends stacks if --stacks asks for them, or if it is too old to leave them out.
+        // The stacks of a process are dropped unless `--stacks` asks for them: only old runtimes send them then.
         let shows_addresses = output.borrow().lines.shows_addresses() && plan.is_none();
         if names.is_none() && !shows_addresses {
             trace = trace.without_stacks();
         }
-        // Code has its name at a time: its memory can be used again.
+        // The address of a method can belong to another method later. So names need the events in the order of time.
         if args.ordered || (names.is_some() && plan.is_none()) {
             trace = trace.in_order(EventAssembler::ORDER_LIMIT);
         }
@@ -268,7 +269,7 @@ impl<'a, R: Read> Events<'a, R> {
     /// Reads the next event, and shows it unless it is filtered out. Returns the end of the trace instead of an event.
     fn show_next(&mut self) -> io::Result<Option<End>> {
         let (args, output) = (self.args, Rc::clone(&self.trace.get_ref().output));
-        // The skipped events can have names.
+        // With `--stacks` no block is skipped: a skipped event can have the name of a method.
         let can_skip = args.times.is_used() && self.names.is_none();
         if let (Some(times), None, true) = (&self.times, self.trace.times(), can_skip) {
             self.trace.skip_outside(*times.start(), *times.end());
@@ -365,9 +366,9 @@ impl LiveEvents for Events<'_, TraceSession> {
 /// Whether events had a field that was looked up in them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum FieldUse {
-    /// It was looked up in no event.
+    /// No event was searched for the field.
     Unused,
-    /// No event had it.
+    /// Events were searched, but none had the field.
     Missing,
     Found,
 }
@@ -379,7 +380,7 @@ impl FieldUse {
     }
 }
 
-/// A reader that flushes the output before each read, so that all events are visible while it waits.
+/// A reader that flushes the output before each read, so that all events are visible while the read waits.
 struct FlushingReader<R> {
     reader: R,
     output: Rc<RefCell<EventOutput>>,
@@ -392,7 +393,7 @@ impl<R: Read> Read for FlushingReader<R> {
     }
 }
 
-/// Lines, and standard output for them.
+/// Collects the lines of events, and writes them to standard output.
 struct EventOutput {
     json: bool,
     lines: Lines,
@@ -444,13 +445,13 @@ impl EventOutput {
     }
 }
 
-/// Writes the line of an event that has these fields, without its end.
+/// Writes the fields of an event as one line, without the line break.
 fn write_columns(values: &[Option<Value<'_>>], names: &[String], is_json: bool, out: &mut Vec<u8>) {
     let mut separator: &[u8] = b"";
     for (place, (name, value)) in names.iter().zip(values).enumerate() {
         let value = value.map(json::short_value);
         if is_json {
-            // An object has each key once.
+            // A JSON object has each key once, so a repeated column is left out.
             if names.iter().take(place).any(|before| before == name) {
                 continue;
             }

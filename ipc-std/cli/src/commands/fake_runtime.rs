@@ -76,10 +76,11 @@ pub(crate) fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
     let config = Config::read(profile.flavour, |name| {
         (name == Variable::DiagnosticPorts.name()).then_some(list.as_str())
     });
-    // Named pipes are in no directory.
+    // On Windows a relative path is no problem, because named pipes are in no directory.
     let is_relevant = |finding: &Finding<'_>| !(cfg!(windows) && matches!(finding, Finding::Relative { .. }));
     config.findings().filter(is_relevant).for_each(|finding| globals.note(&finding.to_string()));
-    // Like a real runtime: it ignores ports that cannot work, and those that listen where it has a default port.
+    // Like a real runtime, this one ignores ports that cannot work. It also ignores ports that listen: a runtime with a
+    // default port does not open them.
     let advertise = Advertise { runtime_cookie: profile.runtime_cookie, process_id: 0, future: 0 };
     let mut trial = Server::new(&advertise).map_err(|e| Failure::io("cannot make a server", &e))?;
     let ports = config.ports().filter(|port| {
@@ -88,7 +89,7 @@ pub(crate) fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
     let ports =
         ports.map(|port| FakePort { path: port.address().into(), suspended: port.suspends() }).collect();
     let dir = args.dir.clone().unwrap_or_else(discover::directory);
-    // Before the socket exists, so that no signal ends the tool without removing it.
+    // Signals are handled before the socket exists, so that none ends the tool without removing the socket.
     let (end, ended) = mpsc::channel();
     signals::handle({
         let end = end.clone();
@@ -104,11 +105,11 @@ pub(crate) fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
         &json!({ "process_id": runtime.process_id(), "socket": runtime.path().to_string_lossy() }),
     )?;
     spawn("stdin", move || {
-        // An input that cannot be read has ended as well.
+        // An error counts as the end of the input.
         let _ = io::copy(&mut io::stdin(), &mut io::sink());
         let _ = end.send(());
     })?;
-    // The signal handler keeps a sender, so that this waits.
+    // Waits for a signal or the end of the input: `recv` does not fail, because the signal handler keeps a sender.
     let _ = ended.recv();
     Ok(())
 }

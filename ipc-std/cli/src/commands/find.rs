@@ -34,7 +34,7 @@ pub(crate) struct Args {
 }
 
 impl Args {
-    /// Returns the search, and its result if it was needed for the name.
+    /// Returns the search, and its result if the search for the name needed it.
     fn search(&self, wire_log: &WireLog) -> Result<(Search, Option<Found>), Failure> {
         let timeouts = self.connection.timeout.timeouts();
         match &self.name {
@@ -63,7 +63,7 @@ pub(crate) fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
             }
         })?;
     }
-    // The default hint is this command.
+    // The default hint of the error is to run this command.
     found.map_err(|error| Failure::from(ipc_std::Error::from(error)).without_hint())?;
     wire_log.check()
 }

@@ -1,7 +1,8 @@
-//! The macro that makes commands of their list.
+//! The macro `commands`, which declares the modules of all commands and the enum `Command`.
 
-/// Declares the modules of commands, and `Command` with a variant for each. A line is the name of a command and its
-/// module, which has its arguments `Args` and `run`. An attribute `cfg` applies to all of them, `command` to the help.
+/// Declares the modules of commands, and `Command` with a variant for each. A line has the name of a command and its
+/// module, which has `Args` (its arguments) and `run`. An attribute `cfg` applies to the module and the variant, and an
+/// attribute `command` to the help.
 macro_rules! commands {
     ($($(#[cfg($cfg:meta)])? $(#[command($($help:tt)*)])? $name:ident($module:ident),)*) => {
         $($(#[cfg($cfg)])? mod $module;)*
@@ -13,7 +14,7 @@ macro_rules! commands {
         }
 
         impl Command {
-            /// Runs the command. The exit status of a success is 0, but for a command that returns another one.
+            /// Runs the command. The exit status of a success is 0, unless the command returns another status.
             pub(crate) fn run(
                 self,
                 globals: &crate::output::globals::Globals,

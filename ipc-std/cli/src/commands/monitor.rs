@@ -26,7 +26,7 @@ use child::Child;
 use notice::{Notice, Notifier};
 use port::Port;
 
-/// Runs the port until it ends. Returns the exit status of the command; that of success if there was none.
+/// Runs the port until it ends. Returns the exit status of COMMAND, or success without a COMMAND.
 pub(crate) fn run(args: &Args, globals: &Globals) -> Result<ExitCode, Failure> {
     if args.trace.is_none() && args.options.is_used() {
         return Err(
@@ -42,7 +42,7 @@ pub(crate) fn run(args: &Args, globals: &Globals) -> Result<ExitCode, Failure> {
     let (path, directory) = port_path(args)?;
     let timeouts = args.connection.session_timeouts();
     let monitor = Monitor::bind(path)?.with_timeouts(timeouts).with_observer(wire_log.observer());
-    // With --no-resume a suspended runtime would stay suspended.
+    // With --no-resume the variable does not suspend runtimes, because they would stay suspended.
     let suspend = !args.options.session.live.no_resume;
     let (name, value) = monitor.variable(suspend)?;
 
@@ -104,14 +104,14 @@ fn port_path(args: &Args) -> Result<(PathBuf, Option<TempDir>), Failure> {
     let directory = directory.map_err(|e| Failure::io("cannot create a temporary directory", &e))?;
     #[cfg(unix)]
     let path = directory.path().join("port");
-    // Named pipes are in no directory, but the name of the directory is unique.
+    // Named pipes are in no directory. The name of the directory is unique, so it becomes the name of the pipe.
     #[cfg(windows)]
     let path = directory.path().file_name().unwrap_or_default().into();
     Ok((path, Some(directory)))
 }
 
-/// Raises the limit of open files, because each runtime has a connection. Not done for a command, which would inherit
-/// it.
+/// Raises the limit of open files, because each runtime has a connection. Not called with a COMMAND, which would
+/// inherit the limit.
 #[cfg(unix)]
 fn allow_many_connections() {
     let mut limit = getrlimit(Resource::Nofile);

@@ -49,7 +49,7 @@ pub(crate) struct Args {
     connection: ConnectionArgs,
 }
 
-/// The time for all runtimes: a person waits for the list.
+/// The time for all runtimes together. It is short, because a person waits for the list.
 const TIMEOUT: Duration = Duration::from_secs(2);
 
 pub(crate) fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
@@ -67,7 +67,8 @@ pub(crate) fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
         table.reserve(&scan.searches);
     }
     let mut rows = Vec::new();
-    // An I/O error of this process is no property of a runtime, and does not hide the others.
+    // An I/O error of this process belongs to no runtime. It is returned at the end, so that the other runtimes are
+    // listed.
     let mut local = Ok(());
     scan.identify_all(wire_log.observer().as_ref(), |search, found| match Row::new(&search, found) {
         Ok(row) if args.why || row.is_present() => {
@@ -140,7 +141,7 @@ struct Row {
     process_id: u32,
     socket: Option<PathBuf>,
     name: Option<String>,
-    /// As the runtime reports it, or else the operating system: .NET Core 3 has no command for it.
+    /// From the runtime, or else from the operating system: .NET Core 3 has no command that returns it.
     command_line: Option<String>,
     /// The process information, or else the status and the reasons.
     answer: Result<ProcessInfo, (&'static str, Option<SearchError>)>,
@@ -182,7 +183,7 @@ impl Row {
         });
         let Value::Object(fields) = &mut row else { return row };
         match &self.answer {
-            // A process in a container has another ID there. The one that this system uses stays.
+            // A process in a container has another ID inside. The row already has the ID outside, which stays.
             Ok(info) => process_fields(info).into_iter().for_each(|(key, value)| {
                 fields.entry(key).or_insert(value);
             }),
@@ -199,7 +200,7 @@ impl Row {
         row
     }
 
-    /// Returns the version, or else the status in parentheses.
+    /// Returns the version of the runtime, or else the status in parentheses.
     fn version(&self) -> String {
         match &self.answer {
             Ok(info) => info.clr_product_version.to_string(),
@@ -208,7 +209,7 @@ impl Row {
     }
 }
 
-/// The name of a process takes at most so many columns, so that the command line has some room.
+/// A name takes at most this many columns, so that the command line has some room.
 const NAME_WIDTH: usize = 20;
 
 /// The rows as text, under one header.
@@ -232,7 +233,8 @@ impl ProcessTable {
         }
     }
 
-    /// Reserves the widths of rows that are not known yet: as far as the searches show them, and of usual versions.
+    /// Reserves the widths of columns before all rows are known: those of the known fields of the searches, and of
+    /// usual versions.
     fn reserve(&mut self, searches: &[Search]) {
         let width = |of: fn(&Search) -> Option<String>| {
             searches.iter().filter_map(of).map(|text| printable(&text).width()).max().unwrap_or(0)
@@ -267,7 +269,7 @@ impl ProcessTable {
         }
     }
 
-    /// Writes rows, the first time after the header.
+    /// Writes rows. The first call also writes the header.
     fn write(&mut self, rows: &[&Row]) -> Result<(), Failure> {
         let mut table = comfy_table::Table::new();
         table.load_preset(presets::NOTHING);
@@ -279,7 +281,7 @@ impl ProcessTable {
             let padded = u16::try_from(width.saturating_add(2)).unwrap_or(u16::MAX);
             column.set_constraint(ColumnConstraint::LowerBoundary(Width::Fixed(padded)));
         }
-        // A pipe gets the width of the usual terminal.
+        // A pipe gets lines of 80 columns, the usual width of a terminal.
         let width = if self.wide { usize::MAX } else { terminal_width().unwrap_or(80) };
         let lines: Vec<_> = table.lines().map(|line| cut_end(line.trim_end(), width)).collect();
         to_stdout(|out| lines.iter().try_for_each(|line| writeln!(out, "{line}")))

@@ -88,9 +88,9 @@ enum ReportOrder {
 
 pub(crate) fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
     let (clock, clock_name) = args.clock.clock()?;
-    // A mistake is reported before the older trace is read.
+    // A mistake on the command line is reported before the older trace is read, which can take long.
     let input = args.analysis.input(&args.target)?;
-    // The default view also says how many threads only wait.
+    // The report of CPU time also states how many threads only wait, which needs the wall clock.
     let also = (clock == Clock::Cpu).then_some(Clock::Wall);
     let old = args.diff.as_deref().map(|trace| Old::read(trace, &clock, args.short, globals)).transpose()?;
     let mut samples = clock_args::samples([clock.clone()].into_iter().chain(also), args.short);
@@ -101,7 +101,7 @@ pub(crate) fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
         })?;
     let is_missing = samples.count(&clock) == 0 && (clock != Clock::Cpu || samples.samples() == 0);
     if is_missing {
-        // A trace that cannot be read is the reason why nothing was found.
+        // If the trace cannot be read, that failure explains why nothing was found.
         read?;
         return Err(clock_args::missing(&clock, input.target));
     }
@@ -148,9 +148,9 @@ impl<'a> Old<'a> {
 /// A line of the tree.
 struct CallLine {
     depth: usize,
-    /// How far it is indented: a chain of calls without a fork stays in its column.
+    /// The columns by which the line is indented: a chain of calls without a fork stays in its column.
     indent: usize,
-    /// Whether it is one of several callees, or a root.
+    /// Whether the function is one of several callees, or a root.
     is_branch: bool,
     name: String,
     exclusive: u64,
@@ -163,7 +163,7 @@ struct ThreadRow {
     id: u64,
     name: String,
     total: u64,
-    /// The function in which it was most often.
+    /// The function in which the thread was sampled most often.
     top: String,
 }
 
@@ -407,7 +407,8 @@ impl CallReport<'_> {
 
     /// Returns the lines of the tree, and whether there are more.
     fn lines(&self, samples: &Samples) -> (Vec<CallLine>, bool) {
-        // Deeper than any terminal is wide.
+        // The maximum indentation in columns: the names of a deep tree would otherwise be beyond the edge of the
+        // terminal.
         const MAX_INDENT: usize = 60;
         let limit = self.args.top.saturating_mul(5);
         let visible = |node| {
@@ -435,7 +436,7 @@ impl CallReport<'_> {
         (lines, false)
     }
 
-    /// Returns the threads, the heaviest first. The top functions are those of the threads that are shown.
+    /// Returns the threads, the heaviest first. Only the threads that are shown get a top function.
     fn threads(&self, samples: &mut Samples) -> Vec<ThreadRow> {
         let mut totals = vec![0_u64; samples.threads().len()];
         for (thread, _, weight) in samples.weights(&self.clock) {

@@ -77,8 +77,8 @@ impl Args {
     }
 }
 
-/// Size of the buffer: two records of the maximum length, with their headers. The system provides memory only for the
-/// part that is used.
+/// Size of the buffer in bytes: two records of the maximum length, with their headers. The system provides memory only
+/// for the part that is used.
 const BUFFER: usize = 0x200_2000;
 /// Slots for metadata records, and for threads. Runtimes have some hundreds of each, a whole machine some ten thousand.
 const SLOTS: usize = 1 << 18;
@@ -154,7 +154,7 @@ pub(crate) fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
     source::check(end, name)
 }
 
-/// Reports what the version of the copy cannot represent.
+/// Reports what the format version of the copy cannot represent.
 fn report_losses(rewritten: &RewriteCounts, globals: &Globals) {
     let RewriteCounts { descriptions, labels, label_lists, thread_entries, pairs, .. } = *rewritten;
     for (count, what) in [

@@ -1,4 +1,4 @@
-//! `stack`: the stacks of a process, now.
+//! `stack`: shows the stacks of a process at this moment.
 mod rundown;
 mod rundown_cache;
 mod sampler;
@@ -66,7 +66,7 @@ pub(crate) struct Args {
     connection: ConnectionArgs,
 }
 
-/// The time from one `--watch` to the next.
+/// The time between two outputs of `--watch`.
 const INTERVAL: Duration = Duration::from_secs(1);
 
 pub(crate) fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
@@ -83,7 +83,8 @@ pub(crate) fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
     loop {
         let began = Instant::now();
         let sample = |with_rundown| sampler.sample(with_rundown).map_err(|failure| watch.explain(failure));
-        // Without the rundown it is faster, but a method that was compiled since then has no name.
+        // Without a rundown the sample is faster. But a method that was compiled since the last rundown has no name
+        // then.
         let later = match &mut rundown {
             Some(rundown) => rundown.later(sample(false)?.take_stacks()),
             None => None,
@@ -102,7 +103,7 @@ pub(crate) fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
                 watch.begin(args)?;
                 let is_open = show(&stacks, &rundown.names, args, globals)?;
                 if let (Some(cached), Some(trace)) = (&cached, trace) {
-                    // The cache only saves time.
+                    // A failure is ignored, because the cache only saves time.
                     let _ = cached.replace(&trace);
                 }
                 is_open
@@ -115,7 +116,7 @@ pub(crate) fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
     }
 }
 
-/// `--watch`, from the first stacks on.
+/// The state of `--watch`, which begins when the first stacks are shown.
 #[derive(Debug, Default)]
 struct StackWatch {
     /// Receives the first signal.
@@ -123,7 +124,8 @@ struct StackWatch {
 }
 
 impl StackWatch {
-    /// Begins, if this is wanted. Before that, a signal ends the tool; from then on, only a second one.
+    /// Begins `--watch`, if the option is given. Before that, the first signal ends the tool; from then on, only the
+    /// second one.
     fn begin(&mut self, args: &Args) -> Result<(), Failure> {
         if args.watch && self.signal.is_none() {
             let (sender, signal) = mpsc::sync_channel(1);
@@ -133,7 +135,7 @@ impl StackWatch {
         Ok(())
     }
 
-    /// Waits for the time of the next stacks. Returns whether there are none.
+    /// Waits until the next stacks are due. Returns `true` if there are none: without `--watch`, or after a signal.
     fn is_over(&self, pause: Duration) -> bool {
         let next = |signal: &Receiver<()>| signal.recv_timeout(pause) == Err(RecvTimeoutError::Timeout);
         !self.signal.as_ref().is_some_and(next)
@@ -149,7 +151,7 @@ impl StackWatch {
     }
 }
 
-/// Returns the place of the process in the cache. Runtimes before .NET 5 have no cookie.
+/// Returns the place of the process in the cache; `None` for runtimes before .NET 5, which have no cookie.
 fn cached_rundown(client: &Client) -> Option<CachedRundown> {
     let folder = rundown_cache::folder()?;
     let info = client.process_info().ok()?;

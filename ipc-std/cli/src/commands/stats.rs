@@ -76,9 +76,9 @@ pub(crate) fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
 
 #[derive(Default)]
 struct Stats {
-    /// The version of the first block, which selects the layout.
+    /// The version that the trace states, by which metadata is decoded and blocks have their names.
     version: Option<Version>,
-    /// The version to report.
+    /// The version to report: a trace can also end because its version is not supported.
     number: Option<u32>,
     pointer_size: u32,
     /// Names and counts in the order of their first blocks, and their indices by name.
@@ -143,7 +143,7 @@ impl Stats {
             *count = count.saturating_add(1);
         }
         if core::mem::take(&mut self.flush) {
-            // Clearing a map takes as long as its largest size.
+            // `clear` takes time in proportion to the capacity: after one large map, each later flush would be slow.
             self.described = HashMap::new();
         }
     }

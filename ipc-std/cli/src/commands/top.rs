@@ -104,7 +104,7 @@ pub(crate) fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
     let is_running = Arc::new(AtomicBool::new(false));
     signals::handle({
         let (messages, is_running) = (sender.clone(), Arc::clone(&is_running));
-        // The main thread can be blocked, with too many messages for it.
+        // The handler does not wait. If the main thread is blocked and the queue is full, the signal ends the tool.
         move |_| is_running.swap(false, Ordering::SeqCst) && messages.try_send(Message::Stop).is_ok()
     })?;
     let session = session::start(&client)?;
@@ -148,7 +148,7 @@ fn title(target: Target<'_>) -> String {
     }
 }
 
-/// How many messages wait while standard output blocks. A period can have thousands of functions.
+/// How many messages can wait while standard output blocks: few, because one period can have thousands of functions.
 const MESSAGES: usize = 16;
 
 /// Where periods are shown.
@@ -158,9 +158,9 @@ enum Display {
     Text {
         view: View,
         top: usize,
-        /// Whether silence was reported.
+        /// Whether a message about missing events was written.
         is_silent: bool,
-        /// Whether a lack of samples was reported.
+        /// Whether a message about missing samples was written.
         is_without_samples: bool,
     },
 }
@@ -169,10 +169,10 @@ enum Display {
 struct Loop<'g> {
     messages: Receiver<Message>,
     duration: Option<Duration>,
-    /// The end of the duration, once it has begun.
+    /// The end of `duration`; `None` before the duration has begun.
     deadline: Option<Instant>,
     stopper: Stopper,
-    /// Whether a signal stops the session. Before and after that, it ends the tool.
+    /// Whether a signal stops the session. While this is false, a signal ends the tool.
     is_running: Arc<AtomicBool>,
     /// The process of the command line, if it has one.
     process_id: Option<u32>,
@@ -200,7 +200,7 @@ impl Loop<'_> {
         }
         self.is_running.store(false, Ordering::SeqCst);
         self.stopper.stop();
-        // The user does not wait at a frozen screen.
+        // The usual screen returns before the session has ended, so that the user does not see a frozen screen.
         full_screen::restore();
         let ended = loop {
             match self.messages.recv() {
@@ -255,7 +255,7 @@ impl Loop<'_> {
         Ok(Request::Redraw)
     }
 
-    /// Returns whether threads have the same numbers here.
+    /// Returns whether this system shows the threads of the process by the same numbers as the process itself.
     fn is_local(&self, period: &Period) -> bool {
         self.process_id.is_some() && period.process_id == self.process_id
     }

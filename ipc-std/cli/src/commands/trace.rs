@@ -95,7 +95,7 @@ pub(crate) fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
     };
     let (live, compiled) = start().inspect_err(|_| output.abandon())?;
     let LiveSession { mut session, started, resumed, stopping } = live;
-    // Both sessions have started, so that no method is compiled in between.
+    // The names are read after both sessions have started, so that no method is compiled in between.
     let names = space.as_mut().map(|space| NamesFirst::new(&client, space, globals));
     let mut names = names.transpose()?;
     let progress = Progress::start(started, plan.duration, stopping);
@@ -106,7 +106,7 @@ pub(crate) fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
         progress.update(output.bytes(), output.counter().events(), output.counter().lost());
     });
     drop(compiled);
-    // Also after the session has failed, but not after the output.
+    // The names are written even if the session has failed, but not if the output has failed.
     let named = match names {
         Some(names) if !output.has_failed() => names.finish(&mut output),
         _ => Ok(()),
@@ -140,12 +140,12 @@ fn report(
     wrote(globals, output.path(), &summary.to_string(), &Value::Object(object))
 }
 
-/// Returns the name of the file without `-o`: that of dotnet-trace, but in UTC.
+/// Returns the name of the file without `-o`: as dotnet-trace names it, but with the time in UTC.
 fn default_path(client: &Client) -> Result<PathBuf, Failure> {
     let info = client.process_info()?;
     let text = |text: &TextBuf| text.to_utf8().unwrap_or_default();
     let name = program_name(&text(&info.managed_entrypoint_assembly_name), &text(&info.command_line));
-    // 2026-11-20T21:45:13Z
+    // For example, 2026-11-20T21:45:13Z.
     let time = humantime::format_rfc3339_seconds(SystemTime::now()).to_string();
     let time: String = time.chars().filter(|c| !"-:Z".contains(*c)).collect();
     Ok(format!("{name}_{}_{}.nettrace", info.process_id, time.replace('T', "_")).into())
@@ -154,7 +154,7 @@ fn default_path(client: &Client) -> Result<PathBuf, Failure> {
 /// Returns the name of the program as a part of a file name.
 fn program_name(assembly: &str, command_line: &str) -> String {
     let program = command_line.split_whitespace().next().unwrap_or_default();
-    // A command line can have the separators of either system.
+    // A command line can have the separators of Unix or those of Windows.
     let program = program.rsplit(['/', '\\']).next().unwrap_or_default();
     let stem = Path::new(program).file_stem().unwrap_or_default().to_string_lossy();
     let name = if assembly.is_empty() { &*stem } else { assembly };

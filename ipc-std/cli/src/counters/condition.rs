@@ -1,4 +1,4 @@
-//! `--until`: conditions about counters.
+//! `--until` of `counters`: the parser of conditions, and whether samples fulfil them.
 use core::fmt;
 use core::time::Duration;
 use std::collections::{BTreeMap, BTreeSet};
@@ -9,7 +9,7 @@ use nettrace_analysis::counters::{Measurement, OwnedSample, Selection};
 use super::feed::Process;
 use crate::args::comparison::Comparison;
 
-/// Comparisons that all hold in one process.
+/// A condition: comparisons that must all hold in the same process.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Condition {
     text: String,
@@ -21,7 +21,7 @@ pub(crate) struct Condition {
 struct Term {
     part: Part,
     selection: Selection,
-    /// `name=value` of tags that a series must have.
+    /// The tags, as name and value, that a series must have.
     tags: Vec<(String, String)>,
     comparison: Comparison,
     number: f64,
@@ -51,7 +51,7 @@ pub(crate) fn parse(text: &str) -> Result<Condition, String> {
 }
 
 fn term(text: &str) -> Option<Term> {
-    // An operator in a tag is between its brackets.
+    // The search for the operator starts after the brackets, because a tag can contain an operator.
     let start = text.rfind([']', ')']).unwrap_or(0);
     let operators = text.get(start..)?;
     let place = operators.find(['<', '>', '=', '!'])?.checked_add(start)?;
@@ -110,7 +110,7 @@ impl Part {
     fn of(self, sample: &OwnedSample) -> Option<f64> {
         match (self, &sample.measurement) {
             (Self::Value, measurement) => measurement.value(),
-            // Without measurements, the runtime reports the limits of floating-point numbers.
+            // Without measurements, the runtime reports the limits of floating-point numbers as minimum and maximum.
             (Self::Min | Self::Max, Measurement::Mean { count: 0, .. }) => None,
             (Self::Min | Self::Max, Measurement::ExponentialHistogram(histogram)) if histogram.count == 0 => {
                 None
@@ -195,7 +195,8 @@ impl Condition {
 /// The state of a condition over the samples so far.
 pub(crate) struct Watch {
     condition: Condition,
-    /// By term and process: the series that satisfy the term, with the times since when and until when.
+    /// By term and process: the series that satisfy the term, with the times of the first and of the last such sample
+    /// in a row.
     holding: BTreeMap<(usize, Process), BTreeMap<String, (i128, i128)>>,
     /// The terms whose counter exists.
     seen: BTreeSet<usize>,
@@ -203,9 +204,9 @@ pub(crate) struct Watch {
     contradiction: Option<String>,
 }
 
-/// The series of a term in a process that are observed at most.
+/// The maximum number of series that are stored for a term in a process.
 const MAX_SERIES: usize = 10_000;
-/// A series that was silent for so many intervals satisfies nothing.
+/// After this many intervals without a sample, a series no longer satisfies a term.
 const SILENT: f64 = 3.5;
 
 impl Watch {

@@ -1,4 +1,4 @@
-//! What programs say about their instruments.
+//! `Descriptions`: the texts by which programs describe their instruments.
 use std::collections::BTreeMap;
 
 use super::feed::OwnedInstrument;
@@ -8,7 +8,7 @@ use super::feed::OwnedInstrument;
 pub(super) struct Descriptions(BTreeMap<(String, String), String>);
 
 impl Descriptions {
-    /// The descriptions that are stored at most, and the length of each with its names.
+    /// The maximum number of descriptions, and the maximum length in bytes of each with its names.
     const MAX: usize = 10_000;
     const MAX_LEN: usize = 1_000;
 

@@ -1,10 +1,10 @@
-//! What histograms of both kinds have.
+//! `distribution`: the percentiles and the count of a histogram, for both kinds of histogram.
 use nettrace_analysis::counters::Measurement;
 
 /// The percentiles of a histogram, each as its share and its value, and the count.
 type Distribution = (Vec<(f64, f64)>, Option<u64>);
 
-/// Returns what a histogram has: the percentiles that the runtime reports, or else the usual ones.
+/// Returns the distribution of a histogram: the percentiles that the runtime reports, or else the usual ones.
 pub(super) fn distribution(measurement: &Measurement) -> Option<Distribution> {
     match measurement {
         Measurement::Histogram { quantiles, count, .. } => {

@@ -1,4 +1,4 @@
-//! The samples of processes, each read by a thread, and of traces.
+//! `Feed`: the samples of processes, each read by a thread of its own. `read_file`: the samples of a trace.
 use core::ops::ControlFlow;
 use core::time::Duration;
 use std::collections::{BTreeMap, BTreeSet};
@@ -33,7 +33,7 @@ pub(crate) struct Process {
     pub(crate) name: String,
 }
 
-/// What happens at a process.
+/// A report about a process.
 #[derive(Debug)]
 pub(crate) enum Report {
     Sample(Box<OwnedSample>),
@@ -42,13 +42,13 @@ pub(crate) enum Report {
     Published(Box<OwnedInstrument>),
     /// All instruments that exist were published.
     EnumerationComplete,
-    /// Samples are missing, and why.
+    /// Samples are missing, for this reason.
     Problem(String),
     /// The last report of the process.
     Ended(Result<(), Failure>),
 }
 
-/// An instrument with texts of its own.
+/// An instrument that owns its texts.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct OwnedInstrument {
     pub(crate) meter: String,
@@ -110,7 +110,8 @@ struct Shared {
 #[derive(Default)]
 struct State {
     is_stopping: bool,
-    /// Those of the sessions that have not ended, by their numbers: a stopper has descriptors of its own.
+    /// The stoppers of the sessions that have not ended, by number of the session. A stopper has file descriptors of
+    /// its own, so it is removed with its session.
     stoppers: BTreeMap<u64, Stopper>,
     /// The number of sessions so far.
     sessions: u64,
@@ -134,7 +135,7 @@ impl Shared {
         number
     }
 
-    /// Stops all sessions. Returns whether that was requested before.
+    /// Stops all sessions. Returns whether they were stopped before.
     fn stop(&self) -> bool {
         let mut state = self.lock();
         core::mem::take(&mut state.stoppers).into_values().for_each(|stopper| stopper.stop());
@@ -142,18 +143,18 @@ impl Shared {
     }
 }
 
-/// The reports that wait at most, over all processes.
+/// The maximum number of reports that wait, over all processes.
 const WAITING: usize = 4_096;
 /// The time between two searches for new processes.
 const SCAN_INTERVAL: Duration = Duration::from_secs(2);
-/// A thread needs little: the state of a session is on the heap.
+/// The stack of a thread in bytes: it needs little, because the state of a session is on the heap.
 const STACK_SIZE: usize = 256 << 10;
 
 impl Feed {
-    /// Creates a feed without processes, or fails if no runtime can have such a session. A signal stops all of its sessions,
-    /// a second one ends the tool.
+    /// Creates a feed without processes. Fails if no runtime supports such a session. The first signal stops all
+    /// sessions of the feed, the second one ends the tool.
     pub(crate) fn new(config: CounterConfig, timeouts: Timeouts) -> Result<Self, Failure> {
-        // The version of the runtime decides what a session is, but not whether there is one.
+        // The plan depends on the version of the runtime. Whether the plan is an error does not.
         CounterPlan::new(&config, None).map_err(|e| Failure::new(Kind::Usage, e.to_string()))?;
         let shared = Arc::new(Shared::default());
         signals::handle({
@@ -179,7 +180,7 @@ impl Feed {
                     }
                     sender.send((Arc::clone(&process), report)).is_ok()
                 });
-                // The receiver lives as long as the tool wants reports.
+                // An error means that the tool wants no more reports: the receiver no longer exists.
                 let _ = sender.send((process, Report::Ended(ended)));
             });
         spawned.map_err(|e| Failure::io("cannot start a thread", &e))?;
@@ -205,7 +206,7 @@ impl Feed {
             let id = search.process_id();
             let process =
                 Process { id: Some(id), name: process_name::name(&search, None).unwrap_or_default() };
-            // A process whose socket cannot be used is none to report: `ps --why` does.
+            // A process whose socket cannot be used is left out. `ps --why` reports such a process.
             if let Ok(client) = search.client(&self.timeouts) {
                 let result = self.add(process, client.with_observer(self.observer.clone()));
                 added = added.and(result);
@@ -215,7 +216,7 @@ impl Feed {
         added
     }
 
-    /// Stops all sessions. Their remaining reports follow.
+    /// Stops all sessions. Their remaining reports can still be read.
     pub(crate) fn stop(&mut self) {
         self.shared.stop();
         self.known = None;
@@ -251,7 +252,7 @@ impl Feed {
                 self.scan()?;
                 self.next_scan = Instant::now().checked_add(SCAN_INTERVAL).unwrap_or(now);
             }
-            // A signal shows in the state within this time if no process runs.
+            // The wait has a limit, because no report comes if no process runs: a signal would then stay unnoticed.
             let scan = self.known.is_some().then_some(self.next_scan);
             let due = [deadline, scan].into_iter().flatten().min();
             let wait = due.map_or(SCAN_INTERVAL, |due| due.saturating_duration_since(now).min(SCAN_INTERVAL));
@@ -262,14 +263,14 @@ impl Feed {
                     }
                     return Ok(Next::Report(process, report));
                 }
-                // The feed itself has a sender.
+                // `Disconnected` is impossible: the feed itself has a sender.
                 Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => {}
             }
         }
     }
 }
 
-/// Sessions that are still running are stopped properly, without more reports.
+/// Stops the sessions that still run, so that they end properly, and drops their reports.
 impl Drop for Feed {
     fn drop(&mut self) {
         self.stop();
@@ -347,7 +348,8 @@ fn end(stream: &CounterStream) -> Result<(), Failure> {
         return Err(suspended("reports no counters"));
     }
     match stream.trace().end() {
-        // A runtime that exits ends its sessions in order, or is killed.
+        // A runtime that exits ends its sessions, so the trace is complete. If the runtime is killed, the trace is
+        // truncated.
         Some(End::Complete | End::Truncated { .. }) | None => Err(exited()),
         Some(end) => source::check(end, "the runtime"),
     }
@@ -377,7 +379,7 @@ pub(crate) fn read_file(
         }
     }
     if let (Some(process), Some(problem)) = (&process, lost_problem(&trace)) {
-        // Nothing follows, whether more is wanted or not.
+        // This report is the last one, so it does not matter whether more are wanted.
         let _ = take(process, problem);
     }
     source::check(trace.end().unwrap_or(End::Complete), trace.get_ref().name())

@@ -73,7 +73,7 @@ fn time(sample: &OwnedSample) -> String {
     humantime::format_rfc3339_micros(time.unwrap_or(SystemTime::UNIX_EPOCH)).to_string()
 }
 
-/// Returns a number as JSON; what JSON cannot represent by its name in JavaScript.
+/// Returns a number as JSON. A number that JSON cannot represent becomes its name in JavaScript.
 pub(crate) fn number(number: f64) -> Value {
     not_a_number(number).map_or_else(|| number.into(), Value::from)
 }
@@ -96,7 +96,7 @@ pub(crate) fn tags(sample: &OwnedSample) -> Vec<(String, String)> {
     tags
 }
 
-/// More tags than this are not made unique, which takes time by the square of their number.
+/// Up to this number of tags, names are made unique. That takes time in proportion to the square of the number.
 const MAX_UNIQUE: usize = 64;
 
 fn to_json(process: &Process, sample: &OwnedSample) -> Value {
@@ -205,7 +205,7 @@ pub(crate) fn numbers(sample: &OwnedSample) -> String {
     }
 }
 
-/// Runtimes report three.
+/// The maximum number of quantiles in a line. Runtimes report three.
 const MAX_QUANTILES: usize = 16;
 
 /// Returns the rows that dotnet-counters writes for a sample.

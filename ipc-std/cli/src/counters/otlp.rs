@@ -20,7 +20,7 @@ pub(crate) struct Batch {
 /// The metrics of a process, by provider and its version.
 type Scopes = BTreeMap<(String, String), BTreeMap<Metric, Vec<Value>>>;
 
-/// What data points have in common.
+/// The fields that are the same for all data points of a metric.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 struct Metric {
     name: String,
@@ -30,7 +30,7 @@ struct Metric {
     temporality: Option<u8>,
 }
 
-/// More samples are written at once.
+/// With this many samples the batch is full, and is written immediately.
 const MAX_LEN: usize = 10_000;
 
 const DELTA: Option<u8> = Some(1);
@@ -69,7 +69,7 @@ impl Batch {
         let Some(Value::Object(mut point)) = point else { return false };
         let is_interval = temporality == DELTA || kind == "summary";
         let interval = sample.interval.filter(|seconds| is_interval && *seconds >= 0.0 && *seconds < 1e9);
-        // Below 2^63: checked above.
+        // The filter above permits at most 1e9 seconds, so the conversion cannot fail.
         let interval = interval.map_or(0, |seconds| core::time::Duration::from_secs_f64(seconds).as_nanos());
         let time = u128::try_from(sample.unix_nanoseconds).unwrap_or_default();
         point.insert("timeUnixNano".to_owned(), nanoseconds(time));

@@ -72,13 +72,13 @@ impl Output {
         }
     }
 
-    /// An instrument of a process has ended, or else all of them.
+    /// Handles the end of an instrument, or with `None` the end of the whole process.
     pub(crate) fn ended(&mut self, process: &Process, instrument: Option<&OwnedInstrument>) {
         match (self, instrument) {
             (Self::Prometheus(exposition, _), Some(instrument)) => {
                 lock(exposition).remove_instrument(process, instrument)
             }
-            // What is written once, at the end, has the processes that have ended, too.
+            // Text on standard output is written once, at the end, and also contains processes that have ended.
             (Self::Prometheus(exposition, Prometheus::File(_) | Prometheus::Served), None) => {
                 lock(exposition).remove(process)
             }
@@ -87,13 +87,14 @@ impl Output {
         }
     }
 
-    /// Returns how often to call [`tick`](Self::tick), at least 100 ms, so that reports have their turn.
+    /// Returns how often to call [`tick`](Self::tick): not more than each 100 ms, so that there is time for the
+    /// reports.
     pub(crate) fn pace(&self, interval: Duration) -> Duration {
         const KEYS: Duration = Duration::from_millis(100);
         if matches!(self, Self::Table(..)) { KEYS } else { interval.max(KEYS) }
     }
 
-    /// Shows a remark in the table. Returns whether there is one.
+    /// Shows a remark in the table. Returns `false` if the output is no table.
     pub(crate) fn note(&mut self, note: &str) -> bool {
         if let Self::Table(table, _) = self {
             table.note(note);
@@ -133,7 +134,8 @@ impl Output {
         }
     }
 
-    /// Writes the samples that are not written yet, if each is written at once.
+    /// Writes the samples that are still in the buffer, if the output is lines. Other outputs write them in
+    /// [`tick`](Self::tick).
     pub(crate) fn flush(&mut self) -> io::Result<()> {
         match self {
             Self::SampleLines(lines) => lines.flush(),
@@ -141,7 +143,7 @@ impl Output {
         }
     }
 
-    /// Writes the rest.
+    /// Writes the samples that are not written yet, and ends the output.
     pub(crate) fn finish(&mut self) -> io::Result<()> {
         if !matches!(self, Self::Table(..)) {
             self.tick()?;
@@ -164,16 +166,17 @@ fn write_batch(batch: &mut Batch, out: &mut BufWriter<File>) -> io::Result<()> {
     out.flush()
 }
 
-/// Replaces a file in one step, so that no reader sees a part of it. Writes to what is no file, such as a device.
+/// Replaces a file in one step, so that no reader sees a part of it. If the path is no file, for example a device,
+/// writes to it.
 fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
     if fs::metadata(path).is_ok_and(|metadata| !metadata.is_file()) {
         return File::options().write(true).open(path)?.write_all(bytes);
     }
-    // The link stays, its file is replaced.
+    // The target of a symbolic link is replaced, and the link stays.
     let path = &path.canonicalize().unwrap_or_else(|_| path.to_owned());
     let folder = path.parent().filter(|folder| *folder != Path::new("")).unwrap_or_else(|| Path::new("."));
     let mut builder = tempfile::Builder::new();
-    // The umask applies.
+    // The usual permissions of a new file: the umask applies to them.
     #[cfg(unix)]
     builder.permissions(Permissions::from_mode(0o666));
     let mut file = builder.prefix(".counters.").tempfile_in(folder)?;
@@ -188,7 +191,7 @@ pub(crate) fn serve(address: SocketAddr, exposition: Arc<Mutex<Exposition>>) -> 
     let served = server.server_addr().to_ip().unwrap_or(address);
     spawn("http", move || {
         for request in server.incoming_requests() {
-            // A client that has gone needs no answer.
+            // An error means that the client is gone: no response is needed.
             let _ = answer(request, &exposition);
         }
     })?;

@@ -1,8 +1,8 @@
 //! Samples in the text format of Prometheus.
 //!
-//! Names follow the rules of OpenTelemetry for Prometheus: dots become underscores, the unit is a suffix, what only
-//! grows ends with `_total`. Bytes and seconds are the only units of sizes and times. Names that the conventions of
-//! Prometheus reserve get another ending, so that `promtool check metrics` accepts them.
+//! Names follow the rules of OpenTelemetry for Prometheus. Dots become underscores, the unit is a suffix, and the name
+//! of a value that only grows ends with `_total`. Bytes and seconds are the only units of sizes and times. Names that
+//! the conventions of Prometheus reserve get another ending, so that `promtool check metrics` accepts them.
 use core::fmt::Write;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -17,7 +17,7 @@ use super::units::base;
 pub(crate) struct Exposition {
     processes: BTreeMap<Process, ProcessSeries>,
     descriptions: Descriptions,
-    /// The memory of all series, about, and its limit.
+    /// The approximate memory of all series in bytes, and its limit.
     size: usize,
     limit: usize,
 }
@@ -39,9 +39,9 @@ struct Series {
     sum: f64,
 }
 
-/// The memory for the series of all processes. This is about 300,000 series.
+/// The memory for the series of all processes in bytes, enough for about 300,000 series.
 const LIMIT: usize = 256 << 20;
-/// The share of it that one process can take.
+/// The series of one process can take one part in this many of the memory.
 const SHARE: usize = 16;
 
 impl Default for Exposition {
@@ -51,7 +51,7 @@ impl Default for Exposition {
 }
 
 impl Series {
-    /// Adds what a sample reports for its interval only.
+    /// Adds the values that a sample reports only for its interval.
     fn add(&mut self, measurement: &Measurement) {
         let (count, sum) = match measurement {
             Measurement::Histogram { count, sum, .. } => {
@@ -74,9 +74,9 @@ fn key(sample: &OwnedSample) -> SeriesKey {
     (provider, name, tags, version, sample.system == System::Meter, *instrument_id)
 }
 
-/// Returns the memory of a series, about.
+/// Returns the approximate memory of a series in bytes.
 fn size(sample: &OwnedSample) -> usize {
-    /// A number of a list, and the memory that an entry of the map takes in addition.
+    /// The memory of a number in a list, and the memory that an entry of the map takes in addition, both in bytes.
     const NUMBER: usize = 16;
     const ENTRY: usize = 128;
     let OwnedSample { provider, provider_version, name, tag_text, display_name, unit, .. } = sample;
@@ -85,7 +85,7 @@ fn size(sample: &OwnedSample) -> usize {
         Measurement::ExponentialHistogram(histogram) => histogram.buckets.len(),
         _ => 0,
     };
-    // The key has these, too.
+    // These texts count twice, because the key contains them, too.
     let names = [provider, provider_version, name, tag_text].map(String::len);
     let names = names.into_iter().fold(0_usize, usize::saturating_add).saturating_mul(2);
     [display_name.len(), unit.len(), numbers.saturating_mul(NUMBER), size_of::<(SeriesKey, Series)>(), ENTRY]
@@ -107,7 +107,7 @@ impl Exposition {
         self.descriptions.add(instrument);
     }
 
-    /// Stores a sample instead of the last one of its series, as far as the memory allows.
+    /// Replaces the last sample of the series, as far as the memory allows.
     pub(crate) fn add(&mut self, process: &Process, sample: &OwnedSample) {
         let (key, added) = (key(sample), size(sample));
         let own = self.processes.get_mut(process);
@@ -186,7 +186,8 @@ impl Exposition {
         };
         let (unit, factor) = base(&sample.unit);
         let mut name = metric_name(sample, unit, kind);
-        // A family has one type: another one of the same name gets the name of its provider.
+        // A family has one type. A sample of another type gets the name of its provider as prefix, and so another
+        // family.
         if families.get(&name).is_some_and(|family| family.kind != kind) {
             name = format!("{}_{name}", words(&sample.provider));
             if families.get(&name).is_some_and(|family| family.kind != kind) {
@@ -200,7 +201,7 @@ impl Exposition {
             series: BTreeSet::new(),
         });
         let mut labels = labels(process, sample);
-        // Instruments of the same name and tags, and tags with the same labels.
+        // The labels can be equal for two instruments with the same name and tags, or for two tags with the same label.
         if family.series.contains(&labels) {
             let _ = write!(labels, ",instrument_id=\"{}\"", sample.instrument_id.unwrap_or_default());
         }
@@ -270,7 +271,7 @@ fn metric_name(sample: &OwnedSample, unit: &str, kind: &str) -> String {
         "%" => "percent".to_owned(),
         "1" if kind == "gauge" => "ratio".to_owned(),
         "" | "1" => String::new(),
-        // Annotations are for people.
+        // Annotations, such as `{request}`, are for people and do not become a suffix.
         unit if unit.starts_with('{') || unit.len() > MAX_UNIT => String::new(),
         unit if unit.eq_ignore_ascii_case("count") => String::new(),
         unit => words(unit),
@@ -349,7 +350,7 @@ fn labels(process: &Process, sample: &OwnedSample) -> String {
     labels
 }
 
-/// Prometheus itself refuses more by default.
+/// The maximum number of labels. Prometheus itself refuses more by default.
 const MAX_LABELS: usize = 64;
 
 fn label_name(name: &str) -> String {
@@ -374,7 +375,7 @@ fn help_text(text: &str) -> String {
     text.replace('\\', "\\\\").replace('\n', "\\n")
 }
 
-/// Returns a number as the format has it.
+/// Returns a number in the notation of the format.
 fn text_of(number: f64) -> String {
     if number.is_finite() {
         // The shortest digits that read back as the same number.

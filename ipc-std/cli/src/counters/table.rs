@@ -1,4 +1,5 @@
-//! The live table: a row for each series, with its last minute. It needs no terminal.
+//! `Table`, the live table of `counters`: a row for each series, with its last minute, and the keys. It needs no
+//! terminal.
 use std::collections::{BTreeMap, VecDeque};
 
 use crossterm::event::{KeyCode, KeyEvent};
@@ -45,11 +46,11 @@ enum Sort {
     Rate,
 }
 
-/// The rows at most. More series are counted.
+/// The maximum number of rows. Further series are only counted.
 const MAX_ROWS: usize = 5_000;
-/// The samples of a row at most: a minute of an interval of a second.
+/// The maximum number of samples in a row: one minute with an interval of one second.
 const MAX_HISTORY: usize = 60;
-/// The width of a number, and of both with a space between.
+/// The width of a number, and of two numbers with a space in between, in columns.
 const NUMBER: usize = 14;
 const NUMBERS: usize = 29;
 
@@ -76,7 +77,7 @@ impl Table {
             return;
         }
         let row = self.rows.entry(key).or_insert_with(|| Row {
-            // Annotations, as {request}, are in the name already.
+            // Annotations, such as {request}, are left out: the name already contains them.
             unit: if sample.unit.starts_with('{') { String::new() } else { printable_name(&sample.unit) },
             measurement: sample.measurement.clone(),
             interval: None,
@@ -140,7 +141,7 @@ impl Table {
     /// Returns the lines for a terminal of this size.
     pub(crate) fn lines(&mut self, width: usize, height: usize) -> Vec<Line> {
         let filter = self.filter.to_lowercase();
-        // A name, and a shorter one for a narrow terminal.
+        // Each row has two names: a long one, and a short one for a narrow terminal.
         let mut rows: Vec<((String, String), &Row)> = self
             .rows
             .iter()
@@ -253,14 +254,14 @@ impl Row {
     }
 }
 
-/// Returns the values of tags without their keys, which instruments of one name have in common.
+/// Returns the values of tags without their keys: all series of an instrument have the same keys.
 fn values(tags: &str) -> String {
     let values: Vec<_> =
         tags.split(',').map(|tag| tag.split_once('=').map_or(tag, |(_, value)| value)).collect();
     values.join(",")
 }
 
-/// Returns the last numbers as bars between the smallest and the largest of them.
+/// Returns the last numbers as bars. The smallest number has the lowest bar, and the largest number the highest one.
 fn sparkline(history: &VecDeque<f64>, width: usize) -> String {
     const BARS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
     let skipped = history.len().saturating_sub(width);
@@ -366,7 +367,7 @@ mod tests {
         sample
     }
 
-    /// 300 rows fit each size of the terminal, one after the other, and their numbers are in the same columns.
+    /// At each size of the terminal, the lines of 300 rows fit, and their numbers are in the same columns.
     #[test]
     fn wide_and_hostile_names() {
         let mut table = Table::new(true);
@@ -392,7 +393,7 @@ mod tests {
             if width >= 80 {
                 let rows = || lines.iter().skip(2).take(height.min(302) - 2).map(|(_, line)| line);
                 let spark = (width / 5).min(MAX_HISTORY);
-                // The bar of the only sample is the first of its column.
+                // The bar of the only sample is at the start of its column.
                 assert!(rows().filter(|line| line.ends_with('▁')).count() > height / 2);
                 let ends = rows().filter_map(|line| line.strip_suffix('▁'));
                 assert!(ends.clone().all(|line| line.width() == width - spark), "{lines:#?}");

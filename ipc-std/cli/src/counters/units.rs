@@ -3,7 +3,7 @@ use indicatif::HumanFloatCount;
 
 /// A unit that numbers are converted to, and the factor.
 struct Known {
-    /// How programs write it.
+    /// The spellings that programs use.
     names: &'static [&'static str],
     base: &'static str,
     factor: f64,
@@ -41,13 +41,13 @@ pub(crate) fn with_unit(number: f64, unit: &str) -> String {
     }
 }
 
-/// Returns a number in the largest unit of these that is not above it.
+/// Returns a number in the largest of the units that does not exceed the number.
 fn scaled(number: f64, units: &[(&str, f64)]) -> String {
     if number == 0.0 || !number.is_finite() {
         let unit = units.iter().find(|(_, size)| size.to_bits() == 1_f64.to_bits());
         return format!("{} {}", plain(number), unit.map_or("", |(unit, _)| unit));
     }
-    // What rounds to 1000 is 1 of the next unit.
+    // A number that rounds to 1000 is 1 of the next larger unit.
     let fits = |(_, size): &&(&str, f64)| number.abs() >= size * 0.9995;
     let (unit, size) = units.iter().rev().find(fits).or_else(|| units.first()).copied().unwrap_or(("", 1.0));
     format!("{} {unit}", plain(number / size))

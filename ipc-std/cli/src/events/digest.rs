@@ -12,7 +12,7 @@ use crate::output::worker::Worker;
 
 /// SHA-256 over all events in the order of the file, without their stacks and labels.
 ///
-/// A thread computes it, which takes as long as everything else that `stats` does.
+/// A thread computes the digest, because that takes as long as everything else that `stats` does.
 #[derive(Debug)]
 pub(crate) struct EventDigest {
     worker: Worker<Sha256>,
@@ -57,7 +57,7 @@ impl EventDigest {
     /// Passes the batch to the thread if it is full.
     fn pass_full(&mut self) {
         if self.batch.len() >= Self::BATCH {
-            // The thread takes all batches.
+            // The thread takes batches until the end, so `None` is impossible.
             self.batch = self.worker.pass(core::mem::take(&mut self.batch)).unwrap_or_default();
         }
     }

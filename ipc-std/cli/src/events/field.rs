@@ -32,10 +32,10 @@ pub(crate) fn value<'e>(
     })
 }
 
-/// Returns a text without the difference of capital and small letters. Each character is folded for itself:
-/// [`str::to_lowercase`] depends on where a word ends, so that a part of a text can differ.
+/// Returns a text whose capital and small letters are equal. Each character is folded on its own. [`str::to_lowercase`]
+/// depends on where a word ends, so that a part of a word could fold differently than the word.
 fn fold_case(text: impl Iterator<Item = char>) -> String {
-    // Some small letters have the same capital letter.
+    // To capital letters first, because some small letters have the same capital letter.
     text.flat_map(char::to_uppercase).flat_map(char::to_lowercase).collect()
 }
 
@@ -113,7 +113,7 @@ impl FieldCondition {
         }
     }
 
-    /// Compares a value with that of the condition, if it has the same type.
+    /// Compares a value with the value of the condition; `None` if their types differ.
     fn compare(&self, value: Value<'_>) -> Option<Ordering> {
         let number = |integer: i128| match self.integer {
             Some(other) => Some(integer.cmp(&other)),
@@ -171,13 +171,13 @@ mod tests {
             ("a = A", Value::CodeUnit(65), true),
             ("a ~ ÜBE", text, true),
             ("a ~ bar", text, false),
-            // In lower case, the last letter of a word is another one than within a word.
+            // The small letter of Σ at the end of a word is another one than within a word.
             ("a ~ ΟΔΟΣ", Value::Text("ΟΔΟΣ".into()), true),
             ("a ~ ΟΔΟΣ", Value::Text("οδος".into()), true),
             ("a ~ ΟΔΟ", Value::Text("ΟΔΟΣ".into()), true),
             ("a ~ STRASSE", Value::Text("Straße".into()), true),
             ("a = ABABABAB-ABAB-ABAB-ABAB-ABABABABABAB", Value::Guid(Guid([0xab; 16])), true),
-            // Of another type.
+            // The value has another type than the condition.
             ("a = 5", Value::Text("five".into()), false),
             ("a != five", Value::Int(5), false),
             ("a = 1", Value::Boolean(true), false),

@@ -47,7 +47,7 @@ pub(crate) fn short_value(value: Value<'_>) -> String {
     String::from_utf8_lossy(&json).into_owned()
 }
 
-/// Returns what [`short_value`] has returned as people read it: a string without quotation marks and escapes.
+/// Returns a result of [`short_value`] for people: a string without quotation marks and escapes.
 pub(crate) fn shown(json: &str) -> String {
     match serde_json::from_str::<String>(json) {
         Ok(text) => printable_name(&text),
@@ -85,7 +85,7 @@ pub(super) fn push_printable(text: Str<'_>, out: &mut Vec<u8>) -> bool {
 
 /// Appends the beginning of a name, with a mark if that is not all of it. Returns whether it was cut.
 fn push_start(text: Str<'_>, push: impl Fn(char, &mut Vec<u8>), out: &mut Vec<u8>) -> bool {
-    // To decode UTF-8, all of it is checked first.
+    // Only the start is decoded, because decoding would check all bytes of a UTF-8 name first.
     let mut chars = start(text).chars();
     chars.by_ref().take(NAME_LIMIT).for_each(|c| push(c, out));
     let is_cut = chars.next().is_some();
@@ -114,7 +114,7 @@ pub(super) fn push_base64(bytes: &[u8], out: &mut Vec<u8>) {
     let start = out.len();
     let len = bytes.len().div_ceil(3).saturating_mul(4);
     out.resize(start.saturating_add(len), 0);
-    // The slice has exactly the encoded length.
+    // Encoding cannot fail: the slice has exactly the encoded length.
     let _ = BASE64.encode_slice(bytes, out.get_mut(start..).unwrap_or_default());
     out.push(b'"');
 }

@@ -16,7 +16,7 @@ use crate::stacks::stack_names::{NamedStack, STACK_LIMIT};
 pub(crate) struct Lines {
     pub(crate) bytes: Vec<u8>,
     json: bool,
-    /// The keys of the open objects, so that no object gets two of the same name.
+    /// The keys of the open objects, so that no object gets two keys of the same name.
     keys: Vec<ObjectKey>,
     /// An index of `keys` for objects that have more than [`FEW`]: by the object's first key, and the name.
     many: HashMap<(usize, Vec<u8>), usize>,
@@ -46,11 +46,11 @@ struct Open {
     first_key: usize,
 }
 
-/// The length of the fields in a line: so many bytes, and so many for each byte of the payload. A field has at least
-/// one byte, unless a trace is made to have names without values.
+/// The maximum length of the fields in a line: this many bytes, and this many for each byte of the payload. Usually a
+/// field has a byte or more in the payload, but a crafted trace can have names without values.
 const FIELDS_LIMIT: (usize, usize) = (4096, 64);
 
-/// The length of the names of a stack in a line: no more frames follow. 100 frames have about 15 KiB.
+/// The maximum length of the names of a stack in a line, after which no frames follow. 100 frames have about 15 KiB.
 const NAMES_LIMIT: usize = 64 << 10;
 
 /// Up to this number, keys are compared one by one, which is enough for nearly every object.
@@ -75,8 +75,8 @@ impl Lines {
         self.json
     }
 
-    /// Adds an event, and the names of its stack if there are any. The length of its line is limited by that of the
-    /// event, and not by that of the names and the stack that it refers to.
+    /// Adds an event, and the names of its stack if there are any. The length of the event limits the length of the
+    /// line. The names and the stack do not count for the limit, because a short event can refer to long ones.
     pub(crate) fn add(
         &mut self,
         event: &TraceEvent<'_>,
@@ -207,7 +207,7 @@ impl Lines {
         } else {
             self.text_description(metadata);
         }
-        // The description is the first part of a line that can be cut.
+        // No part of a line before the description can be cut, so `is_cut` is about the description.
         let text = self.bytes.get(start..).unwrap_or_default();
         self.descriptions.insert(metadata, text, self.is_cut);
     }
@@ -236,7 +236,7 @@ impl Lines {
         }
         self.number(seconds);
         self.raw(b".");
-        // The first of the ten digits is not one of the fraction.
+        // The first of the ten digits is the added 1, which keeps the zeros after it.
         let mut digits = itoa::Buffer::new();
         let digits = digits.format(fraction.saturating_add(1_000_000_000)).as_bytes();
         self.raw(digits.get(1..).unwrap_or_default());
@@ -300,7 +300,7 @@ impl Lines {
         let limit = self.bytes.len().saturating_add(limit);
         self.keys.clear();
         if !self.many.is_empty() {
-            // Clearing a map takes as long as its largest size.
+            // `clear` takes time in proportion to the capacity: after one large payload each later one would be slow.
             self.many = HashMap::new();
         }
         self.open.clear();
@@ -324,7 +324,8 @@ impl Lines {
                         self.key(name);
                         self.raw(b"{");
                     }
-                    // The fields of an object that is the whole payload continue the outer ones.
+                    // An object that is the whole payload has no braces of its own: its fields continue those before
+                    // it.
                     let is_empty = !is_payload || self.open.last().is_none_or(|open| open.is_empty);
                     let first_key = if is_payload { 0 } else { self.keys.len() };
                     self.open.push(Open { is_array: false, is_payload, is_empty, first_key });
@@ -405,7 +406,7 @@ impl Lines {
         }
         self.keys.push(ObjectKey { place: start..self.bytes.len(), next_suffix: 2 });
         let last = self.keys.len().saturating_sub(1);
-        // The first key beyond the limit also adds those before it.
+        // The first key beyond the limit also adds the keys before it to the index.
         let added = match last.saturating_sub(first) {
             ..FEW => return,
             FEW => first..self.keys.len(),

@@ -6,7 +6,7 @@ use crate::output::printable::start;
 /// The texts of the descriptions that were formatted last.
 #[derive(Debug)]
 pub(crate) struct DescriptionTexts {
-    /// Each description has a place by its id.
+    /// The place of a description is its id modulo the number of places.
     places: Vec<Option<DescriptionText>>,
 }
 
@@ -20,7 +20,7 @@ struct DescriptionText {
     is_cut: bool,
 }
 
-/// The start of a name, which is what a text has of it.
+/// The start of a name. A text contains no more of a name.
 #[derive(Debug)]
 struct Name {
     is_utf16: bool,
@@ -53,7 +53,7 @@ impl DescriptionTexts {
         is_same.then_some((&text.text, text.is_cut))
     }
 
-    /// Stores the text of a description, instead of that of another one in its place.
+    /// Stores the text of a description. A description that had the same place before loses its text.
     pub(crate) fn insert(&mut self, metadata: &Metadata<'_>, text: &[u8], is_cut: bool) {
         let Some(place) = self.places.get_mut(place(metadata.id, Self::PLACES)) else { return };
         *place = Some(DescriptionText {
@@ -95,7 +95,7 @@ fn parts(name: Str<'_>) -> (bool, &[u8]) {
 /// The texts of the stacks that were formatted last.
 #[derive(Debug)]
 pub(crate) struct StackTexts {
-    /// Each stack has a place by its id.
+    /// The place of a stack is its id modulo the number of places.
     places: Vec<StackText>,
 }
 
@@ -106,8 +106,8 @@ struct StackText {
 }
 
 impl StackTexts {
-    /// The number of places, with which traces of runtimes have hardly more misses than stacks. A stack of 256 addresses
-    /// takes 8 KiB in its place.
+    /// The number of places. With this many, traces of runtimes have hardly more misses than stacks. A stack of 256
+    /// addresses takes 8 KiB in its place.
     const PLACES: usize = 256;
 
     pub(crate) fn new() -> Self {

@@ -31,7 +31,7 @@ enum Kind {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct Bucket(i32);
 
-/// The number of different values that are counted.
+/// The maximum number of different values that are counted.
 const MAX_VALUES: usize = 100_000;
 /// The length of the longest bar.
 const BAR: usize = 50;
@@ -159,7 +159,8 @@ impl Bucket {
         Self(if number < 0.0 { size.saturating_neg() } else { size })
     }
 
-    /// Returns the range, whose smaller absolute value is in it.
+    /// Returns the limits of the range. The limit with the smaller absolute value is part of the range, the other one
+    /// is not.
     fn range(self) -> (f64, f64) {
         let power = |size: i32| f64::from(size.saturating_add(Self::SMALLEST).saturating_sub(1)).exp2();
         match self.0 {

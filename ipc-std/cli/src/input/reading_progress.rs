@@ -9,7 +9,7 @@ use crate::output::narrow_terminal;
 
 /// Shows how much of a file was read in one line of standard error, if that is a terminal. Drop removes the line.
 ///
-/// Most files are read before a person would see the line, which therefore comes late.
+/// The line appears late, because most files are read before a person would see it.
 #[derive(Debug)]
 pub(crate) struct ReadingProgress {
     started: Instant,

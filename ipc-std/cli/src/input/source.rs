@@ -42,13 +42,13 @@ impl Source {
         self.path.as_os_str() != "-" && self.file.metadata().is_ok_and(|metadata| metadata.is_file())
     }
 
-    /// Returns the trace, which shows how much of it was read if standard error is a terminal.
+    /// Returns the source with its progress, which standard error shows if it is a terminal.
     pub(crate) fn with_progress(self) -> Self {
         let metadata = self.file.metadata().ok().filter(|metadata| metadata.is_file());
         Self { progress: Some(ReadingProgress::new(metadata.map(|metadata| metadata.len()))), ..self }
     }
 
-    /// Removes what [`with_progress`](Self::with_progress) shows, for other output.
+    /// Removes the progress of [`with_progress`](Self::with_progress) before other output.
     pub(crate) fn hide_progress(&mut self) {
         self.progress = None;
     }

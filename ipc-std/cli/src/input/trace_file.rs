@@ -1,4 +1,4 @@
-//! Traces that are read as a whole, in the order of time.
+//! Reads whole traces in the order of time, and reports their lost and late events.
 use core::ops::ControlFlow;
 use std::io::Read;
 use std::path::Path;
@@ -10,7 +10,7 @@ use super::source::{self, Source};
 use crate::output::failure::Failure;
 use crate::output::globals::Globals;
 
-/// Opens a trace, to be read with its stacks in the order of time. A terminal shows the progress of that.
+/// Opens a trace, to be read with its stacks in the order of time. A terminal shows the progress of reading.
 pub(crate) fn open(file: &Path) -> Result<TraceReader<Source>, Failure> {
     Ok(TraceReader::new(Source::open(file)?.with_progress()).in_order(EventAssembler::ORDER_LIMIT))
 }

@@ -34,14 +34,14 @@ enum Destination {
 }
 
 impl AtomicOutput {
-    /// Fails if [`open`](Self::open) would, and leaves nothing.
+    /// Fails if [`open`](Self::open) would fail, and leaves no file.
     pub(crate) fn check(path: &Path, overwrite: &OverwriteArgs) -> Result<(), Failure> {
         let is_stream = is_stdout(path) || fs::metadata(path).is_ok_and(|metadata| !metadata.is_file());
-        // To open and close a pipe would be the end of the file for its reader.
+        // A pipe is not opened, because its reader would see the end of the file when the pipe is closed again.
         if is_stream { Ok(()) } else { Self::open(path, overwrite).map(drop) }
     }
 
-    /// Creates a temporary file beside `path`, which a signal removes. `-` is standard output.
+    /// Creates a temporary file beside `path`. A signal handler removes the file. `-` is standard output.
     pub(crate) fn open(path: &Path, overwrite: &OverwriteArgs) -> Result<Self, Failure> {
         let name = stdout::name(path).into_owned();
         if is_stdout(path) {
@@ -53,12 +53,12 @@ impl AtomicOutput {
             });
         }
         overwrite.check(path)?;
-        // Before the file exists, so that no signal leaves it.
+        // Signals are handled before the file exists, so that no signal ends the tool without removing the file.
         let temporary = Arc::new(Mutex::new(None::<PathBuf>));
         signals::handle({
             let temporary = Arc::clone(&temporary);
             move |_| {
-                // The file may already have its final name.
+                // An error is ignored: the file may already have its final name.
                 let _ = lock(&temporary).take().map(fs::remove_file);
                 false
             }
@@ -100,7 +100,7 @@ impl AtomicOutput {
 }
 
 impl Destination {
-    /// Opens the file. The path of a temporary file is stored while a signal waits for it.
+    /// Opens the file. The lock makes a signal wait until the path of the temporary file is stored.
     fn open(path: &Path, overwrite: bool, temporary: &Mutex<Option<PathBuf>>) -> io::Result<Self> {
         let permissions = match fs::metadata(path) {
             Ok(found) if !found.is_file() => {

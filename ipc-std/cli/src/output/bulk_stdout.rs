@@ -11,14 +11,15 @@ use super::worker::Worker;
 #[derive(Debug)]
 pub(crate) enum BulkStdout {
     Direct(File),
-    /// A thread writes. It has the result of that.
+    /// A thread writes the bytes, and returns the file and the result of writing.
     Background(Worker<(File, io::Result<()>)>),
     /// Writing has failed.
     Closed(io::Error),
 }
 
 impl BulkStdout {
-    /// Opens standard output. In the background, it takes more memory, and a failure is reported later.
+    /// Opens standard output. With `in_background` a thread writes, which takes more memory and reports a failure
+    /// later.
     pub(crate) fn open(in_background: bool) -> Result<Self, Failure> {
         let file = unbuffered_stdout()?;
         if !in_background {
@@ -35,9 +36,9 @@ impl BulkStdout {
     /// Returns the number of bytes that are best written at once.
     pub(crate) const fn batch(&self) -> usize {
         match self {
-            // More than fits in the cache of a core costs more than the calls.
+            // A larger batch saves calls, but does not fit in the cache of a core, which costs more.
             Self::Direct(_) | Self::Closed(_) => 64 << 10,
-            // A thread must be woken.
+            // Larger, because each batch wakes the thread.
             Self::Background(_) => 256 << 10,
         }
     }
@@ -74,7 +75,7 @@ impl BulkStdout {
         }
     }
 
-    /// Ends the thread.
+    /// Ends the thread, if there is one.
     fn join(&mut self) {
         // A placeholder, which is replaced at once.
         match core::mem::replace(self, Self::Closed(ErrorKind::Other.into())) {

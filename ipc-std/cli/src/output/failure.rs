@@ -88,7 +88,7 @@ impl From<Error> for Failure {
         // The message of a runtime may have several lines.
         let failure = Self::new(kind, joined(&e.to_string()));
         let failure = match &e {
-            // Their messages contain the advice.
+            // The messages of these errors already contain the advice.
             Error::InUse { .. } | Error::Spawn { .. } | Error::Left { .. } => failure.without_hint(),
             Error::Undiscovered(why) => failure
                 .with_hint(format!("`dotnet-ipc find {}` shows each step of the search", why.process_id())),
@@ -117,7 +117,7 @@ fn advice(kind: Kind) -> Option<String> {
         }
         Kind::Io => "check the path, free space and permissions",
         Kind::Gone => "check with `dotnet-ipc ps` whether the process still runs",
-        // The message of the last one contains the advice.
+        // No advice fits all failures of these kinds. The message of `Permission` already contains its advice.
         Kind::Other | Kind::Refused | Kind::Unsupported | Kind::Different | Kind::Permission => return None,
     };
     Some(advice.to_owned())

@@ -30,7 +30,7 @@ pub(crate) enum Style {
 /// A line of the screen, which is no wider than the terminal.
 pub(crate) type Line = (Style, String);
 
-/// Whether the terminal has to be restored.
+/// Whether the terminal must be restored.
 static IS_CHANGED: AtomicBool = AtomicBool::new(false);
 
 /// A terminal with another screen and without line input. Drop restores it.
@@ -108,7 +108,7 @@ impl FullScreen {
             };
             queue!(out, MoveTo(0, row), SetAttribute(attribute), Print(text))?;
             queue!(out, SetAttribute(Attribute::Reset))?;
-            // After the last column the cursor stays there.
+            // A text of the full width leaves the cursor on the last column, which `Clear` would erase.
             if text.width() < width {
                 queue!(out, Clear(ClearType::UntilNewLine))?;
             }
@@ -127,7 +127,7 @@ impl Drop for FullScreen {
     }
 }
 
-/// Restores the terminal before the message of a panic, which the other screen would take along.
+/// Restores the terminal before the message of a panic, which would otherwise disappear with the other screen.
 fn restore_on_panic() {
     static IS_SET: Once = Once::new();
     IS_SET.call_once(|| {
@@ -142,7 +142,7 @@ fn restore_on_panic() {
 /// Restores the terminal if it is changed.
 pub(crate) fn restore() {
     if IS_CHANGED.swap(false, Ordering::SeqCst) {
-        // A terminal that is gone needs nothing.
+        // An error means that the terminal is gone, so there is nothing to restore.
         let _ = execute!(io::stdout(), EnableLineWrap, Show, LeaveAlternateScreen);
         let _ = disable_raw_mode();
     }
@@ -155,7 +155,7 @@ mod tests {
     #[test]
     fn the_terminal_is_restored_before_the_message_of_a_panic() {
         static WAS_RESTORED: AtomicBool = AtomicBool::new(false);
-        // The message is that of the hook before.
+        // The earlier hook writes the message of a panic. This test's hook looks at the terminal at that moment.
         let is_restored = || !IS_CHANGED.load(Ordering::SeqCst);
         panic::set_hook(Box::new(move |_| WAS_RESTORED.store(is_restored(), Ordering::SeqCst)));
         restore_on_panic();

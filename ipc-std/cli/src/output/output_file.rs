@@ -39,7 +39,7 @@ impl OutputFile {
         let (file, created) = match options.clone().create_new(true).open(path) {
             Err(e) if e.kind() == ErrorKind::AlreadyExists => {
                 overwrite.check(path)?;
-                // `create` for a symbolic link to a file that does not exist.
+                // A symbolic link can refer to a file that does not exist: `create` creates that file.
                 (options.create(true).open(path), false)
             }
             file => (file, true),

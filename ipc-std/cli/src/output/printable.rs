@@ -5,7 +5,8 @@ use std::io::{self, Write};
 use nettrace::Str;
 use serde_json::Value;
 
-/// The number of characters of a name from a trace that is repeated, for each event or as the width of a column.
+/// Names from a trace are cut to this many characters, because each event can repeat a name, and a column is as wide as
+/// its longest name.
 pub(crate) const NAME_LIMIT: usize = 256;
 
 /// Returns a name as [`printable`] does. The end of a long name is replaced by `…`.
@@ -16,8 +17,8 @@ pub(crate) fn printable_name(name: &str) -> String {
     format!("{}{mark}", printable(&start))
 }
 
-/// Returns at least [`NAME_LIMIT`] characters and one more of a name, if it has so many. The work for a name depends on
-/// this length only.
+/// Returns the start of a name: at least [`NAME_LIMIT`] characters and one more, if the name has so many. So the work
+/// for a long name is limited.
 pub(crate) fn start(name: Str<'_>) -> Str<'_> {
     /// A character has at most four bytes in either encoding.
     const LEN: usize = (NAME_LIMIT + 1) * 4;
@@ -42,7 +43,7 @@ pub(crate) fn json_line(value: &Value) -> String {
     escape(&line, |c| format!("\\u{:04x}", u32::from(c))).into_owned()
 }
 
-/// Writes characters as a string of JSON, with the same escapes, and without a copy.
+/// Writes characters as a string of JSON, with the escapes of [`json_line`], and without a copy.
 pub(crate) fn write_json_string(
     out: &mut dyn Write,
     mut chars: impl Iterator<Item = char>,

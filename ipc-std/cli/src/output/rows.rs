@@ -11,8 +11,8 @@ use super::stdout::to_stdout;
 /// A row: names of columns and values.
 pub(crate) type Row<const N: usize> = [(&'static str, Value); N];
 
-/// Writes the rows that `read` passes to its argument to standard output, as lines of JSON or as CSV. That breaks if no
-/// more can be written. If `is_live`, each row is written immediately.
+/// Writes the rows that `read` passes to its argument to standard output, as lines of JSON or as CSV. The argument
+/// breaks if no more rows can be written. If `is_live`, each row is written immediately.
 pub(crate) fn rows_to_stdout<const N: usize>(
     is_csv: bool,
     is_live: bool,
@@ -51,7 +51,7 @@ impl<'o> Rows<'o> {
         Self { output, has_header: false, is_live, written: Ok(()) }
     }
 
-    /// Writes a row, in CSV the first time after a header. Breaks if no more can be written.
+    /// Writes a row. In CSV, the first row has a header before it. Breaks if no more rows can be written.
     fn add<const N: usize>(&mut self, row: Row<N>) -> ControlFlow<()> {
         if self.written.is_ok() {
             self.written = self.write(row);
@@ -92,7 +92,7 @@ impl<'o> Rows<'o> {
     }
 }
 
-/// Returns a value as CSV has it: text without quotation marks, and nothing for null.
+/// Returns a value as a cell of CSV: text without quotation marks, and nothing for null.
 fn cell(value: Value) -> String {
     match value {
         Value::Null => String::new(),

@@ -10,7 +10,7 @@ use super::full_screen::{Line, Style};
 pub(crate) struct ScreenTable {
     /// The rows above the first one on the screen.
     pub(crate) skip: usize,
-    /// New numbers are not shown.
+    /// Whether the table ignores new numbers.
     pub(crate) is_paused: bool,
 }
 
@@ -23,7 +23,7 @@ pub(crate) struct TableFrame {
     pub(crate) footer: Footer,
 }
 
-/// Where the last line is. A table without one has more rows.
+/// The place of the last line. A table without that line has room for one more row.
 #[derive(Debug)]
 pub(crate) enum Footer {
     None,
@@ -38,7 +38,7 @@ pub(crate) struct Columns<'a> {
     pub(crate) columns: &'a [Column],
 }
 
-/// A column. Its width is the smallest one: a longer text pushes the columns after it to the right.
+/// A column with its minimum width: a longer text pushes the columns after it to the right.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Column {
     Left(usize),
@@ -53,7 +53,7 @@ impl Columns<'_> {
         self.line(cells, width, cut_middle)
     }
 
-    /// Returns the headings of the columns, which only lose their end.
+    /// Returns the headings of the columns. A heading is cut at its end, and not in its middle.
     pub(crate) fn heading(&self, cells: &[&str], width: usize) -> String {
         self.line(cells, width, |text, _| text.to_owned())
     }
@@ -96,7 +96,7 @@ pub(crate) enum Request {
 }
 
 impl ScreenTable {
-    /// Applies a key. Passes those that only some tables have to `other`, which returns whether it has a meaning.
+    /// Applies a key. Passes a key that only some tables have to `other`, which returns whether the key has a meaning.
     pub(crate) fn key(&mut self, key: KeyEvent, other: impl FnOnce(&mut Self, KeyCode) -> bool) -> Request {
         const PAGE: usize = 10;
         if key.kind == KeyEventKind::Release {
@@ -125,8 +125,8 @@ impl ScreenTable {
         Request::Redraw
     }
 
-    /// Returns the lines for a terminal of this size: at most `height`, none wider than `width`. `rows` returns up to so
-    /// many of the `len` rows after the first ones, first the number of those to skip.
+    /// Returns the lines for a terminal of this size: at most `height`, none wider than `width`. `rows` gets the number
+    /// of rows to skip, and the maximum number of rows to return, of the `len` rows of the table.
     pub(crate) fn lines(
         &mut self,
         (width, height): (usize, usize),
@@ -138,7 +138,7 @@ impl ScreenTable {
         lines.push((Style::Reverse, heading));
         let has_footer = !matches!(footer, Footer::None);
         let room = height.saturating_sub(lines.len()).saturating_sub(usize::from(has_footer));
-        // The last rows fill the room.
+        // Scrolling ends when the last rows fill the room.
         self.skip = self.skip.min(len.saturating_sub(room.max(1)));
         lines.extend(rows(self.skip, room).into_iter().map(|row| (Style::Plain, row)));
         match footer {

@@ -16,15 +16,16 @@ use super::threads::lock;
 
 type Handler = Box<dyn FnMut(i32) -> bool + Send>;
 
-/// The last handler.
+/// The current handler.
 static HANDLER: Mutex<Option<Handler>> = Mutex::new(None);
 
-/// Calls `stop` for SIGINT, SIGTERM and SIGHUP, and on Windows for Ctrl-C, Ctrl-Break and the end of the console, on a
-/// thread of its own, instead of the handler before it. The signal ends the tool if that returns that it stops nothing:
-/// usually the first signal stops what the command does, and the second one finds it stopping.
+/// Makes `stop` the handler of signals, instead of the handler before it. A thread calls it for SIGINT, SIGTERM and
+/// SIGHUP, and on Windows for Ctrl-C, Ctrl-Break and the end of the console. If `stop` returns `false`, it stops
+/// nothing, and the signal ends the tool. Usually the first signal stops the command, and the second one finds the
+/// command stopping.
 pub(crate) fn handle(stop: impl FnMut(i32) -> bool + Send + 'static) -> Result<(), Failure> {
     if lock(&HANDLER).replace(Box::new(stop)).is_some() {
-        // The thread is there.
+        // The thread that receives signals exists already.
         return Ok(());
     }
     system::listen(on_signal).map_err(|e| Failure::io("cannot handle signals", &e))

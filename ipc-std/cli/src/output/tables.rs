@@ -10,7 +10,7 @@ pub(crate) fn table(header: &[&str]) -> Table {
     table
 }
 
-/// Returns a table whose columns are numbers, but for those of these places.
+/// Returns a table whose columns are numbers, except for the columns in `texts`.
 pub(crate) fn table_of_numbers(header: &[&str], texts: &[usize]) -> Table {
     let mut table = Table::new();
     table.load_preset(presets::NOTHING).set_header(header);

@@ -1,4 +1,4 @@
-//! Threads, and what they share.
+//! `spawn` starts a thread, and `lock` locks a mutex, also after a panic.
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread::{self, JoinHandle};
 

@@ -14,7 +14,7 @@ pub(crate) struct Worker<T> {
 }
 
 impl<T: Send + 'static> Worker<T> {
-    /// The number of batches that wait for the thread. Two more are filled and used.
+    /// The number of batches that can wait for the thread. Of two more, one is filled and one is used by the thread.
     const WAITING: usize = 2;
 
     /// Starts the thread, which passes `state` and each batch to `take` until that breaks.
@@ -38,7 +38,7 @@ impl<T: Send + 'static> Worker<T> {
         Ok(Self { batches, used, thread })
     }
 
-    /// Passes a batch to the thread, after all batches but a few have been used. Returns an empty batch, or `None` if
+    /// Passes a batch to the thread, and waits while too many batches are unused. Returns an empty batch, or `None` if
     /// the thread takes no more.
     pub(crate) fn pass(&self, batch: Vec<u8>) -> Option<Vec<u8>> {
         self.batches.send(batch).ok()?;

@@ -49,7 +49,7 @@ impl ConnectionArgs {
         Timeouts { silence: TICK, ..self.timeout.timeouts() }
     }
 
-    /// Returns whether there is one of the options.
+    /// Returns whether the command line has one of these options.
     pub(crate) const fn is_used(&self) -> bool {
         self.timeout.given().is_some() || self.wire_log.is_wanted()
     }

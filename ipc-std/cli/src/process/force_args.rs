@@ -1,4 +1,4 @@
-//! `--force`.
+//! `--force`: sends a request that can end the process.
 use std::time::Instant;
 
 use ipc_proto::Request;

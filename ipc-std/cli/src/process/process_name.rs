@@ -4,11 +4,11 @@ use std::path::Path;
 
 use ipc_std::discover::{Found, Search};
 
-/// The kernel keeps only so many bytes of a name.
+/// The kernel stores at most this many bytes of a name.
 const COMM_LEN: usize = 15;
 
-/// Returns the name of the process of a runtime: as the operating system reports it, or, if it does not show the
-/// process that listens, as the runtime does. Before the runtime is identified there may be none.
+/// Returns the name of the process of a runtime, as the operating system reports it. If the system does not show the
+/// process, the name comes from the runtime, once the runtime is identified.
 pub(crate) fn name(search: &Search, found: Option<&Found>) -> Option<String> {
     let visible = match found {
         Some(found) => found.listener,

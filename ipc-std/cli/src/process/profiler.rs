@@ -1,4 +1,4 @@
-//! What the commands that set a profiler have in common: their operands and their result.
+//! The operands and the result of the commands that set a profiler.
 use ipc_proto::Guid;
 use serde_json::json;
 

@@ -53,7 +53,7 @@ pub(crate) enum Target<'a> {
 
 impl TargetArgs {
     pub(crate) fn target(&self) -> Target<'_> {
-        // The parser makes sure that there is one of the three; no process has the ID 0.
+        // Clap ensures that one of the three is given. The default ID 0, which no process has, is never used.
         Target::new(self.socket.as_deref(), self.name.as_deref(), self.pid.unwrap_or_default())
     }
 }
@@ -94,7 +94,7 @@ impl<'a> Target<'a> {
         }
     }
 
-    /// Returns the process ID if that names the runtime.
+    /// Returns the process ID, if the command line names the runtime by its process ID.
     pub(crate) const fn process_id(self) -> Option<u32> {
         match self {
             Self::ProcessId(process_id) => Some(process_id),
@@ -102,7 +102,7 @@ impl<'a> Target<'a> {
         }
     }
 
-    /// Returns a client for the runtime. The search takes some of the client's time.
+    /// Returns a client for the runtime. The time that the search takes is subtracted from the timeout of calls.
     pub(crate) fn client(self, timeouts: Timeouts, wire_log: &WireLog) -> Result<Client, Failure> {
         let began = Instant::now();
         let client = match self {
@@ -119,17 +119,18 @@ impl<'a> Target<'a> {
     }
 }
 
-/// A failure lists so many processes.
+/// The maximum number of processes that a failure lists.
 const LISTED: usize = 10;
 
-/// Returns the search for the process with a socket whose name is `name`, or else for the only one whose name begins
-/// so; and the result of the search if it was needed for the name. Case is ignored, as by dotnet-trace.
+/// Returns the search for the process with a socket and the name `name`. Without such a process, its name can begin
+/// with `name` if no other one does. If the runtime itself reported the name, also returns the result of the search.
+/// Case is ignored, as by dotnet-trace.
 pub(crate) fn find_by_name(
     name: &str,
     timeouts: Timeouts,
     wire_log: &WireLog,
 ) -> Result<(Search, Option<Found>), Failure> {
-    /// The other half of the time is for the runtime.
+    /// The scan gets half of the time, the call of the runtime the other half.
     const HALF: u32 = 2;
     let (wanted, began) = (name.to_lowercase(), Instant::now());
     let timeout = timeouts.call.checked_div(HALF).unwrap_or_default();
@@ -159,7 +160,8 @@ pub(crate) fn find_by_name(
         let list = processes.iter().take(LISTED).map(|(name, search, found)| {
             let listed = format!("{} {}", search.process_id(), printable(name));
             match found {
-                // Several can have the same process ID.
+                // If the listener is not visible, several runtimes can have the same process ID, so their paths are
+                // listed.
                 Some(Found { path, listener: None, .. }) => {
                     format!("{listed} at {}", printable(&path.to_string_lossy()))
                 }

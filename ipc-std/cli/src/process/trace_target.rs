@@ -24,7 +24,7 @@ pub(crate) struct TraceTargetArgs {
     file: bool,
 }
 
-/// The trace or the process that a command reads. Its text names it in messages.
+/// The trace or the process that a command reads. `Display` returns its name for messages.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum TraceTarget<'a> {
     /// The path of a trace; `-` is standard input.
@@ -36,7 +36,7 @@ pub(crate) enum TraceTarget<'a> {
 impl TraceTargetArgs {
     /// Returns the target: a number is a process ID without `--file`, and anything else a file.
     ///
-    /// A file fails if `is_about_sessions`: if there are options that do not apply to it.
+    /// Fails for a file if `is_about_sessions`: the command line then has options that apply only to a process.
     pub(crate) fn target(&self, is_about_sessions: bool) -> Result<TraceTarget<'_>, Failure> {
         let process = |process_id| {
             TraceTarget::Process(Target::new(self.socket.as_deref(), self.name.as_deref(), process_id))
@@ -52,7 +52,7 @@ impl TraceTargetArgs {
     }
 }
 
-/// Returns the process ID that an operand is; `None` if it is no number, and so a file.
+/// Returns the process ID in an operand; `None` if the operand is no number, and so names a file.
 pub(crate) fn process_id(operand: &str) -> Result<Option<u32>, Failure> {
     if operand.is_empty() || !operand.bytes().all(|byte| byte.is_ascii_digit()) {
         return Ok(None);
@@ -61,7 +61,7 @@ pub(crate) fn process_id(operand: &str) -> Result<Option<u32>, Failure> {
     operand.parse().map(Some).map_err(not_found)
 }
 
-/// Returns the failure of options that only apply to a process, beside a file.
+/// Returns the failure for a file together with options that apply only to a process.
 pub(crate) fn options_do_not_apply(file: &Path) -> Failure {
     let message = format!("{} is a file, so options for sessions do not apply", file.display());
     Failure::new(Kind::Usage, message)

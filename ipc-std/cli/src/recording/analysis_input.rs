@@ -38,27 +38,27 @@ impl AnalysisArgs {
     /// How long a process is recorded without `--duration`.
     const DURATION: Duration = Duration::from_secs(10);
 
-    /// Returns what to read.
+    /// Returns the trace or the process to read.
     pub(crate) fn input<'a>(&'a self, target: &'a TraceTargetArgs) -> Result<AnalysisInput<'a>, Failure> {
         let is_about_sessions = self.live.is_used() || self.connection.is_used();
         Ok(AnalysisInput { target: target.target(is_about_sessions)?, args: self })
     }
 }
 
-/// What an analysis needs of a trace.
+/// The events that an analysis needs, and whether it needs their stacks.
 #[derive(Debug)]
 pub(crate) struct Needs {
     providers: Vec<ProviderSpec>,
-    /// Whether events need stacks, and their frames names.
+    /// Whether the analysis needs stacks of events and names of their frames.
     stacks: bool,
 }
 
 impl Needs {
-    /// Returns what the events of these clocks need.
+    /// Returns the needs of an analysis by these clocks.
     pub(crate) fn of(clocks: &[Clock]) -> Self {
         let mut providers = Vec::new();
         for spec in clocks.iter().flat_map(Self::providers) {
-            // This cannot fail: none has arguments.
+            // This cannot fail, because no provider here has arguments.
             let _ = provider::add(&mut providers, &spec);
         }
         Self { providers, stacks: true }
@@ -98,19 +98,19 @@ pub(crate) struct AnalysisInput<'a> {
     args: &'a AnalysisArgs,
 }
 
-/// How an analysis has read its input.
+/// The result of reading the input of an analysis.
 #[derive(Debug)]
 pub(crate) struct InputRead {
     /// The number of events that the runtime dropped.
     pub(crate) lost: u64,
-    /// The process that the trace states.
+    /// The id of the process, as the trace states it.
     pub(crate) process_id: Option<u32>,
-    /// Why the input has no complete end. The events before that were read.
+    /// An error if the end of the input is missing. The events before the error were read.
     pub(crate) result: Result<(), Failure>,
 }
 
 impl InputRead {
-    /// Returns how a trace was read, after its end.
+    /// Returns the result of reading a trace, after its end.
     pub(crate) fn of<R: io::Read>(trace: &TraceReader<R>, result: Result<(), Failure>) -> Self {
         let lost = trace_file::lost(trace);
         Self { lost, process_id: trace.trace().and_then(|trace| trace.process_id), result }
@@ -125,8 +125,8 @@ impl AnalysisInput<'_> {
 
     /// Passes each event to `take` in the order of time, until that breaks. Fails if there can be no event.
     ///
-    /// Notes report events that may be missing or out of order. A terminal shows the progress, unless `take`
-    /// writes output, which mostly comes to the same terminal, also through a pipe.
+    /// Notes report events that may be missing or out of order. A terminal shows the progress, unless `take` writes
+    /// output. Output mostly appears on the same terminal, even through a pipe, and would mix with the progress.
     pub(crate) fn read(
         &self,
         needs: Needs,
@@ -174,7 +174,7 @@ impl AnalysisInput<'_> {
         let (end, read) = session::read_events(&mut recorded);
         let AnalysedEvents { trace, events, progress, .. } = recorded;
         progress.inspect(Progress::finish);
-        // The recording is over: a signal ends the tool.
+        // The recording has ended, so from here on a signal ends the tool.
         signals::handle(|_| false)?;
         if let Some(warning) = lost_warning(trace.lost(), trace.lost_at_start(), events, plan.buffer_mb) {
             globals.note(&warning);

@@ -1,4 +1,4 @@
-//! Options that say what to record.
+//! Options that select what to record, and `SessionPlan`, the session that they describe.
 use core::time::Duration;
 
 use clap::ValueEnum;
@@ -30,7 +30,7 @@ pub(crate) struct LiveArgs {
     pub(crate) no_resume: bool,
 }
 
-/// Options of the commands whose user says what to record.
+/// Options of the commands for which the user selects what to record.
 #[derive(Debug, clap::Args)]
 pub(crate) struct SessionArgs {
     #[command(flatten)]
@@ -94,7 +94,7 @@ impl From<Buffering> for SessionBufferMode {
 /// The session to start: the options, checked.
 #[derive(Debug)]
 pub(crate) struct SessionPlan<'o> {
-    /// When the session ends, unless the user ends it.
+    /// How long the session lasts, unless the user ends it earlier.
     pub(crate) duration: Option<Duration>,
     pub(crate) buffer_mb: u32,
     pub(crate) no_resume: bool,
@@ -137,7 +137,7 @@ pub(super) const NAMES: ProviderSpec =
     ProviderSpec::new(RUNTIME_PROVIDER, keywords::LOADER | keywords::JIT, EventLevel::VERBOSE, "");
 
 impl SessionArgs {
-    /// Returns whether there is an option that says what to record.
+    /// Returns whether there is an option that selects what to record.
     pub(crate) fn is_used(&self) -> bool {
         let Self { live, profiles, providers, clr_events, event_ids, .. } = self;
         live.duration.is_some()
@@ -158,7 +158,7 @@ impl SessionArgs {
         let profiles = if self.profiles.is_empty() && named.is_empty() { defaults } else { &self.profiles };
         let usage = |message| Failure::new(Kind::Usage, message);
         let providers = trace_profile::select(profiles, &named).map_err(usage)?;
-        // A mistake is reported before a runtime is involved.
+        // The filters are computed here only to report a mistake before a runtime is contacted.
         event_ids::filters(&providers, &self.event_ids).map_err(usage)?;
         let rundown_keyword = trace_profile::rundown_keyword(profiles);
         Ok(SessionPlan {
@@ -171,8 +171,8 @@ impl SessionArgs {
         })
     }
 
-    /// Returns a session for events to show, without rundown and sampler: with stacks and the names of later methods, or
-    /// without both.
+    /// Returns a session whose events are shown, without rundown and sampler. With `stackwalk` it has stacks, and the
+    /// events that name methods compiled during the session.
     pub(crate) fn live_plan(&self, stackwalk: bool) -> Result<SessionPlan<'_>, Failure> {
         let mut plan = self.plan(&[TraceProfile::DotnetCommon])?;
         if stackwalk {
@@ -186,7 +186,7 @@ impl SessionArgs {
 }
 
 impl RecordingArgs {
-    /// Returns whether there is an option that says what to record.
+    /// Returns whether there is an option that selects what to record.
     pub(crate) fn is_used(&self) -> bool {
         self.session.is_used() || self.no_rundown || self.rundown_keyword.is_some() || self.no_stacks
     }
@@ -201,8 +201,8 @@ impl RecordingArgs {
 }
 
 impl SessionPlan<'_> {
-    /// Adds the stacks of events, and the names of their frames: those of code that is unloaded before the end, or of a
-    /// process that exits, are not in the rundown.
+    /// Adds the stacks of events, and the events that name methods. The rundown is not enough: it lacks code that is
+    /// unloaded before the end, and a process that exits sends none.
     pub(crate) fn with_named_stacks(mut self) -> Self {
         // This cannot fail: the provider has no arguments.
         let _ = provider::add(&mut self.providers, &NAMES);
@@ -226,15 +226,15 @@ impl SessionPlan<'_> {
         Ok(client.start_tracing(&config)?)
     }
 
-    /// Returns the session with the events that name the methods that are compiled during it. Level informational needs
-    /// another session of level verbose.
+    /// Adds the events that name the methods that are compiled during the session. With level informational, the
+    /// runtime sends them only while another session has level verbose.
     pub(crate) fn with_names(mut self, level: EventLevel) -> Result<Self, Failure> {
         let usage = |message| Failure::new(Kind::Usage, message);
         provider::add(&mut self.providers, &ProviderSpec { level, ..NAMES }).map_err(usage)?;
         Ok(self)
     }
 
-    /// Fails if the session cannot have an event that is to end it.
+    /// Fails if the session does not enable the provider of an event that should end it.
     pub(crate) fn check_until(&self, until: &[OnlyArg]) -> Result<(), Failure> {
         let is_missing =
             |until: &&OnlyArg| !self.providers.iter().any(|spec| spec.is_named(until.provider()));
@@ -252,7 +252,7 @@ impl SessionPlan<'_> {
         self.providers.iter().any(|spec| spec.is_named(&provider))
     }
 
-    /// Returns what the runtime is too old for, as sentences.
+    /// Returns a sentence for each requested feature that the runtime is too old for.
     pub(crate) fn limitations(&self, session: &TraceSession) -> Vec<String> {
         session.lost().iter().filter(self.reported).map(|lost| lost.to_string()).collect()
     }

@@ -20,13 +20,13 @@ pub(crate) struct EventCounter {
 #[derive(Debug, Default)]
 pub(crate) struct UntilEvents {
     events: Vec<OnlyArg>,
-    /// The ids of the metadata records that describe them.
+    /// The ids of the metadata records that describe these events.
     ids: BTreeSet<u32>,
     has_arrived: bool,
 }
 
 impl UntilEvents {
-    /// The number of descriptions of the events; runtimes send one of each.
+    /// The maximum number of ids. Runtimes send one description of each event.
     const MAX_IDS: usize = 1 << 16;
 
     /// Takes the next record of the trace.
@@ -60,7 +60,7 @@ impl EventCounter {
         self.until.events = until.to_vec();
     }
 
-    /// Returns the events of [`wait_until`](Self::wait_until), for records that are counted later.
+    /// Returns the events of [`wait_until`](Self::wait_until), for a caller that counts the bytes of its records later.
     pub(crate) const fn until_mut(&mut self) -> &mut UntilEvents {
         &mut self.until
     }
@@ -86,7 +86,7 @@ impl EventCounter {
                 Record::More { .. } => return,
                 Record::End(end) => {
                     self.end = Some(end);
-                    // The window is not needed any more.
+                    // An empty parser replaces the old one, whose window takes memory.
                     self.records = ParserBuf::new(Limits::default());
                     return;
                 }

@@ -13,7 +13,7 @@ use crate::output::rows::{Row, rows_to_stdout};
 use crate::output::stdout::{json_to_stdout, to_stdout};
 use crate::process::trace_target::TraceTargetArgs;
 
-/// The options of such an analysis. Its command describes `--top` and `--csv`.
+/// The options of `gc` and `jit`. Each command adds the help texts of `--top` and `--csv`.
 #[derive(Debug, clap::Args)]
 pub(crate) struct FindingsArgs {
     #[command(flatten)]
@@ -32,9 +32,9 @@ pub(crate) struct FindingsArgs {
 /// An analysis whose findings have `N` columns with `--json` and `--csv`.
 pub(crate) trait Analysis<const N: usize>: Default {
     type Finding;
-    /// What a process without findings did not do, and a hint.
+    /// For a process without findings: what the process did not do, and a hint.
     const NONE_IN_PROCESS: [&str; 2];
-    /// What a trace without findings has not, and a hint.
+    /// For a trace without findings: what the trace does not have, and a hint.
     const NONE_IN_TRACE: [&str; 2];
 
     /// Takes the next event, or the end of the trace.
@@ -42,7 +42,7 @@ pub(crate) trait Analysis<const N: usize>: Default {
     /// Returns the next finding.
     fn pop(&mut self) -> Option<Self::Finding>;
     fn row(finding: &Self::Finding) -> Row<N>;
-    /// Adds the finding of this number to the summary, which shows `top` findings.
+    /// Adds a finding and its number to the summary, which shows `top` findings.
     fn add(&mut self, finding: Self::Finding, number: u64, top: usize);
     fn to_json(&self) -> Value;
     fn write(&self, is_summary: bool, out: &mut dyn Write) -> io::Result<()>;
@@ -70,7 +70,7 @@ impl FindingsArgs {
                 ControlFlow::Continue(())
             };
             let read = input.read(needs, is_output, globals, |event| take(Some(event)));
-            // The output reports its error itself.
+            // The break is ignored: the output reports its error itself.
             let _ = take(None);
             read?.result
         };
@@ -101,7 +101,7 @@ impl FindingsArgs {
     }
 }
 
-/// Adds a finding to those with the largest keys.
+/// Adds a finding, and removes the one with the smallest key if there are more than `limit`.
 pub(crate) fn add_largest<K: Ord, T>(largest: &mut BTreeMap<K, T>, key: K, finding: T, limit: usize) {
     largest.insert(key, finding);
     if largest.len() > limit {

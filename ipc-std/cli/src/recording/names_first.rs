@@ -1,4 +1,4 @@
-//! `--names-first`: a recording with names that were taken at its start.
+//! `--names-first`: a recording that also has the names that the process had at the start.
 use std::collections::BTreeSet;
 use std::io::Read;
 use std::thread::JoinHandle;
@@ -19,11 +19,12 @@ use crate::output::failure::{Failure, Kind};
 use crate::output::globals::Globals;
 use crate::output::threads::spawn;
 
-/// The longest rundown. The names of a program with 100,000 methods have about 50 MB.
+/// The maximum length of a rundown in bytes. The names of a program with 100,000 methods have about 50 MB.
 const MAX_RUNDOWN: usize = 256 << 20;
-/// Two records of the maximum length, with their headers. The system provides memory only for the part that is used.
+/// The size of the buffer in bytes: two records of the maximum length, with their headers. The system provides memory
+/// only for the part that is used.
 const BUFFER: usize = 0x200_2000;
-/// Slots for metadata records, and for threads.
+/// The number of slots for metadata records, and for threads.
 const SLOTS: usize = 1 << 18;
 
 /// Takes the rundown of a process. A suspended runtime has none: it has no methods yet.
@@ -63,7 +64,7 @@ impl CompiledNames {
         let mut session = client.start_tracing(&config)?;
         let stopper = session.stopper();
         let reader = spawn("names", move || {
-            // Unread events would block the runtime. The recording reports why it ended.
+            // The bytes are dropped. Unread events would block the runtime. The recording itself reports why it ended.
             while session.read(&mut [0; 4096]).map_or_else(|e| read_failure(&session, e).is_ok(), |n| n > 0) {
             }
         })?;
@@ -120,7 +121,7 @@ struct Copy<'s> {
 }
 
 impl<'s> NamesFirst<'s> {
-    /// Takes the names of a process whose session has started. Without them the recording has its own names only.
+    /// Reads the names of a process whose session has started. If this fails, the recording has its own names only.
     pub(crate) fn new(client: &Client, space: &'s mut Space, globals: &Globals) -> Result<Self, Failure> {
         let rundown = take_rundown(client).unwrap_or_else(|failure| {
             globals.note(&format!("the names of the process cannot be taken first: {}", failure.message()));
@@ -145,7 +146,8 @@ impl<'s> NamesFirst<'s> {
             match self.records.next_record() {
                 Record::More { .. } => return Ok(()),
                 record => {
-                    // The copy writes a block when it is full, which can be long after this event.
+                    // `until` sees the record here, because the copy writes the block of the record only when the block
+                    // is full.
                     output.counter_mut().until_mut().record(&record, version);
                     self.copy.record(&record, version, output)?;
                 }
@@ -154,7 +156,7 @@ impl<'s> NamesFirst<'s> {
         Ok(())
     }
 
-    /// Writes the end of the file. A session that was corrupt is a failure, and the file has its valid part.
+    /// Writes the end of the file. A corrupt session is a failure, and the file has its valid part.
     pub(crate) fn finish(mut self, output: &mut TraceOutput) -> Result<(), Failure> {
         self.records.received(0);
         self.copy_records(output)?;
@@ -186,7 +188,8 @@ impl<'s> NamesFirst<'s> {
                         if KnownProvider::of(metadata.provider) != Some(KnownProvider::Rundown) {
                             continue;
                         }
-                        // A record begins with its id. The other session has used the same ids.
+                        // A metadata record begins with its id. The recording uses the same ids for other events, so
+                        // the rundown gets larger ones.
                         let id = first_id.saturating_add(metadata.id).to_le_bytes();
                         let payload = [&id, record.payload.get(id.len()..).unwrap_or_default()].concat();
                         rows.insert(metadata.id);
@@ -198,7 +201,8 @@ impl<'s> NamesFirst<'s> {
                         let event = Event {
                             metadata_id: first_id.saturating_add(event.metadata_id),
                             sequence,
-                            // The numbers of the thread itself continue those of the session.
+                            // A real thread would not do, because its numbers would have to continue those of the
+                            // session.
                             capture_thread: NO_THREAD,
                             stack_id: 0,
                             timestamp,

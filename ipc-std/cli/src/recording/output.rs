@@ -70,7 +70,8 @@ impl TraceOutput {
         self.created.as_deref()
     }
 
-    /// Removes the old contents. Devices and pipes have none, and those of standard output are not the tool's.
+    /// Removes the old contents of a file. Devices and pipes have none, and a file on standard output does not belong
+    /// to the tool.
     pub(crate) fn truncate(&self) -> Result<(), Failure> {
         if self.is_regular { self.file.set_len(0).map_err(|e| self.failed(&e)) } else { Ok(()) }
     }
@@ -106,7 +107,7 @@ impl TraceOutput {
 
     fn failed(&self, e: &io::Error) -> Failure {
         let failure = Failure::io(format_args!("cannot write {self}"), e);
-        // The hint is about disks. The reader of a pipe closed it on purpose.
+        // The hint is about disks, and does not help here: the reader of the pipe closed it on purpose.
         if e.kind() == ErrorKind::BrokenPipe { failure.without_hint() } else { failure }
     }
 
@@ -124,6 +125,6 @@ impl fmt::Display for TraceOutput {
 
 /// Removes a file that was created for a trace that could not start.
 pub(crate) fn remove(created: Option<&Path>) {
-    // Another process may have removed it.
+    // An error is ignored: another process may have removed the file.
     let _ = created.map(fs::remove_file);
 }

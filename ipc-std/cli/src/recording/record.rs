@@ -33,7 +33,7 @@ pub(crate) fn record(
                     session.stop();
                 }
             }
-            // The rest is read so that a full disk does not block the runtime.
+            // After a failed write, the rest is read and dropped, so that a full disk does not block the runtime.
             Ok(_) => {}
             Err(e) => {
                 if let Err(failure) = read_failure(session, e) {

@@ -1,4 +1,4 @@
-//! The names of a process: its rundown, without any event.
+//! The rundown of a process: the names of its methods and modules, without other events.
 use dotnet_ipc_syntax::keywords;
 use dotnet_ipc_syntax::provider::ProviderSpec;
 use ipc_proto::types::EventLevel;
@@ -8,14 +8,14 @@ use nettrace::TraceEvent;
 use super::session_failure::{check_stream, read_failure};
 use crate::output::failure::Failure;
 
-/// Methods and modules without maps of their instructions. Runtimes before .NET 9 send the default rundown, which has the
-/// maps.
+/// The keywords of methods and modules, without the maps of their instructions. Runtimes before .NET 9 ignore keywords
+/// and send the default rundown, which has the maps.
 pub(crate) const KEYWORDS: u64 =
     keywords::LOADER | keywords::JIT | keywords::NGEN | keywords::FORCE_END_RUNDOWN;
 
 /// Starts a session that records only the rundown, and stops it: its stream has the names of all methods and modules.
 pub(crate) fn start(client: &Client) -> Result<TraceSession, Failure> {
-    // A session needs a provider. This one describes the process, which every session does.
+    // A session needs a provider. This one adds nothing: every session has its events, which describe the process.
     let provider = ProviderSpec::new("Microsoft-DotNETCore-EventPipe", 0, EventLevel::CRITICAL, "");
     let providers = [provider.to_provider()];
     let config = TraceConfig { rundown_keyword: KEYWORDS, ..TraceConfig::new(&providers) };

@@ -53,14 +53,14 @@ pub(crate) fn start(
     })?;
     let began = Instant::now();
     let session = plan.start(&client)?;
-    // Before the thread that stops it, so that a session never seems shorter than its duration.
+    // Before the start of the thread that stops the session, so that a session never seems shorter than its duration.
     let started = Instant::now();
     output.map_or(Ok(()), TraceOutput::truncate)?;
     stop_later(started, plan.duration, session.stopper(), Arc::clone(&stopping))?;
     *lock(&stage) = Stage { created: None, session: Some(session.stopper()) };
     let resumed = if plan.no_resume { Ok(()) } else { resume(client, began) };
     if resumed.is_err() {
-        // The trace still gets its end.
+        // The session is stopped, so that the trace still gets its end.
         session.stop();
     }
     for limitation in plan.limitations(&session) {
@@ -90,13 +90,13 @@ pub(crate) trait LiveEvents {
 
 /// Reads the events up to the end of the session. Returns the end of the trace, if it was read.
 ///
-/// The client's [`silence`](ipc_std::Timeouts::silence) is [`TICK`](crate::process::connection_args::TICK).
+/// The client must have [`TICK`](crate::process::connection_args::TICK) as its [`silence`](ipc_std::Timeouts::silence).
 pub(crate) fn read_events(events: &mut impl LiveEvents) -> (Option<End>, Result<(), Failure>) {
     let mut end = None;
     loop {
         let advanced = match end {
             None => events.advance(),
-            // The session must still end, also after a corrupt trace.
+            // After the end of the trace, even a corrupt one, the remaining bytes are read until the session ends.
             Some(_) => match events.session().read(&mut [0; 4096]) {
                 Ok(0) => return (end, Ok(())),
                 other => other.map(|_| None),
@@ -111,7 +111,7 @@ pub(crate) fn read_events(events: &mut impl LiveEvents) -> (Option<End>, Result<
                 }
             }
         }
-        // The session ends properly also when no more events can be used.
+        // If no more events are wanted or can be parsed, the session is stopped, so that it ends properly.
         if events.is_done() || matches!(end, Some(End::Corrupt { .. })) {
             events.session().stop();
         }
@@ -129,14 +129,14 @@ pub(crate) fn check_end(end: Option<End>, session: &TraceSession, no_resume: boo
     }
 }
 
-/// What a signal stops, or removes if it comes earlier.
+/// What a signal stops or removes: the file before the session has started, and then the session.
 #[derive(Debug, Default)]
 struct Stage {
     created: Option<PathBuf>,
     session: Option<Stopper>,
 }
 
-/// Stops the session that was started then after `duration`, if there is one.
+/// Stops the session that started at `started` after `duration`, if there is one.
 fn stop_later(
     started: Instant,
     duration: Option<Duration>,
@@ -145,7 +145,7 @@ fn stop_later(
 ) -> Result<(), Failure> {
     let Some(duration) = duration else { return Ok(()) };
     let spawned = spawn("stop", move || {
-        // Windows and Wine can sleep by another clock, and wake early.
+        // On Windows and Wine, `sleep` can use another clock than `Instant`, and wake early.
         while let Some(left) = duration.checked_sub(started.elapsed()).filter(|left| !left.is_zero()) {
             thread::sleep(left);
         }
@@ -155,7 +155,7 @@ fn stop_later(
     spawned.map(drop)
 }
 
-/// Resumes a suspended runtime, by the deadline of a command that began then.
+/// Resumes a suspended runtime, by the deadline of a command that began at `began`.
 fn resume(client: Client, began: Instant) -> Result<(), Failure> {
     match timeout_args::since(client, began).resume() {
         // .NET Core 3 does not know the command, and cannot be suspended.

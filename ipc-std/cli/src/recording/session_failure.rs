@@ -12,7 +12,7 @@ use crate::output::failure::{Failure, Kind};
 pub(crate) fn read_failure(session: &TraceSession, e: io::Error) -> Result<(), Failure> {
     match (e.downcast(), session.stop_error()) {
         (Ok(Error::Timeout { phase: Phase::ReadingTrace, .. }), _) => Ok(()),
-        // The end cannot come, because the stop failed.
+        // The request to stop failed, so the end of the trace never arrives. The failure has both errors.
         (Ok(e @ Error::Timeout { phase: Phase::StoppingTrace { .. }, .. }), Some(stop)) => {
             Err(Failure::new(stop.kind().into(), format!("{e}; {stop}")))
         }
@@ -26,13 +26,14 @@ pub(crate) fn exited() -> Failure {
     Failure::new(Kind::Gone, "the process exited")
 }
 
-/// The failure of a suspended runtime, which does not have something yet.
+/// The failure of a suspended runtime. `what` says what the runtime does not do before it is resumed.
 pub(crate) fn suspended(what: &str) -> Failure {
     Failure::new(Kind::Other, format!("the runtime is suspended: it {what} yet"))
         .with_hint("start the program with `dotnet-ipc resume`")
 }
 
-/// Fails if the stream of a session that was stopped is not complete. One of a suspended runtime is empty.
+/// Fails if the stream of a stopped session is not complete. The stream of a suspended runtime is empty: returns
+/// `empty`.
 pub(crate) fn check_stream(
     end: Option<End>,
     session: &TraceSession,
@@ -45,7 +46,7 @@ pub(crate) fn check_stream(
     }
 }
 
-/// Fails if the trace is empty because the runtime was suspended for all of it.
+/// Fails if the trace is empty because the runtime was suspended all the time.
 pub(super) fn check_resumed(session: &TraceSession, no_resume: bool) -> Result<(), Failure> {
     if !no_resume || session.received() > 0 || !session.is_stopping() || session.stop_error().is_some() {
         return Ok(());

@@ -33,7 +33,7 @@ impl<'o> RecordingSummary<'o> {
         object
     }
 
-    /// Returns what the user should know about the counts, and do.
+    /// Returns a warning if the counts are incomplete or events were lost, with the advice what to do.
     pub(crate) fn warning(&self, buffer_mb: u32) -> Option<String> {
         let counter = self.output.counter();
         if let Some(corrupt) = counter.corrupt() {

@@ -99,8 +99,8 @@ impl TraceProfile {
 
 /// Returns the providers to record.
 ///
-/// A provider in `named` replaces the one of that name in a profile. Several in `named` are merged, and so are those of
-/// several profiles.
+/// A provider in `named` replaces the provider of the same name in a profile. Providers of the same name are merged,
+/// both within `named` and between profiles.
 pub(crate) fn select(profiles: &[TraceProfile], named: &[ProviderSpec]) -> Result<Vec<ProviderSpec>, String> {
     let mut selected = Vec::new();
     for spec in named {

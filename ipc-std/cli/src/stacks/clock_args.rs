@@ -1,4 +1,4 @@
-//! Clocks: what counts in a trace.
+//! The options for the clock (what counts in a trace), and the samples of a trace by clocks.
 use core::ops::ControlFlow;
 use std::path::Path;
 
@@ -70,7 +70,7 @@ impl ClockArgs {
     }
 }
 
-/// Returns the samples of no event yet, whose names are short or whole.
+/// Returns `Samples` without any event. Their names are short or whole.
 pub(crate) fn samples(clocks: impl IntoIterator<Item = Clock>, is_short: bool) -> Samples {
     let mut samples = Samples::new(clocks);
     if is_short {

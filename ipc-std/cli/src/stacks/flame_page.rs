@@ -1,7 +1,7 @@
 //! A flame graph as one page of HTML: it loads nothing and sends nothing, so that it works from a file.
 //!
-//! The page has the calls of all clocks in one tree. What a thread weighs at a call stands in rows by clock, and a script
-//! adds up those that the reader chooses. A large trace is cut: see [`CALLS`] and [`THREADS`].
+//! The page has the calls of all clocks in one tree. For each clock, a row has the weight of a thread at a call. A
+//! script adds up the rows that the reader chooses. A large trace is cut: see [`CALLS`] and [`THREADS`].
 use std::collections::HashMap;
 use std::io::{self, Write};
 
@@ -16,9 +16,9 @@ use sha2::{Digest, Sha256};
 
 use crate::output::printable::printable;
 
-/// The number of calls that a page has at most, the heaviest. A call that has no place counts for its caller.
+/// The maximum number of calls on a page: the heaviest ones. The weight of any other call counts for its caller.
 const CALLS: usize = 50_000;
-/// The number of threads that a page has at most, the heaviest. The others are one.
+/// The maximum number of threads on a page: the heaviest ones. All other threads together are one.
 const THREADS: usize = 1_000;
 
 const PAGE: &str = include_str!("flame_page/page.html");
@@ -32,7 +32,7 @@ pub(crate) struct Recording<'a> {
     pub(crate) lost: u64,
 }
 
-/// Returns the clocks of a page: those that need no choice, and the chosen one.
+/// Returns the clocks of a page: the usual ones, and the chosen one.
 pub(crate) fn clocks(chosen: &Clock) -> Vec<Clock> {
     let mut clocks = vec![
         Clock::Cpu,
@@ -53,8 +53,8 @@ pub(crate) fn has_weights(samples: &Samples, clock: &Clock) -> bool {
     samples.weights(clock).any(|(_, stack, weight)| stack != StackId::EMPTY && weight.total() > 0)
 }
 
-/// Writes the page of a recording, or of how it differs from an older one. It shows `first` at first, and the others of
-/// [`clocks`] that have data, in both recordings.
+/// Writes the page of a recording, or of its difference from an older one. The page opens with the clock `first`. It
+/// also offers the other [`clocks`] for which all its recordings have data.
 pub(crate) fn write(
     recording: &mut Recording<'_>,
     old: Option<&mut Recording<'_>>,
@@ -83,11 +83,11 @@ pub(crate) fn write(
     let places = graph.cut(rows.iter().chain(old_rows.unwrap_or_default()), &mut notes);
     let (threads, thread_places) = threads(recording.samples, &rows);
 
-    // A browser reads the line ends of a checkout on Windows as those of the hash.
+    // A checkout on Windows can have CRLF, but a browser reads LF. So the script and its hash have LF.
     let script = SCRIPT.replace("\r\n", "\n");
     let script_hash = BASE64_STANDARD.encode(Sha256::digest(&script));
     let title = html(&recording.name);
-    // The parts of the page between what differs from page to page.
+    // Returns the part of the template up to the next mark, which is replaced by data.
     let mut page = PAGE;
     let mut next = |mark| {
         let (before, after) = page.split_once(mark).unwrap_or((page, ""));
@@ -139,7 +139,7 @@ struct Graph {
     places: HashMap<(u32, u32), u32>,
 }
 
-/// What a thread weighs at a call.
+/// The weight of a thread at a call.
 struct Row {
     call: u32,
     thread: usize,
@@ -157,9 +157,9 @@ impl Graph {
     fn add(&mut self, samples: &mut Samples, clocks: &[Clock]) -> Vec<Vec<Row>> {
         let tree = ThreadTree::new(samples, clocks);
         let names = samples.names();
-        // The call of each node.
+        // The number of the call for each node of the tree.
         let mut calls = vec![0_u32];
-        // A frame is in many calls, and its name is searched once.
+        // The number of the name for each frame: a frame is in many calls, and its name is searched once.
         let mut frames = HashMap::new();
         for (caller, frame) in tree.calls() {
             let name = *frames.entry(frame).or_insert_with(|| self.name(names.text(frame)));
@@ -243,7 +243,7 @@ impl Graph {
         Places { of_call, shown }
     }
 
-    /// Writes the names and the calls: for each, the number of its name, and how far back its caller is.
+    /// Writes the names and the calls: for each call, the number of its name, and the distance to its caller.
     fn write(&self, places: &Places, out: &mut impl Write) -> io::Result<()> {
         let mut numbers = HashMap::new();
         let (mut names, mut frames, mut callers) = (Vec::new(), vec![-1], vec![0]);
@@ -264,7 +264,7 @@ impl Graph {
     }
 }
 
-/// Where the calls are on the page.
+/// The places of the calls on the page.
 struct Places {
     of_call: Vec<u32>,
     /// The calls that have a place, in order.
@@ -277,8 +277,8 @@ impl Places {
     }
 }
 
-/// Writes rows in the order of calls: how far the call is from that of the row before, the thread, and the weight.
-/// Without threads, rows have none.
+/// Writes rows in the order of calls: the distance from the call of the row before, the thread, and the weight. If
+/// `thread` returns `None`, the row has no thread.
 fn write_rows(
     rows: &[Row],
     places: &Places,
@@ -369,7 +369,7 @@ fn list<T: core::fmt::Display>(out: &mut impl Write, items: impl IntoIterator<It
     write!(out, "]")
 }
 
-/// Returns a string of JSON that does not end the element of the page that it is in.
+/// Returns a string of JSON without `<`, so that it cannot end the element of the page that contains it.
 fn json(text: &str) -> String {
     serde_json::Value::from(text).to_string().replace('<', "\\u003c")
 }

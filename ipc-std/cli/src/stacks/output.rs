@@ -1,4 +1,4 @@
-//! An output of `flame`: what a file has, and what writes it.
+//! `StacksOutput`: one kind of file that `flame` writes, with its clocks and the function that writes it.
 use std::io::{self, Write};
 
 use nettrace_analysis::formats::TimeProfile;
@@ -15,7 +15,7 @@ pub(crate) struct StacksOutput {
     pub(super) suffix: Option<&'static str>,
     pub(super) help: &'static str,
     pub(super) clocks: Clocks,
-    /// Whether it shows how an older recording differs.
+    /// Whether the file can show the difference from an older recording.
     pub(super) has_diff: bool,
     pub(super) writer: Writer,
 }
@@ -27,11 +27,11 @@ pub(super) enum Clocks {
     Chosen,
     /// The chosen clock, which must have times.
     Times,
-    /// Several, which this function returns for the chosen clock.
+    /// Several clocks, which this function returns for the chosen clock.
     Several(fn(&Clock) -> Vec<Clock>),
 }
 
-/// The function that writes a file, and whether that has the stacks in the order of time.
+/// The function that writes a file, and whether the file has the stacks in the order of time.
 #[derive(Debug)]
 pub(super) enum Writer {
     AddedUp(WriteAddedUp),
@@ -46,10 +46,10 @@ type WriteInTime = fn(InTime<'_>, &mut dyn Write) -> io::Result<()>;
 /// Stacks that are added up.
 pub(super) struct AddedUp<'r, 's> {
     pub(super) new: &'r mut Recording<'s>,
-    /// What to compare with.
+    /// The older recording to compare with.
     pub(super) old: Option<Recording<'s>>,
     pub(super) clock: &'r Clock,
-    /// The start of the trace.
+    /// The start of the trace, in nanoseconds since 1970.
     pub(super) unix_start: i128,
 }
 
@@ -58,7 +58,7 @@ pub(super) struct InTime<'r> {
     pub(super) profile: &'r TimeProfile<'r>,
     pub(super) name: &'r str,
     pub(super) process_id: u32,
-    /// The start of the trace.
+    /// The start of the trace, in nanoseconds since 1970.
     pub(super) unix_start: i128,
 }
 

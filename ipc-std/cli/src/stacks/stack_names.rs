@@ -23,7 +23,7 @@ pub(crate) struct StackNames {
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct NamedStack<'n> {
     names: &'n Names,
-    /// The innermost first.
+    /// The frames, the innermost first.
     frames: &'n [FrameId],
 }
 
@@ -36,7 +36,8 @@ impl StackNames {
         Self { current: rundown, ..Self::default() }
     }
 
-    /// Reads a trace for the names that follow the stacks. The next reader reports where a trace is truncated or corrupt.
+    /// Reads a whole trace, because a name can follow the stacks that contain it. The next reader reports where the
+    /// trace is truncated or corrupt.
     pub(crate) fn of_file(file: &Path) -> Result<Self, Failure> {
         let mut trace = trace_file::open(file)?;
         let mut names = Self::default();

@@ -76,7 +76,7 @@ impl Format {
 }
 
 impl StacksFileArgs {
-    /// Returns what to write, with the stacks of no event yet. Fails if the file cannot be written, or if the older trace
+    /// Returns the file to write, without any stacks yet. Fails if the file cannot be written, or if the older trace
     /// cannot be read.
     pub(crate) fn open<'a>(
         &'a self,
@@ -87,7 +87,8 @@ impl StacksFileArgs {
         let needs_times = matches!(format.clocks, Clocks::Times);
         let clock = match self.clock.clock()?.0 {
             Clock::Cpu if self.clock.is_default() && needs_times => Clock::SampledTime,
-            // The rule of `dotnet-trace convert`, which writes such files, differs from that of `dotnet-trace report`.
+            // The rule of `dotnet-trace convert`, which writes files in the order of time, differs from that of
+            // `dotnet-trace report`.
             Clock::ThreadTime if format.is_in_time(&Clock::ThreadTime) => Clock::SampledTime,
             clock => clock,
         };
@@ -109,7 +110,8 @@ impl StacksFileArgs {
         let samples = || clock_args::samples(clocks.iter().cloned(), self.short);
         let read_old = |path| -> Result<_, Failure> {
             let samples = clock_args::read_samples(samples(), path, globals)?;
-            // Before a process is recorded. A page needs any clock.
+            // The older trace is checked before a process is recorded. A page needs data of any clock, other files of
+            // the chosen one.
             let found = clocks.iter().find(|clock| is_any_clock && has_weights(&samples, clock));
             let trace = TraceTarget::File(path);
             check(&samples, found.unwrap_or(&clock), trace)?;
@@ -136,14 +138,14 @@ pub(crate) struct StacksFile<'a> {
     overwrite: &'a OverwriteArgs,
     format: &'static StacksOutput,
     clock: Clock,
-    /// Whether another clock will do for a page that shows several.
+    /// Whether data of any clock is enough, because the file is a page with several clocks.
     is_any_clock: bool,
     samples: Samples,
-    /// For a file in the order of time.
+    /// The stacks in the order of time, for a file that has them so.
     timeline: Option<Timeline>,
-    /// What to compare with.
+    /// The older trace to compare with.
     old: Option<(TraceTarget<'a>, Samples)>,
-    /// The start of the trace.
+    /// The start of the trace, in nanoseconds since 1970.
     unix_start: i128,
 }
 
@@ -164,8 +166,8 @@ impl StacksFile<'_> {
         }
     }
 
-    /// Writes the file after the trace was read, as far as that succeeded: a failure is returned after the file has the
-    /// stacks before it.
+    /// Writes the file with the stacks that were read. If reading failed, the failure is returned after the file is
+    /// written.
     pub(crate) fn finish(
         self,
         read: InputRead,
@@ -181,7 +183,7 @@ impl StacksFile<'_> {
             clock = found.unwrap_or(clock);
         }
         if let Err(failure) = check(&samples, &clock, trace) {
-            // A trace that cannot be read is the reason why nothing was found.
+            // If the trace cannot be read, that failure explains why nothing was found.
             return read.and(Err(failure));
         }
         if let Some((trace, samples)) = &old {
@@ -210,7 +212,7 @@ impl StacksFile<'_> {
             (Writer::AddedUp(write) | Writer::Either(write, _), _) => {
                 write(AddedUp { new, old, clock: &clock, unix_start }, &mut out)
             }
-            // It has a timeline for each clock.
+            // Impossible: a file in the order of time always has a timeline.
             (Writer::InTime(_), None) => Ok(()),
         };
         let written = written.and_then(|()| out.flush());
@@ -245,7 +247,7 @@ fn check(samples: &Samples, clock: &Clock, trace: TraceTarget<'_>) -> Result<(),
     Err(clock_args::missing(clock, trace))
 }
 
-/// The output file as a writer, which retains the failure.
+/// The output file as a writer, which stores the failure.
 struct Sink<'o> {
     output: &'o mut AtomicOutput,
     failure: Option<Failure>,

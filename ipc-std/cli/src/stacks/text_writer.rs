@@ -2,7 +2,7 @@
 use core::fmt;
 use std::io::{self, Write};
 
-/// A writer of text, which retains the error of the writer of bytes.
+/// A writer of text, which stores the error of the writer of bytes.
 pub(super) struct TextWriter<'o> {
     out: &'o mut dyn Write,
     written: io::Result<()>,
@@ -14,7 +14,7 @@ impl<'o> TextWriter<'o> {
         text: impl FnOnce(&mut Self) -> fmt::Result,
     ) -> io::Result<()> {
         let mut this = Self { out, written: Ok(()) };
-        // The error of the bytes says more.
+        // `fmt::Error` has no details. The error of the writer of bytes is in `written`.
         let _ = text(&mut this);
         this.written
     }

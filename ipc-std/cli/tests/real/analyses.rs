@@ -25,7 +25,7 @@ fn shares(report: &Value) -> BTreeMap<String, f64> {
     frames.map(|f| (f["name"].as_str().unwrap().to_owned(), f["exclusive"].as_f64().unwrap())).collect()
 }
 
-/// A report of a process shows the functions that one of its trace does.
+/// A report of a process shows the same functions as a report of its trace.
 #[test]
 fn a_report_of_a_process_is_that_of_its_trace() {
     with_runtimes(|runtime| {
@@ -65,7 +65,7 @@ fn the_start_of_a_program() {
             let mut runtime = start(&[("DOTNET_DefaultDiagnosticPortSuspend", OsStr::new("1"))]);
             runtime.wait_for_socket();
             if !runtime.knows(4, 1) {
-                return; // It does not wait to be resumed.
+                return; // The runtime does not wait to be resumed.
             }
             let (pid, file) = (runtime.process_id.to_string(), runtime.directory.path().join("x.html"));
             let mut args = [args, &[&pid, "--duration", "3s"]].concat();

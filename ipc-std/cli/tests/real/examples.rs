@@ -3,7 +3,7 @@ use std::process::Command;
 
 use crate::runtime::with_runtimes;
 
-/// Information, a variable, a trace with the best command, the Stop, a cancel and live events: each program checks that.
+/// Each program checks information, a variable, a trace with the best command, the Stop, a cancel and live events.
 #[test]
 fn clients_over_other_transports() {
     let tests = std::env::current_exe().unwrap();

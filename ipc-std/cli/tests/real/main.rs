@@ -63,7 +63,7 @@ fn info_prints_the_bytes_of_the_answer() {
     with_runtimes(|runtime| {
         let pid = runtime.process_id.to_string();
         if !runtime.knows(4, 0) {
-            // .NET Core 3.1 knows none of the three commands.
+            // .NET Core 3.1 knows none of the three commands for process information.
             let output = runtime.run(&["info", &pid, "--json"], 5);
             let error: Value = serde_json::from_slice(&output.stderr).unwrap();
             assert_eq!(error["kind"], "unsupported");
@@ -73,7 +73,8 @@ fn info_prints_the_bytes_of_the_answer() {
             return;
         }
         let (id, versioned) = if runtime.knows(4, 8) { (8, 4) } else { (4, 0) };
-        // The answer changes during startup. So the test compares only if it was the same before and after.
+        // The response changes during startup. So the test compares only if it was the same before and after the
+        // command.
         let by_pid = ["info", &pid, "--json"];
         let by_socket = ["info", "--socket", runtime.socket.to_str().unwrap(), "--json"];
         let once = || {
@@ -137,8 +138,8 @@ fn ps_lists_the_runtime() {
     });
 }
 
-/// Returns whether a function is that in which the program begins. The compiler makes `<Main>`, which calls an asynchronous
-/// Main; that one returns when it first waits.
+/// Returns whether the program begins in this function. For an asynchronous Main, the compiler makes `<Main>`, which
+/// calls Main. Main returns when it first waits, and `<Main>` stays on the stack.
 fn is_main(name: &Value) -> bool {
     let name = name.as_str().unwrap();
     name.contains(".Main(") || name.contains(".<Main>(")
@@ -157,7 +158,7 @@ fn thread_in_main(runtime: &Runtime) -> Option<Value> {
         match main.as_ref().and_then(|main| main["frames"].as_array()) {
             Some(frames) if frames.iter().any(is_main) => return main,
             None if output.status.code() == Some(1) => return None,
-            // It starts.
+            // The program is still starting.
             _ => assert!(Instant::now() < deadline, "{}: {stdout}", runtime.name),
         }
     }
@@ -184,7 +185,7 @@ fn the_next_stack_needs_no_names() {
         };
         let stack = || runtime.dotnet_ipc(&["stack", &pid, "--json", "--timeout", "60s"]).output().unwrap();
         if !runtime.knows(4, 0) {
-            // .NET Core 3.1 has no cookie.
+            // .NET Core 3.1 has no cookie, so nothing is stored in the cache.
             assert!(stack().status.success());
             assert!(cached().is_empty());
             return;
@@ -194,7 +195,7 @@ fn the_next_stack_needs_no_names() {
             let before = cached();
             let output = stack();
             if output.status.code() == Some(1) {
-                // Compiled ahead of time.
+                // A program that was compiled ahead of time has no stacks.
                 return;
             }
             if !before.is_empty() && before == cached() {
@@ -235,8 +236,9 @@ fn a_killed_process_keeps_its_names() {
         }
         let report = json(&report);
         let frames = report["frames"].as_array().unwrap();
-        // On a busy machine the program is not yet in Main. Precompiled methods have no names if the program called them
-        // first after the session's start: on .NET Core 3.1 that can be the last ones of each thread, half of all frames.
+        // On a busy machine the program is not yet in Main. A precompiled method has no name if the program called it
+        // first after the start of the session. On .NET Core 3.1 that can be half of all frames, the innermost ones of
+        // each thread.
         let is_named =
             |frame: &Value| frame["name"].as_str().unwrap().starts_with("System.Private.CoreLib!System.");
         assert!(frames.iter().any(is_named), "{}: {report}", runtime.name);
@@ -255,12 +257,12 @@ fn events_have_stacks_by_name() {
             let stdout = String::from_utf8(output.stdout).unwrap();
             let samples = stdout.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
             let mut stacks = samples.map(|sample| sample["stack"].as_array().unwrap().clone()).peekable();
-            // Compiled ahead of time.
+            // A program that was compiled ahead of time can send no samples.
             let is_native = stacks.peek().is_none() && runtime.name.contains("aot");
             if is_native || stacks.any(|stack| stack.iter().any(is_main)) {
                 break;
             }
-            // It starts.
+            // The program is still starting.
             assert!(Instant::now() < deadline, "{}: {stdout}", runtime.name);
         }
     });
@@ -351,8 +353,8 @@ fn trace_of_the_garbage_collector_uses_an_older_command_if_necessary() {
     });
 }
 
-/// Compares the responses to the conformance requests with the recorded responses of the kind, without the deadly
-/// requests.
+/// Compares the responses to the conformance requests with the recorded responses of the same kind of runtime. The
+/// deadly requests are not sent.
 ///
 /// Runs only on request: `cargo test -p dotnet-ipc --test real -- --ignored --nocapture`.
 #[test]

@@ -33,7 +33,7 @@ enum Answer {
 fn exchange(socket: &Path, request: &[u8]) -> Answer {
     let Ok(mut stream) = UnixStream::connect(socket) else { return Answer::Closed };
     stream.set_read_timeout(Some(Duration::from_secs(3))).unwrap();
-    // A runtime can answer and close before it has received all bytes.
+    // A runtime can answer and close before it has received all bytes, so errors of writing are ignored.
     let _ = stream.write_all(request).and_then(|()| stream.shutdown(Shutdown::Write));
     let mut answer = [0; 28];
     let mut len = 0;
@@ -190,7 +190,8 @@ fn a_mutated_request_has_the_same_answer() {
             assert!(matches!(ours, Answer::Ok | Answer::Refused(_)), "{ours:?} to {request:02x?}");
             let mut theirs = exchange(&real.socket, &request);
             if theirs == Answer::Closed && !real.ends_soon() {
-                // A runtime that did not end closes without an answer again, which is a difference.
+                // The runtime did not end. If it closes the next connection without an answer, too, that is a
+                // difference.
                 theirs = exchange(&real.socket, &request);
                 if theirs == Answer::Closed && !real.ends_soon() {
                     different.push((request, ours, theirs));

@@ -160,7 +160,7 @@ fn a_runtime_connects_to_a_restarted_monitor() {
             assert_eq!(arrived(&monitor, &runtime), seen, "{}", runtime.name);
         }
         monitor.client(seen.runtime_cookie).resume().unwrap();
-        // It also connects again after a time without a monitor.
+        // The runtime also connects again after a time without a monitor.
         drop(monitor);
         monitor = bind(&path);
         assert_eq!(arrived(&monitor, &runtime), seen, "{}", runtime.name);

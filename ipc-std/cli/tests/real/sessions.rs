@@ -89,7 +89,7 @@ fn a_reader_that_fails_leaves_no_open_session() {
         load.session.read_exact(&mut [0; 4096]).unwrap();
         assert_eq!(load.session.finish(&mut Full).unwrap_err().kind(), ErrorKind::StorageFull);
         assert_eq!(load.session.end(), Some(SessionEnd::Complete), "{}", load.runtime.name);
-        // The same if the session is dropped, as by `?`.
+        // A session that is dropped, as by `?`, is stopped as well.
         let mut another = load.client.start_tracing(&TraceConfig::new(&everything())).unwrap();
         another.read_exact(&mut [0; 4096]).unwrap();
         drop(another);
@@ -109,7 +109,7 @@ fn a_runtime_that_hangs_is_an_error_at_the_deadline() {
         kill_process_group(group, Signal::CONT).unwrap();
         let sentence = e.to_string();
         match e.downcast().unwrap() {
-            // The runtime had no connection at its port when it was stopped.
+            // While the runtime was stopped, it had no connection at its port.
             Error::Timeout { phase: Phase::StoppingTrace { .. } | Phase::Connecting, .. } => {}
             other => panic!("{}: {other}", load.runtime.name),
         }

@@ -12,8 +12,8 @@ use ipc_std::{Client, Error};
 
 use crate::runtime::with_runtimes;
 
-/// A runtime that received a descriptor tries to use it and reports that this failed. Without a descriptor it refuses
-/// before.
+/// A runtime that received a descriptor tries to use it and reports that this failed. A runtime without a descriptor
+/// refuses the request before it tries.
 #[test]
 fn a_descriptor_arrives() {
     with_runtimes(|runtime| {

@@ -11,7 +11,7 @@ use serde_json::Value;
 
 use crate::tool::{self, Ran, TOOL, finish, tool, until_some};
 
-/// A deadline that a test expects to be met.
+/// A deadline that the tool never reaches in a test.
 pub(crate) const LONG: &str = "60s";
 
 /// Runs the tool with this `TMPDIR`.
@@ -40,7 +40,7 @@ pub(crate) fn not_found(
     not_found_by(tool(&[]).env("TMPDIR", directory), process_id, status, kind, reason)
 }
 
-/// Does the same with this command of the tool.
+/// As [`not_found`], with this command of the tool.
 #[track_caller]
 pub(crate) fn not_found_by(
     command: &mut Command,
@@ -50,7 +50,7 @@ pub(crate) fn not_found_by(
     reason: &str,
 ) -> NotFound {
     let process_id = process_id.to_string();
-    // Only the deadline of a runtime that does not respond is expected to pass.
+    // The deadline is expected to pass only for a runtime that does not respond.
     let timeout = if kind == "timeout" { "1s" } else { LONG };
     let ran = finish(command.args(["find", "--json", "--timeout", timeout, &process_id]).spawn().unwrap());
     assert_eq!(ran.status, Some(status), "{ran:?}");
@@ -102,7 +102,7 @@ impl Idle {
     pub(crate) fn id(&self) -> u32 {
         self.0.id()
     }
-    /// Returns the path of its socket with a start time `later` than its own.
+    /// Returns the path of a socket of the process, whose start time is `later` ticks after the real one.
     pub(crate) fn socket(&self, directory: &Path, later: u64) -> PathBuf {
         directory.join(format!("dotnet-diagnostic-{}-{}-socket", self.id(), started(self.id()) + later))
     }

@@ -119,12 +119,12 @@ impl Call {
         let is_stat = STAT.contains(&self.name.as_str());
         let name = if is_stat { "stat" } else { &self.name };
         let mut line = name.to_owned();
-        // The calls that query the status of a file have different flags.
+        // Systems query the status of a file by different calls, with different flags, which the list omits.
         for argument in self.arguments.iter().take(if is_stat { 2 } else { usize::MAX }) {
             let is_number = argument.trim_start_matches('-').bytes().all(|byte| byte.is_ascii_digit());
             let is_buffer =
                 ["\"\"", "[...]", "0x", "NULL", "AT_FDCWD"].iter().any(|start| argument.starts_with(start));
-            // Times and values that the kernel returns, except socket addresses.
+            // A structure has values that differ between runs, such as times, except for the address of a socket.
             let is_struct = argument.starts_with('{') && !argument.contains("sun_path");
             if !is_number && !is_buffer && !is_struct {
                 line.push(' ');
@@ -237,7 +237,7 @@ pub(crate) fn info(process_id: u32, socket: &Path) -> (Vec<Call>, String) {
             call.listed()
         })
         .collect();
-    // The number of reads depends on the size of the file.
+    // The number of reads depends on the size of the file, so equal lines in a row become one.
     lines.dedup();
     (calls, lines.join("\n") + "\n")
 }

@@ -54,7 +54,7 @@ pub(crate) const TOOL: &str = env!("CARGO_BIN_EXE_dotnet-ipc");
 pub(crate) fn tool(args: &[&str]) -> Command {
     let mut command = Command::new(TOOL);
     command.args(args).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
-    // Without a cache folder.
+    // Without these variables, the tool has no cache folder.
     for variable in ["HOME", "LOCALAPPDATA", "XDG_CACHE_HOME"] {
         command.env_remove(variable);
     }
@@ -101,13 +101,13 @@ pub(crate) struct FakeProcess {
 
 #[cfg(unix)]
 impl FakeProcess {
-    /// Starts it with this `TMPDIR`.
+    /// Starts a `fake-runtime` with this `TMPDIR`.
     pub(crate) fn start(directory: &Path) -> Self {
         let mut command = tool(&["fake-runtime"]);
         command.env("TMPDIR", directory);
         Self::of(command)
     }
-    /// Starts it with a command that runs `fake-runtime`.
+    /// Starts a command that runs `fake-runtime`.
     pub(crate) fn of(mut command: Command) -> Self {
         let mut child = command.stdin(Stdio::piped()).stderr(Stdio::inherit()).spawn().unwrap();
         let mut line = String::new();
@@ -124,7 +124,7 @@ impl FakeProcess {
     pub(crate) fn signal(&self, signal: Signal) {
         kill_process(Pid::from_child(&self.child), signal).unwrap();
     }
-    /// Gives its socket another path in the same directory.
+    /// Gives the socket of the process another path in the same directory.
     pub(crate) fn rename_socket(&self, path: &Path) {
         std::fs::rename(&self.socket, path).unwrap();
     }
@@ -138,7 +138,7 @@ impl FakeProcess {
 impl Drop for FakeProcess {
     fn drop(&mut self) {
         drop(self.child.stdin.take());
-        // A stopped process cannot exit.
+        // A stopped process could not exit.
         let _ = kill_process(Pid::from_child(&self.child), Signal::CONT);
         let _ = self.child.wait();
     }
@@ -195,7 +195,7 @@ impl Ran {
 #[cfg(windows)]
 type Pid = u32;
 
-/// Returns the result of `wait`, which waits for the process. Panics if that hangs; on Unix, kills the process first.
+/// Returns the result of `wait`, which waits for the process. Panics if the process hangs; on Unix, kills it first.
 pub(crate) fn within<T: Send + 'static>(process: Pid, wait: impl FnOnce() -> T + Send + 'static) -> T {
     let (send, receive) = mpsc::channel();
     thread::spawn(move || send.send(wait()));

@@ -53,7 +53,8 @@ impl OnTerminal {
         Self { child: Some(child.unwrap()), keys, slave, output, seen: String::new(), modes }
     }
 
-    /// Waits until the tool has written this text after the last one. Returns what it has written before the text.
+    /// Waits until the tool has written this text, after the text of the last call. Returns what it has written in
+    /// between.
     #[track_caller]
     pub(crate) fn wait_for(&mut self, text: &str) -> String {
         let Self { output, seen, .. } = self;

@@ -1,4 +1,4 @@
-//! `counters list`: what a process publishes.
+//! `counters list`: the counters and instruments that a process publishes.
 use core::time::Duration;
 use std::collections::BTreeMap;
 use std::time::Instant;
@@ -14,7 +14,8 @@ use crate::output::printable::{json_line, printable_name};
 use crate::output::stdout::to_stdout;
 use crate::output::tables::write_table;
 
-/// Providers of event counters in .NET and its libraries. A process does not list its event sources.
+/// Providers of event counters in .NET and its libraries. A process cannot list its providers, so these names are
+/// tried.
 const WELL_KNOWN: [&str; 10] = [
     "System.Runtime",
     "Microsoft.AspNetCore.Hosting",
@@ -74,7 +75,7 @@ pub(super) fn run(
                 Next::Report(_, Report::Problem(problem)) => globals.note(&problem),
                 Next::Report(_, Report::Ended(ended)) => ended?,
                 Next::Report(..) => {}
-                // A session without events can be that of a suspended runtime, which its end shows.
+                // Without any row, the runtime may be suspended. The end of the session shows whether it is.
                 Next::Deadline if rows.is_empty() => {
                     end = None;
                     feed.stop();

@@ -2,23 +2,23 @@
 use core::time::Duration;
 use std::time::Instant;
 
-/// The intervals after which every counter has reported once, and the time that a session needs to start.
+/// Every counter has reported once after this many intervals, and the time that the start of a session takes.
 const FIRST_INTERVALS: u32 = 3;
 const STARTING: Duration = Duration::from_secs(2);
 
-/// When something is due; `None` if it never is, or not again.
+/// The times at which `counters` acts; `None` for an action that is never due, or not again.
 pub(super) struct Schedule {
     /// The end of the sessions.
     pub(super) end: Option<Instant>,
-    /// The time when every counter has reported once.
+    /// When every counter has reported once: a selected counter without a sample is then missing.
     pub(super) first: Option<Instant>,
-    /// The next time to write, and the time between two.
+    /// The next time to write, and the time between two writes.
     pub(super) tick: Option<Instant>,
     pub(super) pace: Duration,
 }
 
 impl Schedule {
-    /// Returns the times of sessions that begin now and report each `interval`.
+    /// Returns the times for sessions that begin now, with a report each `interval`.
     pub(super) fn new(interval: Duration, pace: Duration, end: Option<Duration>) -> Self {
         let began = Instant::now();
         let first = interval.saturating_mul(FIRST_INTERVALS).saturating_add(STARTING);
@@ -35,7 +35,7 @@ impl Schedule {
     }
 }
 
-/// Returns whether a time has come, which then does not come again.
+/// Returns whether a time has come. The time is then cleared, so that it comes once.
 pub(super) fn is_due(time: &mut Option<Instant>, now: Instant) -> bool {
     time.take_if(|time| now >= *time).is_some()
 }

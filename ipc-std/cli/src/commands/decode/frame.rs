@@ -1,4 +1,4 @@
-//! Frames: what `decode` shows.
+//! `Frame`: one unit that `decode` shows, such as a message; and `FieldError`, why a frame is malformed.
 use core::fmt;
 use std::io::{self, Write};
 
@@ -26,7 +26,7 @@ pub(super) struct Frame<'a> {
     pub(super) kind: FrameKind,
     /// The command of the request, or of the request before the response.
     pub(super) command: Option<Code>,
-    /// Its offset in the input.
+    /// The offset of the frame in the input.
     pub(super) at: usize,
     pub(super) logged: Option<&'a Logged>,
     pub(super) bytes: &'a [u8],
@@ -49,7 +49,7 @@ pub(super) enum FrameKind {
 /// How the bytes of a frame are decoded.
 #[derive(Debug)]
 enum Form<'a> {
-    /// A message; a response to this command, if it is known.
+    /// A message. `answer_to` is the command of a response, if it is known.
     Message {
         answer_to: Option<Code>,
     },
@@ -64,7 +64,7 @@ enum Form<'a> {
     Stream,
 }
 
-/// What must be known about all fields before the first is written.
+/// Facts about all fields, which must be known before the first field is written.
 #[derive(Debug, Default)]
 struct FrameSummary {
     /// The numbers in the header.
@@ -74,7 +74,7 @@ struct FrameSummary {
     /// The end of the last field.
     end: usize,
     error: Option<FieldError>,
-    /// The value that runtimes refuse.
+    /// The value of the request that runtimes refuse, if there is one.
     invalid: Option<InvalidValue>,
 }
 
@@ -98,7 +98,7 @@ impl<'a> Frame<'a> {
         if is_stream(bytes) {
             Self::summarised(FrameKind::Stream, bytes, Form::Stream)
         } else if bytes.starts_with(ADVERTISE) {
-            // With an unknown magic its length is unknown, so that it has all bytes.
+            // With an unknown magic the length of the frame is unknown, so the frame gets all bytes.
             let whole = bytes.get(..Advertise::LEN).filter(|_| Advertise::parse(bytes).is_ok());
             Self::summarised(FrameKind::Advertise, whole.unwrap_or(bytes), Form::Advertise)
         } else {
@@ -159,7 +159,7 @@ impl<'a> Frame<'a> {
             Form::Message { answer_to } => Message::inspect(bytes, *answer_to, &mut |part| see.visit(part)),
             Form::Legacy(found) => Ok(visit_legacy(found, bytes, see)?),
             Form::Advertise => {
-                // Its fields have fixed lengths: it can only be truncated, or have another magic.
+                // The fields of an advertise frame have fixed lengths: it can only be truncated, or have another magic.
                 Advertise::inspect(&mut Reader::new(bytes), &Path::Root, see).map_err(|e| match e.kind {
                     WireErrorKind::UnexpectedEnd => {
                         DecodeError { kind: DecodeErrorKind::UnexpectedEnd, offset: bytes.len() }
@@ -184,7 +184,7 @@ impl<'a> Frame<'a> {
     /// Decodes the fields, and writes them with `write` until it fails.
     fn write_fields(&self, mut write: impl FnMut(&Part<'_>) -> io::Result<()>) -> io::Result<()> {
         let mut written = Ok(());
-        // The summary has the error.
+        // The error is ignored, because the summary already has it.
         let _ = self.visit(&mut |part: &Part<'_>| {
             if written.is_ok() {
                 written = write(part);
@@ -246,7 +246,7 @@ impl<'a> Frame<'a> {
             tail.insert("direction".to_owned(), logged.direction.clone());
             tail.insert("connection".to_owned(), logged.connection.clone());
         }
-        // The fields come between the two objects.
+        // The two objects become one, with the array of fields in the middle.
         let (head, tail) = (json_line(&head), json_line(&tail));
         write!(out, "{},\"fields\":[", head.trim_end_matches('}'))?;
         let mut separator = "";
@@ -326,7 +326,7 @@ impl<'a> Frame<'a> {
                 let left = self.bytes.len().saturating_sub(offset);
                 return writeln!(out, "{:8}… {left} bytes more", "");
             }
-            // Of many rows only the first and the last.
+            // Of many rows, only the first one and those next to the error are written, with `…` for the others.
             if offset == from || offset.saturating_add(ROW) >= bad_row {
                 write_row(out, offset, row)?;
             } else if !skipping {
@@ -341,7 +341,7 @@ impl<'a> Frame<'a> {
         if pointed {
             return Ok(());
         }
-        // The error follows a full row.
+        // The error is at the end of a full row: the caret is below an empty row.
         write_row(out, bad_row, &[])?;
         caret(out)
     }
@@ -367,7 +367,7 @@ fn write_row(out: &mut dyn Write, offset: usize, bytes: &[u8]) -> io::Result<()>
     writeln!(out, "{}", row.trim_end())
 }
 
-/// Adds the fields to a summary, and stores the path of the one that fails.
+/// Adds the fields to a summary, and stores the path of the field that fails.
 struct Summarise<'s> {
     summary: &'s mut FrameSummary,
     failed: &'s mut String,
@@ -418,7 +418,7 @@ fn visit_legacy(found: &Legacy<'_>, bytes: &[u8], see: &mut dyn Visitor) -> Resu
     if let Legacy::Old(_) = found {
         return legacy::OldRequest::inspect(&mut Reader::new(bytes), &Path::Root, see);
     }
-    // The header has the current format. The payload has not, so that its error is ignored.
+    // Only the header has the current format. The payload has an older one, so the error of its decoding is ignored.
     let _ = Message::inspect(bytes, None, &mut |part| {
         if part.offset < Message::HEADER_LEN {
             see.visit(part);

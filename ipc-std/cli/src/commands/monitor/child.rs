@@ -1,4 +1,4 @@
-//! The command that `monitor` starts.
+//! `Child`, the command that `monitor` starts, and its exit code.
 #[cfg(unix)]
 use std::fs::File;
 #[cfg(unix)]
@@ -67,7 +67,7 @@ impl Child {
         let signal = Signal::from_named_raw(signal);
         let by_terminal = signal == Some(Signal::INT)
             && File::open("/dev/tty").is_ok_and(|tty| tcgetpgrp(tty) == Ok(getpgrp()));
-        // The id stays locked until the signal is sent.
+        // The id stays locked until the signal is sent, so that the signal cannot reach another process with this id.
         let id = self.id.lock();
         if let (Some(id), Some(signal), false) = (*id, signal, by_terminal) {
             // An error means that the command has just ended.
@@ -116,7 +116,7 @@ mod tests {
         let id = ProcessId(Mutex::new(Some(pid)));
         id.forget_at_end();
         assert_eq!(*id.lock(), None);
-        // The process has ended, and its id is not released.
+        // Signal 0 succeeds: the process has ended, but the system keeps its id until the second wait.
         assert_eq!(test_kill_process(pid), Ok(()));
         assert_eq!(child.wait().unwrap().code(), Some(3));
     }

@@ -24,7 +24,7 @@ pub(super) struct Notifier {
 
 impl Notifier {
     pub(super) fn send(&self, notice: Notice) {
-        // The receiver no longer exists while the tool ends.
+        // An error means that the tool is ending: the receiver no longer exists.
         let _ = self.sender.send(notice);
         self.waker.wake();
     }

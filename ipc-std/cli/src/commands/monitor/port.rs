@@ -28,7 +28,7 @@ use crate::recording::record::record;
 use crate::recording::session_failure;
 use crate::recording::summary::RecordingSummary;
 
-/// The number of events that are handled before other messages.
+/// At most this many events are handled before notices, so that many events do not delay a signal.
 const EVENTS: usize = 64;
 /// How long recordings can take to end before the command gets a signal.
 const GRACE: Duration = Duration::from_secs(2);
@@ -42,12 +42,12 @@ pub(super) struct Port<'p> {
     monitor: &'p Monitor,
     plan: Option<SessionPlan<'p>>,
     notifier: Notifier,
-    /// Whether all traces have to end.
+    /// Whether all traces must end.
     ending: AtomicBool,
     /// The number of runtimes that have a thread.
     busy: AtomicUsize,
     files: TraceFiles,
-    /// The first failure.
+    /// The first failure of a runtime, which the tool returns.
     failure: Mutex<Option<Failure>>,
 }
 
@@ -80,7 +80,7 @@ impl<'p> Port<'p> {
         notices: &Receiver<Notice>,
     ) -> Result<Option<ExitStatus>, Failure> {
         let status = self.run_until_ended(scope, child, notices);
-        // After an error as well: the scope waits for the traces.
+        // Set after an error as well: the scope waits for the threads of the traces, which end when this is set.
         self.ending.store(true, Ordering::Relaxed);
         status
     }
@@ -196,7 +196,7 @@ impl<'p> Port<'p> {
         spawned.is_ok()
     }
 
-    /// Sets up the runtime. It is resumed even after a failure, because it would stay suspended otherwise.
+    /// Sets up the runtime. After a failure the runtime is resumed as well, because it would stay suspended otherwise.
     fn set_up(&self, runtime: &AdvertisedRuntime) -> Result<(), Failure> {
         let client = self.monitor.client(runtime.runtime_cookie);
         let recording = self.prepare(&client, runtime);
@@ -235,9 +235,9 @@ impl<'p> Port<'p> {
         started.map_err(failed).ok()
     }
 
-    /// Forgets a runtime that closed the connection of a command, unless it has connected again after a pause. If it
-    /// connects later, it arrives again. Otherwise a process could have any number of runtimes that exist as long as
-    /// it.
+    /// Removes a runtime that closed the connection of a command, unless it has connected again after a pause. If it
+    /// connects later, it arrives again. Otherwise one process could make the monitor store any number of runtimes
+    /// until it exits.
     fn drop_if_gone(&self, runtime: &AdvertisedRuntime, kind: Kind) {
         if kind == Kind::Gone {
             thread::sleep(TICK);
@@ -271,7 +271,7 @@ impl<'p> Port<'p> {
                     }
                     match kind {
                         Kind::Gone => self.drop_if_gone(runtime, kind),
-                        // The error can be immediate.
+                        // An error can come immediately. Without this pause, the loop would keep a core busy.
                         _ => thread::sleep(TICK),
                     }
                 }
@@ -323,7 +323,7 @@ impl<'p> Port<'p> {
         session_failure::check_end(&session, options.no_resume, &output)
     }
 
-    /// Writes a failure, and stores the first.
+    /// Writes a failure, and stores the first one.
     fn fail(&self, runtime: &AdvertisedRuntime, failure: Failure) {
         self.report(runtime, &Event::Error(&failure));
         lock(&self.failure).get_or_insert(failure);
@@ -333,7 +333,7 @@ impl<'p> Port<'p> {
         self.write(Some(runtime.local_process_id()), Some(runtime), event);
     }
 
-    /// Writes the event. The runtimes are set up even if that fails.
+    /// Writes the event. A failed write does not stop the setup of runtimes.
     fn write(&self, process_id: Option<u64>, runtime: Option<&AdvertisedRuntime>, event: &Event<'_>) {
         let written = if self.globals.json {
             json_to_stdout(&event.to_json(process_id, runtime))

@@ -25,7 +25,7 @@ struct FileNumbers {
     by_process_id: HashMap<u64, u64>,
 }
 
-/// The number of process ids that are stored. A monitor that runs for years sees more.
+/// The maximum number of process ids that are stored: a monitor that runs for years sees more.
 const MAX_PROCESS_IDS: usize = 1 << 16;
 
 impl TraceFiles {
@@ -52,7 +52,8 @@ impl FileNumbers {
     fn next(&mut self, process_id: u64) -> u64 {
         self.all = self.all.saturating_add(1);
         if self.by_process_id.len() >= MAX_PROCESS_IDS && !self.by_process_id.contains_key(&process_id) {
-            // No trace had this number, and no path without a number needs to be remembered.
+            // The count of all traces was never used as a number, so the path is new although the process id is not
+            // stored.
             return self.all;
         }
         let number = self.by_process_id.entry(process_id).or_insert(0);

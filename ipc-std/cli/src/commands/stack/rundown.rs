@@ -1,4 +1,4 @@
-//! The names of a process, for later stacks too.
+//! `Rundown`: the names of the methods of a process, and whether later stacks can still use them.
 use std::collections::{BTreeMap, BTreeSet};
 
 use nettrace::TraceEvent;
@@ -16,7 +16,7 @@ pub(super) struct Rundown {
     assemblies: BTreeMap<u64, u64>,
     /// The assemblies that can be unloaded.
     collectible: BTreeSet<u64>,
-    /// The code that can be freed: its addresses can have other code at any time. The end by the start.
+    /// The code that can be freed, after which its addresses can have other code. Maps the start of a range to its end.
     freeable: BTreeMap<u64, u64>,
     /// The addresses without a name.
     nameless: BTreeSet<u64>,
@@ -33,17 +33,17 @@ struct Method {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum MethodKind {
-    /// Its code is freed when nothing refers to it.
+    /// A dynamic method: its code is freed when nothing refers to it.
     Dynamic,
-    /// A generic method, or a stub of the runtime for calls of native code. Its module can be another one than that of
-    /// its type arguments.
+    /// A generic method, or a stub of the runtime for calls of native code. Its type arguments can come from another
+    /// module, so its own module does not show whether its code can be freed.
     Shared,
     Plain,
 }
 
 impl Rundown {
-    /// Methods beyond this number have no names that last, and neither have those of more modules. With more assemblies
-    /// that can be unloaded, no method has one.
+    /// The size of each table. A method beyond it has no name that later stacks can use, nor have the methods of a
+    /// module beyond it. With more assemblies that can be unloaded, no method has such a name.
     const MAX_ROWS: usize = 1 << 20;
 
     /// Takes an event of the trace.
@@ -105,7 +105,8 @@ impl Rundown {
         let mut name = |ip: u64| {
             let address = names.address(0, ip);
             let frame = names.frame(address);
-            // A return address can be the end of the code.
+            // The end counts, too: if a call is the last instruction of a method, its return address is the end of the
+            // code.
             let freeable = freeable.range(..=ip).next_back().is_some_and(|(_, end)| ip <= *end);
             is_known &= !freeable && (names.is_named(frame) || nameless.contains(&ip));
             frame
@@ -158,7 +159,7 @@ impl Method {
         let (start, flags) = (number("MethodStartAddress")?, number("MethodFlags")?);
         let name = event.field("MethodName").and_then(|name| name.as_str());
         let kind = match flags {
-            // The runtime's own stubs are dynamic too, but stay.
+            // Stubs of the runtime have the flag of dynamic methods, too, but their code is not freed.
             _ if name.is_some_and(|name| name.chars().take(STUB.len()).eq(STUB.chars())) => {
                 MethodKind::Shared
             }
@@ -185,7 +186,7 @@ mod tests {
             rundown.add(Row::Collectible { assembly });
         }
         assert_eq!(rundown.collectible.len(), Rundown::MAX_ROWS);
-        // The assembly of the method can be one of those that were not stored.
+        // So the method counts as freeable, because its assembly can be one of those that were not stored.
         rundown.finish(Vec::new());
         assert_eq!(rundown.freeable.get(&0x1000), Some(&0x1010));
     }

@@ -14,9 +14,9 @@ pub(crate) struct CachedRundown {
     name: String,
 }
 
-/// The longest trace in the cache. The rundown of a program with 30,000 methods has about 10 MB.
+/// The maximum length of a trace in the cache, in bytes. The rundown of a program with 30,000 methods has about 10 MB.
 pub(crate) const MAX_LEN: usize = 64 << 20;
-/// The cache has at most so many files. The oldest ones are removed.
+/// The maximum number of files in the cache. The oldest ones are removed.
 const MAX_FILES: usize = 32;
 /// Files that were written before this time are removed.
 const MAX_AGE: Duration = Duration::from_secs(7 * 24 * 60 * 60);
@@ -118,7 +118,8 @@ mod system {
         OpenOptions::new().read(true).custom_flags(flags).open(path)
     }
 
-    /// Returns whether only this user can have written the file. A second name could be that of another file of the user.
+    /// Returns whether only this user can have written the file. A file with two names is refused: it could be another
+    /// file of the user under a second name.
     pub(super) fn is_private_file(metadata: &Metadata) -> bool {
         is_own(metadata) && metadata.mode() & 0o077 == 0 && metadata.nlink() == 1
     }
@@ -129,8 +130,8 @@ mod system {
         metadata.is_ok_and(|metadata| metadata.is_dir() && is_own(&metadata) && metadata.mode() & 0o022 == 0)
     }
 
-    /// Creates the folder in a folder of this user. Root does not create folders in the home of another user, who could
-    /// not use them.
+    /// Creates the folder if the innermost folder above it that exists belongs to this user. Root does not create
+    /// folders in the home of another user, who could not use them.
     pub(super) fn create_private_folder(folder: &Path) -> io::Result<()> {
         let existing = folder.ancestors().find_map(|ancestor| Some((ancestor, ancestor.metadata().ok()?)));
         match existing {
@@ -162,7 +163,7 @@ mod system {
         File::open(path)
     }
 
-    /// The folder for the user's data gives its files to the user only.
+    /// Always true: files in the folder for the user's data are accessible to the user only.
     pub(super) const fn is_private_file(_metadata: &Metadata) -> bool {
         true
     }
@@ -175,7 +176,7 @@ mod system {
         DirBuilder::new().recursive(true).create(folder)
     }
 
-    /// Files are removed by age only.
+    /// Always false, so that files are removed only by age and number.
     pub(super) const fn has_ended(_process_id: u32) -> bool {
         false
     }

@@ -40,10 +40,10 @@ pub(super) struct Recorded {
 
 impl Recorded {
     const MAX_THREADS: usize = 1 << 14;
-    /// Runtimes record at most 100.
+    /// Runtimes record at most 100 frames of a stack.
     const MAX_FRAMES: usize = 256;
 
-    /// Reads a trace of the cache. `None` if it is not a complete one.
+    /// Reads a trace of the cache. `None` if the trace is not complete.
     pub(super) fn read(trace: impl Read) -> Option<Self> {
         let (mut trace, mut recorded) = (TraceReader::new(trace), Self::default());
         while let Some(event) = trace.next_event().ok()? {
@@ -72,7 +72,7 @@ impl Recorded {
 }
 
 impl Sampler<'_> {
-    /// How long the runtime samples. It needs a millisecond, .NET 11 ten, and more on a busy machine.
+    /// How long the runtime samples in each attempt. A sample takes 1 ms, on .NET 11 10 ms, and more on a busy machine.
     const DURATIONS: [Duration; 3] =
         [Duration::from_millis(30), Duration::from_millis(300), Duration::from_secs(3)];
 
@@ -132,7 +132,7 @@ impl Sampler<'_> {
     }
 }
 
-/// A reader that copies what it reads, unless that is too long for the cache.
+/// A reader that copies the bytes that it reads, unless they are too many for the cache.
 struct Copied<R> {
     reader: R,
     copy: Option<Vec<u8>>,

@@ -1,13 +1,13 @@
 //! The stack of a thread.
 use nettrace_analysis::names::FrameId;
 
-/// What a thread did when it was sampled. Its frames are addresses, or named.
+/// The stack of a thread when it was sampled. `F` is an address, or the id of a named frame.
 #[derive(Debug)]
 pub(super) struct Stack<F> {
     pub(super) thread_id: u64,
     pub(super) thread_name: Option<String>,
     pub(super) is_managed: bool,
-    /// The innermost first.
+    /// The frames, the innermost first.
     pub(super) frames: Vec<F>,
 }
 

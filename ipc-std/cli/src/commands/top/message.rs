@@ -6,14 +6,14 @@ use nettrace_analysis::live::Activity;
 
 use crate::output::failure::Failure;
 
-/// What the main thread waits for.
+/// A message to the main thread.
 #[derive(Debug)]
 pub(super) enum Message {
     /// The names of methods have been read, and the first period begins.
     Named,
-    /// A second of the session.
+    /// The numbers of one second of the session.
     Period(Box<Period>),
-    /// No event has arrived for so long.
+    /// No event has arrived for this long.
     Silent(Duration),
     Key(KeyEvent),
     /// The terminal has another size.
@@ -36,7 +36,7 @@ pub(super) struct Period {
 }
 
 impl Period {
-    /// Returns whether the runtime has sent events, but no sample since the start.
+    /// Returns whether no sample has arrived since the start, although no event was dropped.
     pub(super) const fn has_no_samples(&self) -> bool {
         let [_, lost] = self.lost;
         self.total.samples.total() == 0 && lost == 0

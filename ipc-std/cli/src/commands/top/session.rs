@@ -20,13 +20,14 @@ use crate::recording::session_failure::{check_stream, exited, read_failure, susp
 
 /// The length of a period.
 const PERIOD: Duration = Duration::from_secs(1);
-/// The last period can be as short as this. Of the sums since the start, the last ones count all events.
+/// A last period that is shorter is not shown, unless it is the only one. The sums since the start are shown anyway,
+/// because they must count all events.
 const HALF: Duration = Duration::from_millis(500);
 
 /// Starts the session.
 ///
-/// It has no event filter: .NET 10 sends no allocations any more after the first collection if other events of the
-/// collector are filtered out.
+/// The session has no event filter. With a filter that leaves out other events of the collector, .NET 10 sends no
+/// allocations after the first collection.
 pub(super) fn start(client: &Client) -> Result<TraceSession, Failure> {
     let keywords = keywords::GC | keywords::LOADER | keywords::JIT | keywords::NGEN | keywords::EXCEPTION;
     let providers = [
@@ -39,7 +40,8 @@ pub(super) fn start(client: &Client) -> Result<TraceSession, Failure> {
     Ok(client.start_tracing(&config)?)
 }
 
-/// Reads the names of the process, and then the session, on a thread of its own. Its last message is the end.
+/// Reads the names of the process, and then the session, on a thread of its own. Its last message is
+/// [`Message::Ended`].
 pub(super) fn read_in_background(
     client: Client,
     session: TraceSession,
@@ -55,15 +57,15 @@ pub(super) fn read_in_background(
             messages,
             since_start,
         };
-        // The session has begun, so that no method is compiled between both.
+        // The names are read after the session has begun, so that no method is compiled in between.
         let named = rundown::read(&client, |row| reader.live.names_mut().event(row));
         match named {
-            // Without a receiver the tool ends.
+            // An error means that the tool is ending: there is no receiver.
             Ok(()) => _ = reader.messages.send(Message::Named),
             Err(_) => stopper.stop(),
         }
         let read = reader.read();
-        // The main thread waits for it.
+        // The main thread receives messages until this one.
         let _ = reader.messages.send(Message::Ended(named.and(read)));
     });
     reader.map(drop)
@@ -72,7 +74,7 @@ pub(super) fn read_in_background(
 struct Reader {
     trace: TraceReader<TraceSession>,
     live: Live,
-    /// The events that were lost before the period.
+    /// The number of events that were lost before the current period.
     lost: u64,
     messages: SyncSender<Message>,
     /// Whether the sums since the start are shown.
@@ -82,7 +84,7 @@ struct Reader {
 impl Reader {
     /// Reads up to the end of the session.
     fn read(&mut self) -> Result<(), Failure> {
-        /// The clock is read once for so many events.
+        /// The clock is read once for this many events.
         const EVENTS: u32 = 64;
         let (mut began, mut count) = (Instant::now(), 0_u32);
         let mut is_first = true;
@@ -115,7 +117,7 @@ impl Reader {
             }
         }
         if self.live.has_events() && (is_first || self.since_start || began.elapsed() >= HALF) {
-            // The session has ended, so nothing is lost while this waits.
+            // The session has ended, so nothing is lost while `send` waits for the main thread.
             let last = self.next_period();
             let _ = self.messages.send(Message::Period(last));
         }
@@ -137,8 +139,9 @@ impl Reader {
         })
     }
 
-    /// Sends a message, unless too many wait: the session is read on, because it would lose events otherwise. The sums
-    /// since the start are in the next period too. Returns whether the message was not left out.
+    /// Sends a message, unless the queue is full. Waiting would delay the reading of the session, which would then lose
+    /// events. Nothing is missing from the sums since the start, which are in the next period, too. Returns `false` if
+    /// the queue was full.
     fn send(&self, message: Message) -> bool {
         !matches!(self.messages.try_send(message), Err(TrySendError::Full(_)))
     }

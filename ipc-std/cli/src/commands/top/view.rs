@@ -1,4 +1,4 @@
-//! What `top` shows of a period, and its keys. It needs no terminal.
+//! `Screen`: the lines that `top` shows for a period, and its keys. This code needs no terminal.
 use core::cmp::Reverse;
 use core::time::Duration;
 use std::sync::Arc;
@@ -21,7 +21,7 @@ use crate::process::process_name;
 pub(super) struct View {
     /// Threads instead of functions.
     pub(super) threads: bool,
-    /// Sorted by the total share instead of the own one; threads: by id.
+    /// Functions sorted by the total share instead of their own one; threads sorted by id.
     pub(super) by_total: bool,
     /// All samples instead of those in managed code.
     pub(super) wall: bool,
@@ -34,18 +34,18 @@ pub(super) struct View {
 /// A line of the table.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Row {
-    /// Functions: the own and the total share. Threads: the share of time in managed code, and the share in all samples
-    /// there. In percent.
+    /// In percent. Of a function, its own and its total share. Of a thread, the managed part of its samples, and its
+    /// part of the managed samples of all threads.
     pub(super) shares: [f64; 2],
-    /// Of threads.
+    /// The id of a thread; `None` for a function.
     pub(super) id: Option<u64>,
     pub(super) name: Option<String>,
-    /// The function. Its name has the characters of the program.
+    /// The function. Control characters in its name are not escaped.
     pub(super) function: Arc<str>,
 }
 
 impl View {
-    /// Returns the numbers to show.
+    /// Returns the numbers to show: since the start, or of the period.
     pub(super) const fn activity(self, period: &Period) -> &Activity {
         if self.since_start { &period.total } else { &period.last }
     }
@@ -120,7 +120,7 @@ impl View {
         Columns { gap: GAP, columns: &FUNCTION_COLUMNS }.heading(&cells, width)
     }
 
-    /// Returns what the shares are of.
+    /// Returns a text about the whole of which shares are parts.
     pub(super) fn basis(self) -> String {
         let of = if self.wall { "all samples" } else { "samples in managed code" };
         format!("{of}, {}", if self.since_start { "since the start" } else { "last second" })
@@ -131,7 +131,7 @@ fn percent(part: u64, all: u64) -> f64 {
     if all == 0 { 0.0 } else { part as f64 * 100.0 / all as f64 }
 }
 
-/// Returns the numbers of a period that are no shares of functions.
+/// Returns the numbers of a period that are not shares of functions, as texts.
 pub(super) fn rates(activity: &Activity) -> Vec<String> {
     let per_second = |count| activity.per_second(count);
     vec![
@@ -181,7 +181,8 @@ pub(super) struct Screen {
     pub(super) view: View,
     /// The name of the process.
     pub(super) title: String,
-    /// Whether the process is visible to this one, by the same number.
+    /// Whether this system shows the process by the number that it has itself. If so, it knows the names of its
+    /// threads.
     pub(super) local: bool,
     pub(super) period: Option<Period>,
     /// How long no event has arrived, if that is longer than a period.
@@ -218,7 +219,7 @@ impl Screen {
 
     /// Returns the lines of a screen of this size: at most `height`, none wider than `width`.
     pub(super) fn lines(&mut self, width: usize, height: usize) -> Vec<Line> {
-        /// Lines that are shown only if so many lines remain for the table.
+        /// Some lines are shown only if this many lines remain for the table.
         const TABLE: usize = 5;
         let mut lines = Vec::new();
         let mut head = vec![printable(&self.title).into_owned()];
@@ -296,15 +297,15 @@ impl Screen {
     }
 }
 
-/// What the user reads while nothing arrives.
+/// The text that the user reads while no events arrive.
 pub(super) const SILENT: &str =
     "The runtime sends no events: it is suspended, stopped in a debugger, or compiled ahead of time";
 
-/// Why there are no functions and threads.
+/// The text that explains why no functions and threads are shown.
 pub(super) const NO_SAMPLES: &str = "The runtime sends no samples of threads: a program that was compiled ahead of time \
                                      sends them since .NET 10";
 
-/// Joins parts to lines of this width. Parts that do not fit are left out, but for the first one.
+/// Joins parts to lines of this width. Parts that do not fit are left out, except the first part.
 fn wrapped(parts: &[String], width: usize, most: usize) -> Vec<String> {
     const SPACE: &str = "   ";
     let mut lines: Vec<String> = Vec::new();
@@ -469,7 +470,7 @@ GC paused 2.0 %, 6.0/s   14 exceptions/s
         assert_eq!(first(&mut screen), "   10.00     5.00  10        Shop!Shop.Engine.Spin(int32)");
         press(&mut screen, 's');
         assert_eq!(first(&mut screen), "    1.00     0.50  1         Shop!Shop.Engine.Spin(int32)");
-        // The last rows are as far as it goes.
+        // Scrolling ends when the last rows are on the screen.
         for _ in 0..100 {
             screen.key(KeyCode::Down.into());
         }

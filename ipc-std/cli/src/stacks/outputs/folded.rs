@@ -1,4 +1,4 @@
-//! A line for each stack.
+//! Folded stacks: a line for each stack.
 use std::io::{self, Write};
 
 use nettrace_analysis::call_tree::CallTree;

@@ -1,4 +1,4 @@
-//! A flame graph as one page.
+//! A flame graph as one page of HTML.
 use std::io::{self, Write};
 
 use crate::stacks::flame_page;

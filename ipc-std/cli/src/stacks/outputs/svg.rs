@@ -1,4 +1,4 @@
-//! A flame graph as a picture.
+//! A flame graph as a picture (SVG).
 use core::fmt::Write as _;
 use std::io::{self, Write};
 
@@ -27,14 +27,14 @@ fn write(AddedUp { new, old, clock, .. }: AddedUp<'_, '_>, out: &mut dyn Write) 
         Unit::Nanoseconds => "ns".to_owned(),
         unit => unit.name().to_owned(),
     };
-    // From the top, so that a graph of deep stacks opens with the calls that most of them have.
+    // The root is at the top, so that a graph of deep stacks opens with the calls that most stacks have.
     options.direction = flamegraph::Direction::Inverted;
     // The same trace makes the same file.
     options.deterministic = true;
     let lines = match old {
         Some(old) => {
             options.title = format!("{} compared with {}", options.title, old.name);
-            // No call is left out: it can be wide in the other trace.
+            // No narrow call is left out, because the same call can be wide in the other trace.
             differential(&drawn(old.samples, clock, 0.0), &drawn(new.samples, clock, 0.0))?
         }
         None => drawn(new.samples, clock, options.min_width),
@@ -42,8 +42,9 @@ fn write(AddedUp { new, old, clock, .. }: AddedUp<'_, '_>, out: &mut dyn Write) 
     flamegraph::from_lines(&mut options, lines.lines(), out)
 }
 
-/// Returns the stacks that a graph shows, each on a line with its weight. It shows no call of less than `min_width` percent:
-/// that counts for its caller. A graph needs the lines in memory, so that their names and depth have limits.
+/// Returns the stacks that a graph shows, each on a line with its weight. A call of less than `min_width` percent is
+/// not shown: its weight counts for its caller. A graph needs the lines in memory, so their names and depth have
+/// limits.
 fn drawn(samples: &mut Samples, clock: &Clock, min_width: f64) -> String {
     let tree = CallTree::new(samples, clock, |_, weight| weight.total());
     let (mut lines, mut path) = (String::new(), String::new());
@@ -56,7 +57,8 @@ fn drawn(samples: &mut Samples, clock: &Clock, min_width: f64) -> String {
         let mut own = entry.inclusive;
         if depth < STACK_LIMIT {
             for call in tree.children(node) {
-                // The graph adds the weights up again, in floats: it must get a call that is just as wide.
+                // The graph adds the weights up again, in floats. The lower limit ensures that it gets a call that is
+                // just wide enough.
                 if tree.share(call.1.inclusive) >= min_width * 0.99 {
                     own = own.saturating_sub(call.1.inclusive);
                     next.push((call, path.len(), depth.saturating_add(1)));
