@@ -18,10 +18,9 @@ import tempfile
 import threading
 import time
 
-TOP = pathlib.Path(__file__).resolve().parent.parent
-TESTDATA = TOP / "testdata"
-# Longer inputs are slow, and this is enough for every part of a message or a trace.
-MAX_LEN = 4096
+sys.dont_write_bytecode = True
+from inputs import DICTIONARY, MAX_LEN, common_seeds, corpus, seeds_of
+
 # The same for stored inputs: the tests read all of them, and these targets take long for each.
 MAX_STORED_LEN = {"counters": 200, "work": 25}
 
@@ -37,29 +36,10 @@ parser.add_argument("--minimise", action="store_true")
 options = parser.parse_args()
 
 
-def unhex(file):
-    return bytes.fromhex(re.sub("#.*", "", file.read_text()))
-
-
-def seeds(folder):
-    """Writes testdata as inputs: the messages, good and bad, and the beginnings of the traces."""
+def write(inputs, folder):
     folder.mkdir()
-    for number, file in enumerate(sorted(TESTDATA.glob("**/*.hex"))):
-        (folder / str(number)).write_bytes(unhex(file))
-    for file in [*TESTDATA.glob("nettrace/*.nettrace"), *TESTDATA.glob("nettrace/*.netperf")]:
-        (folder / file.name).write_bytes(file.read_bytes()[:MAX_LEN])
-
-
-def corpus(target):
-    return TESTDATA / "corpus" / f"{target}.txt"
-
-
-def seeds_of(target, folder):
-    """Writes the stored inputs of earlier runs."""
-    folder.mkdir()
-    lines = corpus(target).read_text().splitlines() if corpus(target).exists() else []
-    for number, line in enumerate(lines):
-        (folder / str(number)).write_bytes(bytes.fromhex(line))
+    for number, content in enumerate(inputs):
+        (folder / str(number)).write_bytes(content)
     return folder
 
 
@@ -74,8 +54,8 @@ class Run:
         self.begin = time.monotonic()
         self.process = subprocess.Popen(
             [options.programs / target, "-print_final_stats=1", "-timeout=10", f"-max_len={MAX_LEN}",
-             f"-dict={TOP}/fuzz/ipc.dict", f"-artifact_prefix={findings}/",
-             corpus, work / "seeds", seeds_of(target, work / target)],
+             f"-dict={DICTIONARY}", f"-artifact_prefix={findings}/",
+             corpus, work / "seeds", write(seeds_of(target), work / target)],
             stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, errors="replace")
         reader = threading.Thread(target=self.read)
         reader.start()
@@ -136,7 +116,7 @@ def minimise(work):
         subprocess.run(
             [options.programs / target, "-set_cover_merge=1", "-use_counters=0", f"-max_len={max_len}",
              f"-merge_control_file={control}", unused, options.corpus / target, work / "seeds",
-             seeds_of(target, work / target)],
+             write(seeds_of(target), work / target)],
             check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         inputs = least(control.read_text().splitlines(), max_len)
         lines = sorted((input.hex() for input in inputs), key=lambda line: (len(line), line))
@@ -175,5 +155,5 @@ def least(lines, max_len):
 
 with tempfile.TemporaryDirectory() as folder:
     work = pathlib.Path(folder)
-    seeds(work / "seeds")
+    write(common_seeds(), work / "seeds")
     sys.exit(0 if (minimise if options.minimise else fuzz)(work) else 1)

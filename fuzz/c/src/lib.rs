@@ -41,7 +41,8 @@ struct CHalf {
 }
 
 static C_HALF: LazyLock<Mutex<CHalf>> = LazyLock::new(|| {
-    let program = std::env::var_os("C_MESSAGES").expect("C_MESSAGES is the path of the compiled messages.c");
+    // Nothing but its folder is known to a target that runs on another machine.
+    let program = std::env::current_exe().unwrap().with_file_name("c_messages.child");
     let mut child = Command::new(program).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
     let (stdin, stdout) = (child.stdin.take().unwrap(), child.stdout.take().unwrap());
     Mutex::new(CHalf { child, stdin, stdout })
