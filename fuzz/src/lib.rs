@@ -21,6 +21,7 @@ mod made_up;
 mod message;
 mod monitor;
 mod nettrace;
+mod observe;
 mod payload_writer;
 mod plan;
 mod port;
@@ -48,6 +49,7 @@ pub use legacy::legacy;
 pub use message::message;
 pub use monitor::monitor;
 pub use nettrace::{events, metadata, nettrace, payload};
+pub use observe::observe;
 pub use plan::plan;
 pub use port::port_config;
 pub use rewrite::rewrite;
@@ -69,8 +71,8 @@ macro_rules! properties {
     };
 }
 properties! {
-    assemble connect_port conversation events fallback hostile legacy message metadata monitor nettrace payload plan
-    port_config rewrite session split stores trace user_events work
+    assemble connect_port conversation events fallback hostile legacy message metadata monitor nettrace observe payload
+    plan     port_config rewrite session split stores trace user_events work
 }
 
 /// A file of `testdata/`.

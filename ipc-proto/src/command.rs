@@ -15,4 +15,4 @@ mod tracepoint_format;
 pub mod types;
 pub(crate) mod violation;
 
-pub use command::{Command, CommandInfo, Continuation};
+pub use command::{Command, CommandInfo, Continuation, encode_command};

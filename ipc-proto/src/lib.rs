@@ -39,19 +39,21 @@ pub use command::invalid_value::InvalidValue;
 pub use command::request_error::RequestError;
 pub use command::table::*;
 pub use command::violation::Violation;
-pub use command::{Command, CommandInfo, Continuation, types};
+pub use command::{Command, CommandInfo, Continuation, encode_command, types};
 pub use endpoint::{
     NameText, ParsePipeNameError, ParseSocketNameError, PipeName, PipeNameText, RouterSocketName, SocketName,
     SocketNameText,
 };
 pub use error::{DecodeError, DecodeErrorKind, EncodeError, ProtocolError};
 pub use exchange::{
-    Answer, Call, Exchange, PollError, ReceiveAdvertise, ReceiveEnvironment, Reply, SendEnvironment, Serve,
-    Session, SessionEnd, SessionPhase, SessionTimeout, Step, StopEvent, StopStep, SuspendedCall,
-    SuspendedEnvironment, SuspendedReply, SuspendedServe, Untyped, UntypedCall, poll_exchange,
+    Answer, Call, Direction, Exchange, Observation, Observe, Observed, PollError, ReceiveAdvertise,
+    ReceiveEnvironment, Reply, SendEnvironment, Serve, Session, SessionEnd, SessionPhase, SessionTimeout,
+    Step, StopEvent, StopStep, SuspendedCall, SuspendedEnvironment, SuspendedReply, SuspendedServe, Untyped,
+    UntypedCall, poll_exchange,
 };
 pub use hresult::HResult;
 #[cfg(feature = "alloc")]
 pub use message::encode_to_vec;
 pub use message::{Message, Parsed, ServerError, encode};
+#[doc(inline)]
 pub use wire::{Array, Decode, Encode, Guid, Text};

@@ -1,14 +1,4 @@
-//! Framing: [`Message`] with its 20-byte header, [`encode`], and [`ServerError`], the payload of an Error answer.
-//!
-//! ```text
-//!  0                      14     16   17   18        20                    size
-//! | "DOTNET_IPC_V1" NUL   | size | set | id | reserved | payload … |
-//!   14 bytes                u16    u8    u8   u16, 0     size - 20 bytes
-//! ```
-//!
-//! Section "Diagnostic IPC Message" of the specification. `size` includes the header, so a payload has at most 65,515
-//! bytes. The specification writes codes as `0x0203`: set, then id, in wire order, not a little-endian number. Bytes
-//! that follow a message on its connection (a NetTrace stream, the environment) do not count in `size`.
+//! Framing: [`Message`], its header, and [`ServerError`], the payload of an Error answer.
 use core::fmt;
 
 use crate::wire::{Path, Reader, Text, Visitor, WireError, WireErrorKind, Writer};
@@ -96,6 +86,16 @@ pub(crate) fn check_magic(bytes: &[u8]) -> Result<(), DecodeError> {
 }
 
 /// A message: a code, and a payload whose layout depends on the code. [`Parsed`] has an example.
+///
+/// ```text
+///  0                      14     16   17   18        20                    size
+/// | "DOTNET_IPC_V1" NUL   | size | set | id | reserved | payload … |
+///   14 bytes                u16    u8    u8   u16, 0     size - 20 bytes
+/// ```
+///
+/// Section "Diagnostic IPC Message" of the specification. `size` includes the header, so a payload has at most 65,515
+/// bytes. The specification writes codes as `0x0203`: set, then id, in wire order, not a little-endian number. Bytes
+/// that follow a message on its connection (a NetTrace stream, the environment) do not count in `size`.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 #[cfg_attr(feature = "arbitrary", derive(arbitrary::Arbitrary))]
 pub struct Message<'a> {

@@ -10,8 +10,8 @@ mod cases;
 
 use cases::cases;
 use ipc_fuzz::{
-    connect_port, conversation, fallback, hostile, legacy, message, monitor, plan, port_config, session,
-    split,
+    connect_port, conversation, fallback, hostile, legacy, message, monitor, observe, plan, port_config,
+    session, split,
 };
 use ipc_proto::{Code, HResult, Request, encode_to_vec};
 use proptest::prelude::*;
@@ -51,6 +51,12 @@ proptest! {
     #[test]
     fn message_holds(bytes in bytes()) {
         message(&bytes);
+    }
+
+    #[test]
+    fn observe_holds(to_runtime in bytes(), to_client in vec(bytes(), 0..3)) {
+        let len = u8::try_from(to_runtime.len()).unwrap_or(u8::MAX);
+        observe(&[to_runtime, to_client.concat(), vec![len]].concat());
     }
 
     #[test]

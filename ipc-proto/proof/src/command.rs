@@ -5,8 +5,9 @@ use crate::wire::value;
 use crate::{Address, proves};
 
 /// Returns the functions of a command, except its codec.
-pub(crate) const fn command<'a, C: Command + Decode<'a>>() -> [Address; 7] {
+pub(crate) const fn command<'a, C: Command + Decode<'a>>() -> [Address; 8] {
     [
+        Address(ipc_proto::encode_command::<C> as *const ()),
         Address(<C as Command>::continuation as *const ()),
         Address(<C as Command>::check as *const ()),
         Address(<&C as Command>::continuation as *const ()),
@@ -41,5 +42,5 @@ pub static COMMANDS_CODEC: &[&[Address]] = Commands::CODEC;
 
 proves! { REQUEST:
     Request::code, Request::continuation, Request::check, Request::into_checked, <Request<'_> as Encode>::encode, <Request<'_> as Encode>::encoded_len,
-    CommandInfo::find,
+    CommandInfo::find, Message::response, <Response<'_> as Encode>::encode, <Response<'_> as Encode>::encoded_len,
 }

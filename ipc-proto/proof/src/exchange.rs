@@ -4,17 +4,18 @@ use core::fmt::Display;
 use core::task::{Context, Poll};
 
 use ipc_proto::{
-    BusyBackoff, Encode, EncodeError, Exchange, PollError, ProtocolError, ReceiveAdvertise,
+    BusyBackoff, Encode, EncodeError, Exchange, Observe, PollError, ProtocolError, ReceiveAdvertise,
     ReceiveEnvironment, Reply, SendEnvironment, Serve, Session, SessionPhase, Step, SuspendedCall,
     SuspendedEnvironment, SuspendedReply, SuspendedServe, Untyped, UntypedCall, poll_exchange, types::Status,
 };
 
 use crate::{Address, proves, proves_each};
 
-const fn exchange<E: Exchange>() -> [Address; 4] {
+const fn exchange<E: Exchange>() -> [Address; 5] {
     [
         Address(<E as Exchange>::step as *const ()),
         Address(<E as Exchange>::advance as *const ()),
+        Address(<E as Exchange>::supply as *const ()),
         Address(<&mut E as Exchange>::step as *const ()),
         Address(<&mut E as Exchange>::advance as *const ()),
     ]
@@ -25,7 +26,7 @@ proves_each! { EXCHANGES: exchange,
 
 proves! { EXCHANGE:
     poll, <PollError<ProtocolError> as Display>::fmt, <PollError<ProtocolError> as Error>::source,
-    UntypedCall::untyped, UntypedCall::encoded, UntypedCall::finish_as::<Status>, UntypedCall::command, UntypedCall::received,
+    UntypedCall::untyped, UntypedCall::encoded, UntypedCall::finish_as::<Status>, UntypedCall::finish_response, UntypedCall::command, UntypedCall::received,
     UntypedCall::suspend, SuspendedCall::<Untyped>::resume, <SuspendedCall<Untyped> as Clone>::clone,
     ReceiveAdvertise::new, <ReceiveAdvertise as Default>::default, ReceiveAdvertise::bytes, ReceiveAdvertise::finish,
     ReceiveEnvironment::new, ReceiveEnvironment::next_entry, ReceiveEnvironment::suspend,
@@ -34,6 +35,7 @@ proves! { EXCHANGE:
     Serve::new, Serve::is_untouched, Serve::bytes, Serve::code, Serve::finish,
     Serve::suspend, SuspendedServe::resume, Reply::suspend, SuspendedReply::resume,
     answer_untyped, Reply::bytes, Reply::refuse, Reply::refuse_with,
+    Observe::<&mut [u8]>::new, Observe::<&mut [u8]>::supply, Observe::<&mut [u8]>::unfinished,
     Session::new, Session::session_id, Session::received, Session::wants_stream, Session::stream_advance,
     Session::stop, Session::limit_connecting, Session::is_stopping, Session::stop_failed, Session::stop_step, Session::stop_advance, Session::stop_answer, Session::until, Session::tick,
     BusyBackoff::new, <BusyBackoff as Default>::default, BusyBackoff::next,

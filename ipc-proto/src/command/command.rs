@@ -1,5 +1,5 @@
 //! [`Command`], the trait of commands; [`Continuation`], what follows an OK answer; [`CommandInfo`], a table row.
-use crate::{Code, Decode, Encode, InvalidValue};
+use crate::{Code, Decode, Encode, EncodeError, InvalidValue, encode};
 
 /// A command: a request that a client sends and a runtime answers.
 ///
@@ -84,6 +84,23 @@ impl<C: Command> Command for &C {
     fn check(&self) -> Result<(), InvalidValue> {
         (**self).check()
     }
+}
+
+/// Writes a command as a whole message to the front of `buf` and returns its bytes.
+///
+/// # Errors
+/// As [`encode`].
+///
+/// ```
+/// use ipc_proto::{StopTracing, encode_command};
+///
+/// let mut buf = [0; 64];
+/// let message = encode_command(&StopTracing { session_id: 7 }, &mut buf)?;
+/// assert_eq!(message, b"DOTNET_IPC_V1\0\x1c\0\x02\x01\0\0\x07\0\0\0\0\0\0\0");
+/// # Ok::<(), ipc_proto::EncodeError>(())
+/// ```
+pub fn encode_command<'b, C: Command>(command: &C, buf: &'b mut [u8]) -> Result<&'b mut [u8], EncodeError> {
+    encode(C::CODE, command, buf)
 }
 
 /// What follows an OK answer on the same connection.

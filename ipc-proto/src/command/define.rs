@@ -57,7 +57,6 @@ macro_rules! commands {
         /// # Ok::<(), ipc_proto::DecodeError>(())
         /// ```
         #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-        #[cfg_attr(feature = "arbitrary", derive(arbitrary::Arbitrary))]
         #[non_exhaustive]
         pub enum Request<'a> {
             $(
@@ -119,6 +118,54 @@ macro_rules! commands {
                     $(Self::$name(command) => commands!(@rules command place $($rule($($checked),*))?),)*
                     Self::Unknown(_) => Ok(()),
                 })
+            }
+        }
+        /// The response to any command, as a client receives it in an OK answer:
+        /// [`Message::response`](crate::Message::response) and
+        /// [`UntypedCall::finish_response`](crate::UntypedCall::finish_response) return a `Response`.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+        #[non_exhaustive]
+        pub enum Response<'r> {
+            $(
+                #[doc = concat!("The response to [`", stringify!($name), "`](crate::", stringify!($name), ").")]
+                $name($response $(<$response_lt>)?),
+            )*
+            /// The answer to a command that is not in the table.
+            Unknown($crate::Message<'r>),
+        }
+        impl<'r> Response<'r> {
+            /// Decodes the payload of an OK answer to the command with this code.
+            pub(crate) fn decode(to: $crate::Code, answer: &$crate::Message<'r>) -> Result<Self, $crate::DecodeError> {
+                Ok(match to.0 {
+                    $($code => Self::$name(answer.decode()?),)*
+                    _ => Self::Unknown(*answer),
+                })
+            }
+        }
+        /// Writes the payload of the OK answer, without a header.
+        impl $crate::Encode for Response<'_> {
+            fn encode(&self, w: &mut $crate::wire::Writer<'_>) {
+                match self {
+                    $(Self::$name(response) => response.encode(w),)*
+                    Self::Unknown(answer) => w.bytes(answer.payload),
+                }
+            }
+        }
+
+        /// Makes only requests that decoding can return: an unknown command does not have the code of a known one.
+        #[cfg(feature = "arbitrary")]
+        impl<'a> arbitrary::Arbitrary<'a> for Request<'a> {
+            fn arbitrary(u: &mut arbitrary::Unstructured<'a>) -> arbitrary::Result<Self> {
+                let index = u.int_in_range(0..=Self::ALL.len())?;
+                let known = Self::ALL.get(index).map(|row| row.code.0);
+                $(if known == Some($code) {
+                    return Ok(Self::$name(u.arbitrary()?));
+                })*
+                let message: $crate::Message<'a> = u.arbitrary()?;
+                match $crate::CommandInfo::find(message.code) {
+                    None => Ok(Self::Unknown(message)),
+                    Some(_) => Err(arbitrary::Error::IncorrectFormat),
+                }
             }
         }
         /// Writes the payload of the command, without a header.

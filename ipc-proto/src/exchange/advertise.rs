@@ -9,17 +9,12 @@ use crate::{Advertise, Parsed, ProtocolError};
 /// After the frame, the connection can carry one [`Call`](crate::Call).
 ///
 /// ```
-/// use ipc_proto::{Exchange, ReceiveAdvertise, Step};
-/// use std::io::Read;
+/// use ipc_proto::{Exchange, ReceiveAdvertise};
 ///
-/// let mut incoming = &b"ADVR_V1\0a runtime's name\x92\x10\0\0\0\0\0\0\0\0"[..];
 /// let mut receive = ReceiveAdvertise::new();
-/// while let Step::Receive(space) = receive.step() {
-///     let n = incoming.read(space)?;
-///     receive.advance(n)?;
-/// }
+/// receive.supply(b"ADVR_V1\0a runtime's name\x92\x10\0\0\0\0\0\0\0\0");
 /// assert_eq!(receive.finish()?.process_id, 4242);
-/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// # Ok::<(), ipc_proto::ProtocolError>(())
 /// ```
 #[derive(Debug, Clone)]
 pub struct ReceiveAdvertise {

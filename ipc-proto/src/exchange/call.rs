@@ -6,8 +6,8 @@ use super::{Exchange, Step};
 use crate::message::Header;
 use crate::wire::Reader;
 use crate::{
-    Code, Command, Decode, DecodeError, DecodeErrorKind, Encode, EncodeError, GenerateCoreDump3, HResult,
-    Message, Parsed, ProtocolError, ServerError, encode,
+    Answer, Code, Command, Decode, DecodeError, DecodeErrorKind, Encode, EncodeError, Message, Parsed,
+    ProtocolError, Response, ServerError, encode,
 };
 
 /// The client's role: sends one command and receives the answer to it. A connection carries one call.
@@ -19,7 +19,6 @@ use crate::{
 ///
 /// ```
 /// use ipc_proto::{Answer, Call, Exchange, GetProcessInfo2, HResult, ServerError, Step};
-/// use std::io::Read;
 ///
 /// let mut buf = [0; 4096];
 /// let mut call = Call::new(&GetProcessInfo2 {}, &mut buf)?;
@@ -28,11 +27,7 @@ use crate::{
 /// let n = bytes.len();
 /// call.advance(n)?;
 ///
-/// let mut answer = &b"DOTNET_IPC_V1\0\x18\0\xff\xff\0\0\x85\x13\x13\x80"[..];
-/// while let Step::Receive(space) = call.step() {
-///     let n = answer.read(space)?;
-///     call.advance(n)?;
-/// }
+/// call.supply(b"DOTNET_IPC_V1\0\x18\0\xff\xff\0\0\x85\x13\x13\x80");
 /// match call.finish()? {
 ///     Answer::Ok(info) => println!("{}", info.command_line),
 ///     Answer::Refused(ServerError { hresult, .. }) => assert_eq!(hresult, HResult::UNKNOWN_COMMAND),
@@ -60,12 +55,14 @@ pub struct Call<'b, C> {
 #[derive(Debug, Clone, Copy)]
 pub enum Untyped {}
 
-/// A call whose command is chosen at run time. [`finish_as`](Call::finish_as) names the type of the response.
+/// A call whose command is chosen at run time. [`finish_response`](Call::finish_response) returns the response of any
+/// command; the caller of [`finish_as`](Call::finish_as) names the type of the response.
 ///
 /// Code that drives an `UntypedCall` is compiled once for all commands.
 ///
 /// ```
-/// use ipc_proto::{Answer, Exchange, Message, Request, Step, UntypedCall, types::Status};
+/// use ipc_proto::types::Status;
+/// use ipc_proto::{Answer, Exchange, Message, Request, Response, Step, UntypedCall};
 ///
 /// let bytes = b"DOTNET_IPC_V1\0\x14\0\x04\x01\0\0";
 /// # let ipc_proto::Parsed::Complete { value: message, .. } = Message::parse(bytes)? else { unreachable!() };
@@ -74,14 +71,8 @@ pub enum Untyped {}
 /// let mut call = UntypedCall::untyped(request.code(), &request, &mut buf)?;
 /// assert!(matches!(call.step(), Step::Send(sent) if sent == bytes));
 /// call.advance(20)?;
-/// # let answer = b"DOTNET_IPC_V1\0\x18\0\xff\0\0\0\0\0\0\0";
-/// # for piece in answer.chunks(1) {
-/// #     let Step::Receive(space) = call.step() else { unreachable!() };
-/// #     space[0] = piece[0];
-/// #     call.advance(1)?;
-/// # }
-/// // … and after the answer was received:
-/// assert_eq!(call.finish_as::<Status>()?, Answer::Ok(Status::OK));
+/// call.supply(b"DOTNET_IPC_V1\0\x18\0\xff\0\0\0\0\0\0\0");
+/// assert_eq!(call.finish_response()?, Answer::Ok(Response::ResumeRuntime(Status::OK)));
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub type UntypedCall<'b> = Call<'b, Untyped>;
@@ -123,23 +114,6 @@ enum State {
     Receiving { needed: usize },
     Done,
     Failed(ProtocolError),
-}
-
-/// A runtime's answer to a command.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Answer<'b, R> {
-    /// The command succeeded.
-    Ok(R),
-    /// The runtime refused the command.
-    Refused(ServerError<'b>),
-}
-
-impl ServerError<'_> {
-    /// Returns whether a refusal of this command contains an error message.
-    #[must_use]
-    pub const fn has_message(command: Code) -> bool {
-        matches!(command, GenerateCoreDump3::CODE)
-    }
 }
 
 impl<'b, C: Command> Call<'b, C> {
@@ -187,6 +161,17 @@ impl<'b> UntypedCall<'b> {
     /// If the `len` bytes are not exactly one message.
     pub fn encoded(len: usize, buf: &'b mut [u8]) -> Result<Self, DecodeError> {
         Ok(Self { progress: Progress::encoded(len, buf)?, buf, command: PhantomData })
+    }
+
+    /// Returns the answer, with the payload of an OK answer decoded as the response to the command.
+    ///
+    /// # Errors
+    /// The error that ended the exchange; or that the answer is not a response to this command.
+    pub fn finish_response(self) -> Result<Answer<'b, Response<'b>>, ProtocolError> {
+        Ok(match self.progress.answer(self.buf)? {
+            Answer::Ok(message) => Answer::Ok(Response::decode(self.progress.command, &message)?),
+            Answer::Refused(error) => Answer::Refused(error),
+        })
     }
 
     /// Returns the answer, with the payload of an OK answer decoded as an `R`.
@@ -306,13 +291,7 @@ impl Progress {
         }
         match Message::parse(buf.get(..self.received).unwrap_or_default())? {
             Parsed::Complete { value, .. } if value.code == Code::OK => Ok(Answer::Ok(value)),
-            Parsed::Complete { value, .. } => {
-                let code: HResult = value.decode()?;
-                let has_message = ServerError::has_message(self.command);
-                // The code of a refusal is valid even if the error message after the code is malformed.
-                let error = if has_message { value.decode().ok() } else { None };
-                Ok(Answer::Refused(error.unwrap_or_else(|| code.into())))
-            }
+            Parsed::Complete { value, .. } => Ok(Answer::Refused(ServerError::of(self.command, &value)?)),
             Parsed::Partial { .. } => Err(ProtocolError::Closed { received: self.received }),
         }
     }

@@ -16,8 +16,7 @@ use crate::{Decode, DecodeError, DecodeErrorKind, Encode, EncodeError, ProtocolE
 /// [entries](Self::next_entry) that have arrived, and repeat until the exchange [is finished](Self::is_finished).
 ///
 /// ```
-/// use ipc_proto::{Exchange, ProtocolError, ReceiveEnvironment, Step, types::ProcessEnvironment};
-/// use std::io::Read;
+/// use ipc_proto::{Exchange, ProtocolError, ReceiveEnvironment, types::ProcessEnvironment};
 ///
 /// let mut incoming = &b"\x02\0\0\0\x04\0\0\0A\0=\0b\0\0\0\x02\0\0\0C\0\0\0"[..];
 /// let announced = ProcessEnvironment { incoming_bytes: incoming.len() as u32, future: 0 };
@@ -25,10 +24,8 @@ use crate::{Decode, DecodeError, DecodeErrorKind, Encode, EncodeError, ProtocolE
 /// let mut receive = ReceiveEnvironment::new(&announced, 1 << 20, &mut buf)?;
 /// let mut entries = Vec::new();
 /// while !receive.is_finished() {
-///     while let Step::Receive(space) = receive.step() {
-///         let n = incoming.read(space)?;
-///         receive.advance(n)?;
-///     }
+///     let taken = receive.supply(incoming);
+///     incoming = &incoming[taken..];
 ///     match receive.next_entry() {
 ///         Ok(entry) => entries.extend(entry.map(|entry| entry.to_string())),
 ///         Err(ProtocolError::BufferTooSmall { needed }) => {

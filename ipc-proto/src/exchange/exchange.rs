@@ -17,6 +17,27 @@ pub enum Step<'m> {
 
 /// The conversation on one connection, or a part of it, driven over any transport.
 ///
+/// ```text
+///            step() ──► Send(bytes)     write some of them ────┐
+///            step() ──► Receive(space)  read some into it ─────┼─► advance(n) ─► step() …
+///            step() ──► Done            the exchange is over   ┘
+/// ```
+///
+/// An exchange lends space for exactly the bytes that it needs. So the bytes after the exchange, for example a NetTrace
+/// stream, stay on the connection until the caller reads them.
+///
+/// | exchange | role | ends with |
+/// |---|---|---|
+/// | [`Call`](crate::Call) | client: one command and its answer | [`Call::finish`](crate::Call::finish): an [`Answer`](crate::Answer) |
+/// | [`ReceiveEnvironment`](crate::ReceiveEnvironment) | client: the environment after the answer to `GetProcessEnvironment` | its entries, as they arrive |
+/// | [`ReceiveAdvertise`](crate::ReceiveAdvertise) | monitor: the frame of a runtime that connects | [`ReceiveAdvertise::finish`](crate::ReceiveAdvertise::finish): an [`Advertise`](crate::Advertise) |
+/// | [`Serve`](crate::Serve) | server: one request | [`Serve::finish`](crate::Serve::finish): the request and the [`Reply`](crate::Reply) to it |
+/// | [`Reply`](crate::Reply) | server: the answer | nothing; a stream can follow |
+/// | [`SendEnvironment`](crate::SendEnvironment) | server: the environment after its answer to `GetProcessEnvironment` | nothing |
+///
+/// A [`Session`](crate::Session) has two connections and steps of its own. The loop below drives every other exchange. In
+/// an `async fn` the loop has two `.await`s; for a transport that is polled, [`poll_exchange`](crate::poll_exchange) is the loop.
+///
 /// ```
 /// use ipc_proto::{Exchange, Step};
 /// use std::io::{self, Read, Write};
@@ -57,6 +78,32 @@ pub trait Exchange {
     /// # Ok::<(), ipc_proto::EncodeError>(())
     /// ```
     fn advance(&mut self, n: usize) -> Result<(), ProtocolError>;
+
+    /// Receives bytes that the caller owns, for a transport that has no `read`: a WebSocket, a capture, a test. Returns how
+    /// many bytes were taken from the front: fewer if the exchange has something to send before, or does not need more. An
+    /// error ends the exchange, and its `finish` returns it.
+    ///
+    /// ```
+    /// use ipc_proto::{Exchange, ReceiveAdvertise};
+    ///
+    /// let mut receive = ReceiveAdvertise::new();
+    /// assert_eq!(receive.supply(b"ADVR_V1\0a runtime's"), 19);
+    /// assert_eq!(receive.supply(b" name\x92\x10\0\0\0\0\0\0\0\0, then a request"), 15);
+    /// assert_eq!(receive.finish()?.process_id, 4242);
+    /// # Ok::<(), ipc_proto::ProtocolError>(())
+    /// ```
+    fn supply(&mut self, bytes: &[u8]) -> usize {
+        let mut taken = 0_usize;
+        while let (Some(rest), Step::Receive(space)) = (bytes.get(taken..), self.step()) {
+            let n = space.len().min(rest.len());
+            space.iter_mut().zip(rest).for_each(|(to, from)| *to = *from);
+            taken = taken.saturating_add(n);
+            if n == 0 || self.advance(n).is_err() {
+                break;
+            }
+        }
+        taken
+    }
 }
 
 impl<E: Exchange + ?Sized> Exchange for &mut E {

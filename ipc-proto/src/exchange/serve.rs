@@ -20,17 +20,12 @@ use crate::{
 /// ```
 /// use ipc_proto::plan::{Flavour, Runtime};
 /// use ipc_proto::{Exchange, HResult, Request, Serve, Step, types::Status};
-/// use std::io::Read;
 ///
 /// // It refuses newer commands, and those of dumps, profilers, perf maps and startup hooks.
 /// let kind = Runtime { version: Some(10), flavour: Some(Flavour::Mono), ..Runtime::default() };
 /// let (mut receive, mut send) = ([0; 4096], [0; 4096]);
 /// let mut serve = Serve::new(&mut receive, &mut send)?;
-/// let mut incoming = &b"DOTNET_IPC_V1\0\x14\0\x04\x01\0\0"[..];
-/// while let Step::Receive(space) = serve.step() {
-///     let n = incoming.read(space)?;
-///     serve.advance(n)?;
-/// }
+/// serve.supply(b"DOTNET_IPC_V1\0\x14\0\x04\x01\0\0");
 /// let (request, mut reply) = serve.finish_for(&kind);
 /// match request {
 ///     Ok(Request::ResumeRuntime(resume)) => reply.answer(&resume, &Status::OK)?,
@@ -86,15 +81,10 @@ impl<'b> Serve<'b> {
     /// ```
     /// use ipc_proto::types::{PerfMapType, Status};
     /// use ipc_proto::{Exchange, Request, RequestError, Serve, Step, Violation};
-    /// # use std::io::Read;
     ///
     /// let (mut receive, mut send) = ([0; 64], [0; 64]);
     /// let mut serve = Serve::new(&mut receive, &mut send)?;
-    /// let mut incoming = &b"DOTNET_IPC_V1\0\x18\0\x04\x05\0\0\x04\0\0\0"[..]; // EnablePerfMap, type 4
-    /// # while let Step::Receive(space) = serve.step() {
-    /// #     let n = incoming.read(space)?;
-    /// #     serve.advance(n)?;
-    /// # }
+    /// serve.supply(b"DOTNET_IPC_V1\0\x18\0\x04\x05\0\0\x04\0\0\0"); // EnablePerfMap, type 4
     /// let (request, mut reply) = serve.finish();
     /// if let Err(RequestError::Violation { request, violation: Violation::PerfMapType, .. }) = request {
     ///     let Request::EnablePerfMap(enable) = request else { unreachable!() };

@@ -25,16 +25,11 @@ impl<'b> Serve<'b> {
     ///
     /// ```
     /// use ipc_proto::plan::Runtime;
-    /// use ipc_proto::{Exchange, HResult, RequestError, Serve, Step};
-    /// use std::io::Read;
+    /// use ipc_proto::{Exchange, HResult, RequestError, Serve};
     ///
     /// let (mut receive, mut send) = ([0; 64], [0; 64]);
     /// let mut serve = Serve::new(&mut receive, &mut send)?;
-    /// let mut incoming = &b"DOTNET_IPC_V1\0\x14\0\x04\x08\0\0"[..]; // GetProcessInfo3
-    /// while let Step::Receive(space) = serve.step() {
-    ///     let n = incoming.read(space)?;
-    ///     serve.advance(n)?;
-    /// }
+    /// serve.supply(b"DOTNET_IPC_V1\0\x14\0\x04\x08\0\0"); // GetProcessInfo3
     /// let net_7 = Runtime { version: Some(7), ..Runtime::default() };
     /// let (request, reply) = serve.finish_for(&net_7);
     /// assert_eq!(request, Err(RequestError::Refused(HResult::UNKNOWN_COMMAND)));
