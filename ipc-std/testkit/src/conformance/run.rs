@@ -32,6 +32,7 @@ pub fn run(case: &Case, connect: impl Fn() -> io::Result<Stream>) -> Result<(), 
 /// reads the first connection to its end. Closing the first connection is not enough: a runtime notices the close only
 /// when it has something to write, and .NET Core 3.1 can end then.
 ///
+/// # Errors
 /// If `connect` or the stream fails. A stream that ends too early, or not before its deadline, is not an error but a
 /// [`ReceivedAnswer`].
 pub fn send(
