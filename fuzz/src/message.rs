@@ -80,7 +80,7 @@ fn check_place(message: &[u8], invalid: &InvalidValue) {
         if let PartValue::Number { number, .. } = part.value {
             numbers.push((path.clone(), number));
         }
-        // A list is no part, so the path of its error is the beginning of the paths of its elements.
+        // The inspector reports values, not lists. If the path names a list, each element of the list is the place.
         if path == place || path.strip_prefix(&place).is_some_and(|inner| inner.starts_with(['.', '['])) {
             found = Some(match part.value {
                 PartValue::Text(text) => text.units().next().is_none_or(|unit| unit == 0),

@@ -80,7 +80,7 @@ fn run<'a>(pieces: impl Iterator<Item = (Direction, &'a [u8])>, buffer: usize) -
             bytes = &bytes[taken..];
             let Some(observed) = observed else { continue };
             let kind = match observed.observation {
-                // Whether the request is known depends on the order of the directions.
+                // Without the request: it is known only if its direction came first, in which the runs differ.
                 Observation::Answer { message, .. } => Kind::Frame(format!("answer {message:?}")),
                 Observation::Continuation(kind) => Kind::Continuation(format!("{kind:?}")),
                 Observation::TooLong { len, .. } => Kind::TooLong(len),

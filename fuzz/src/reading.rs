@@ -65,7 +65,7 @@ impl<'s> Reading<'s> {
             Record::Event(event) => of_event(event),
             Record::Metadata(record) if self.version == Version::V6 => [b"metadata", record.payload].concat(),
             Record::Metadata(record) => [b"metadata", &of_event(record)[..]].concat(),
-            // Compares decoded labels: a number may have more bytes than it needs.
+            // Labels and entries are stored decoded: a number may have more bytes than it needs, and a copy of it fewer.
             Record::LabelList(list) => debug_bytes(&list.id, list.labels),
             Record::Thread(thread) => debug_bytes(&thread.index, thread.entries),
             step => debug_bytes(step, [(); 0]),

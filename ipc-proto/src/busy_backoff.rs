@@ -1,3 +1,4 @@
+//! [`BusyBackoff`]: the delays between attempts to connect to a runtime that accepts no connection now.
 /// The pauses between two attempts of a client to connect while a runtime is busy.
 ///
 /// ```text

@@ -1,3 +1,4 @@
+//! [`Code`]: the number of a command, or of an answer.
 use core::fmt;
 
 /// A command set and the id of a command in it, written as in the specification: `0x0203` is set 2, id 3.

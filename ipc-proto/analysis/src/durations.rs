@@ -1,4 +1,4 @@
-//! Quantiles of any number of durations in a fixed memory.
+//! Quantiles of any number of durations, in memory with a limit; and the time between two timestamps.
 use alloc::collections::BTreeMap;
 
 /// A set of durations in nanoseconds, and its quantiles.

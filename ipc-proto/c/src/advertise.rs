@@ -72,7 +72,7 @@ unsafe fn fits(_: *mut Exchange) -> Result<(), Failure> {
 pub unsafe extern "C" fn dipc_advertise_init(exchange: *mut Exchange) -> Status {
     // SAFETY: the caller vouches for the pointer.
     let outcome = unsafe { Placed::place(exchange, ReceiveAdvertise::new(), ptr::null_mut(), 0) };
-    // SAFETY: no number is stored.
+    // SAFETY: `detail` is null.
     unsafe { report(outcome.map(|()| 0), ptr::null_mut()) }
 }
 

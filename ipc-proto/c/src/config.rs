@@ -211,7 +211,7 @@ pub unsafe extern "C" fn dipc_config_init(
         // SAFETY: the caller vouches for the pointer.
         unsafe { place(config, content) }.map(|()| 0)
     });
-    // SAFETY: no number is stored.
+    // SAFETY: `detail` is null.
     unsafe { report(outcome, ptr::null_mut()) }
 }
 
@@ -260,7 +260,7 @@ pub unsafe extern "C" fn dipc_config_port(
         // SAFETY: the caller vouches for the pointer.
         unsafe { memory::store::<Port<'_>>(port.cast(), found) }.map(|()| 0)
     });
-    // SAFETY: no number is stored.
+    // SAFETY: `detail` is null.
     unsafe { report(outcome, ptr::null_mut()) }
 }
 
@@ -281,7 +281,7 @@ pub unsafe extern "C" fn dipc_config_findings(
         });
         Ok(0)
     });
-    // SAFETY: no number is stored.
+    // SAFETY: `detail` is null.
     unsafe { report(outcome, ptr::null_mut()) }
 }
 

@@ -68,7 +68,7 @@ pub unsafe extern "C" fn dipc_connect_port_init(
     let frame = Advertise { runtime_cookie: ProtoGuid(runtime_cookie.bytes), process_id, future: 0 };
     // SAFETY: the caller vouches for the pointer.
     let outcome = unsafe { place(port, ProtoPort::new(&frame)) };
-    // SAFETY: no number is stored.
+    // SAFETY: `detail` is null.
     unsafe { report(outcome.map(|()| 0), ptr::null_mut()) }
 }
 
@@ -98,7 +98,7 @@ pub unsafe extern "C" fn dipc_connect_port_step(port: *mut ConnectPort, step: *m
         // SAFETY: the caller vouches for the pointer.
         unsafe { memory::store(step, next) }.map(|()| 0)
     });
-    // SAFETY: no number is stored.
+    // SAFETY: `detail` is null.
     unsafe { report(outcome, ptr::null_mut()) }
 }
 
@@ -129,7 +129,7 @@ pub unsafe extern "C" fn dipc_connect_port_advance(
         port.advance(event);
         if overruns { Err(Status::Overrun.into()) } else { Ok(0) }
     });
-    // SAFETY: no number is stored.
+    // SAFETY: `detail` is null.
     unsafe { report(outcome, ptr::null_mut()) }
 }
 

@@ -291,7 +291,7 @@ pub unsafe extern "C" fn dipc_monitor_port_init(
         // SAFETY: the caller vouches for the pointers.
         unsafe { place(port, ProtoPort::new(slots)) }.map(|()| 0)
     });
-    // SAFETY: no number is stored.
+    // SAFETY: `detail` is null.
     unsafe { report(outcome, ptr::null_mut()) }
 }
 

@@ -65,7 +65,7 @@ pub const DIPC_SESSION_ABANDONED: u32 = 4;
 unsafe fn with(session: *mut Session, run: impl FnOnce(&mut ProtoSession) -> Outcome) -> Status {
     // SAFETY: the caller vouches for the pointer.
     let outcome = unsafe { content(session) }.and_then(run);
-    // SAFETY: no number is stored.
+    // SAFETY: `detail` is null.
     unsafe { report(outcome, ptr::null_mut()) }
 }
 
@@ -74,7 +74,7 @@ unsafe fn with(session: *mut Session, run: impl FnOnce(&mut ProtoSession) -> Out
 pub unsafe extern "C" fn dipc_session_init(session: *mut Session, session_id: u64) -> Status {
     // SAFETY: the caller vouches for the pointer.
     let outcome = unsafe { place(session, ProtoSession::new(session_id)) };
-    // SAFETY: no number is stored.
+    // SAFETY: `detail` is null.
     unsafe { report(outcome.map(|()| 0), ptr::null_mut()) }
 }
 

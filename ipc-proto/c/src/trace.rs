@@ -344,7 +344,7 @@ fn other<'w>(record: ProtoRecord<'w>, version: Version) -> (u32, RecordContent<'
 pub unsafe extern "C" fn dipc_parser_init(parser: *mut Parser) -> Status {
     // SAFETY: the caller vouches for the pointer.
     let outcome = unsafe { place(parser, ProtoParser::new(Limits::default())) };
-    // SAFETY: no number is stored.
+    // SAFETY: `detail` is null.
     unsafe { report(outcome.map(|()| 0), ptr::null_mut()) }
 }
 
@@ -388,7 +388,7 @@ pub unsafe extern "C" fn dipc_parser_next(
         // SAFETY: the caller vouches for the pointers.
         unsafe { memory::store::<Record<'_>>(record.cast(), Record { kind, u }) }.map(|()| 0)
     });
-    // SAFETY: no number is stored.
+    // SAFETY: `detail` is null.
     unsafe { report(outcome, ptr::null_mut()) }
 }
 
@@ -405,7 +405,7 @@ pub unsafe extern "C" fn dipc_parser_release(parser: *mut Parser) -> usize {
 pub unsafe extern "C" fn dipc_parser_skip_block(parser: *mut Parser) -> Status {
     // SAFETY: the caller vouches for the pointer.
     let outcome = unsafe { content(parser) }.map(|parser| parser.skip_block());
-    // SAFETY: no number is stored.
+    // SAFETY: `detail` is null.
     unsafe { report(outcome.map(|()| 0), ptr::null_mut()) }
 }
 
@@ -424,7 +424,7 @@ pub unsafe extern "C" fn dipc_parser_finish(
         // SAFETY: the caller vouches for the pointers.
         unsafe { memory::store(end, finished.into()) }.map(|()| 0)
     });
-    // SAFETY: no number is stored.
+    // SAFETY: `detail` is null.
     unsafe { report(outcome, ptr::null_mut()) }
 }
 

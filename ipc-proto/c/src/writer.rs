@@ -139,7 +139,7 @@ unsafe fn write(
         // SAFETY: the caller vouches for `out`.
         unsafe { memory::store(out, bytes) }.map(|()| 0)
     });
-    // SAFETY: no number is stored.
+    // SAFETY: `detail` is null.
     unsafe { report(outcome, ptr::null_mut()) }
 }
 
@@ -350,6 +350,6 @@ pub unsafe extern "C" fn dipc_writer_finish(writer: *mut Writer, out: *mut Outpu
         // SAFETY: the caller vouches for the pointers.
         unsafe { memory::store(out, output(content.finish())) }.map(|()| 0)
     });
-    // SAFETY: no number is stored.
+    // SAFETY: `detail` is null.
     unsafe { report(outcome, ptr::null_mut()) }
 }

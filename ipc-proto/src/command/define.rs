@@ -1,3 +1,4 @@
+//! The macro `commands!`, which makes all types and functions of the commands from their table.
 /// Turns each row of the table into a struct with its codec and its `Command` implementation, and all rows together
 /// into [`Request`](crate::Request) and `for_each_command!`.
 ///

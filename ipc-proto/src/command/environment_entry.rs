@@ -1,3 +1,4 @@
+//! [`EnvironmentEntry`]: the name and the value in an entry of an environment.
 use core::fmt;
 
 use crate::Text;

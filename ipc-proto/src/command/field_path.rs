@@ -1,3 +1,4 @@
+//! [`FieldPath`]: the path of a field in a message, for example `providers[3].level`.
 use core::fmt;
 use core::hash::{Hash, Hasher};
 

@@ -1,3 +1,4 @@
+//! [`InvalidValue`]: a value that runtimes refuse, with the rule that it breaks.
 use core::fmt;
 
 use super::field_path::FieldPath;

@@ -1,3 +1,4 @@
+//! [`RequestError`]: the reason why a server refuses the bytes of a client.
 use core::fmt;
 
 use super::field_path::FieldPath;

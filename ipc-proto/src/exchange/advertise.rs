@@ -1,3 +1,4 @@
+//! [`ReceiveAdvertise`]: the exchange in which a monitor receives the frame of a runtime.
 use super::{Exchange, Step};
 use crate::{Advertise, Parsed, ProtocolError};
 

@@ -1,3 +1,4 @@
+//! [`Hazard`]: a request that can end the target process.
 use super::runtime::{Flavour, Runtime, obstacle};
 use crate::sentences::sentences;
 use crate::{GenerateCoreDump, GenerateCoreDump2, GenerateCoreDump3, Request};

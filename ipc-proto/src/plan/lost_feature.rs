@@ -1,3 +1,4 @@
+//! [`LostFeature`]: a feature that an older command lacks; [`LostFeatures`]: a set of them.
 use crate::sentences::sentences;
 
 sentences! {

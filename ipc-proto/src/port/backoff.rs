@@ -1,3 +1,4 @@
+//! [`Backoff`]: the delays between attempts of a runtime to connect to a monitor.
 /// The time that a runtime waits after a failed connection attempt.
 ///
 /// ```text

@@ -1,3 +1,4 @@
+//! [`Port`]: one port of `DOTNET_DiagnosticPorts`, with its type and its tags.
 use core::fmt;
 
 use crate::endpoint::split_once;

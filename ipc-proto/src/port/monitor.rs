@@ -1,3 +1,4 @@
+//! [`MonitorPort`]: the connections and runtimes at a port of a monitor, without I/O.
 use core::{fmt, iter, marker::PhantomData};
 
 use super::Rejection;

@@ -1,3 +1,4 @@
+//! [`PortList`]: several ports as a value of `DOTNET_DiagnosticPorts`.
 use core::fmt;
 
 use super::Port;

@@ -1,3 +1,4 @@
+//! [`Rejection`]: the reason why a monitor dropped a connection.
 use core::fmt;
 
 use crate::{Advertise, ProtocolError};

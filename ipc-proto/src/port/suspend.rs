@@ -1,3 +1,4 @@
+//! [`Suspension`]: the ports that a runtime waits for before it starts.
 /// The ports of a runtime that still suspend it.
 ///
 /// A runtime starts after each port with the tag `suspend` has received a `ResumeRuntime`. A second `ResumeRuntime` on

@@ -1,3 +1,4 @@
+//! [`Array`]: a counted list, of checked wire bytes or of values.
 use core::hash::{Hash, Hasher};
 use core::{fmt, marker::PhantomData, slice};
 

@@ -1,3 +1,4 @@
+//! [`Decode`]: values that are read from bytes; and the typed functions of [`Reader`].
 use super::error::WireError;
 use super::{PartValue, Path, Reader, Visitor};
 use crate::wire::steps;

@@ -1,3 +1,4 @@
+//! [`Encode`]: values that are written as bytes.
 use super::Writer;
 
 /// A value with a wire form.

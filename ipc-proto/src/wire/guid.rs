@@ -1,3 +1,4 @@
+//! [`Guid`]: 16 bytes in the mixed order of .NET, and their text.
 use core::{fmt, str::FromStr};
 
 use super::{Writer, hex_digit};

@@ -1,3 +1,4 @@
+//! [`Reader`]: a position in bytes, with the offset of errors. Its typed `read` is in `decode.rs`.
 use super::error::{WireError, WireErrorKind};
 
 /// A cursor over bytes with a known end.

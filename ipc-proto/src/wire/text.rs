@@ -1,3 +1,4 @@
+//! [`Text`]: a string of UTF-16 units, from the wire or from a `str`.
 use core::cmp::Ordering;
 use core::hash::{Hash, Hasher};
 use core::{fmt, slice, str::EncodeUtf16};

@@ -1,3 +1,4 @@
+//! [`Writer`]: a position in a buffer, which counts on past the end of the buffer.
 use byteorder::{ByteOrder, LittleEndian};
 
 use super::error::BufferTooSmall;

@@ -84,8 +84,8 @@ impl<'r, 'b> Replay<'r, 'b> {
     /// Returns a buffer that fits every event of a recording of this length.
     #[must_use]
     pub fn buffer(recording: usize) -> Vec<u8> {
-        // In V4, text takes twice the bytes of V6, and a thread at a sequence point six times. With two halves: 12
-        // times.
+        // In V4, a text has twice as many bytes as in V6, and a thread at a sequence point six times as many. A
+        // `TraceWriter` divides its buffer into two halves, and a record must fit one: 12 times.
         vec![0; recording.saturating_mul(12).saturating_add(TraceWriter::BUFFER)]
     }
 

@@ -93,7 +93,7 @@ impl TimeProfile<'_> {
         }
         // The conversion cannot fail: all keys are strings, and no value is refused.
         let mut profile = serde_json::to_value(&profile).unwrap_or_default();
-        // The crate writes threads in an order of its own, so each weight is found by its index.
+        // Each sample has the index of its weight in place of the weight, because the crate reorders threads.
         let threads = profile.get_mut("threads").and_then(Value::as_array_mut);
         let lists = threads.into_iter().flatten().filter_map(|thread| thread.pointer_mut("/samples/weight"));
         for number in lists.filter_map(Value::as_array_mut).flatten() {

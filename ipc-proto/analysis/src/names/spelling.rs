@@ -1,4 +1,4 @@
-//! How a name is spelled: from the rows of the runtime, the paths of files and the symbols of compiled code.
+//! How names are spelled: from rows of the runtime, paths of files and symbols of compiled code, and cut if long.
 use alloc::string::String;
 
 use crate::rows::MethodRow;

@@ -76,7 +76,7 @@ impl PartialEq for Str<'_> {
     fn eq(&self, other: &Self) -> bool {
         match (*self, *other) {
             (Self::Utf16(a), Self::Utf16(b)) => a == b || a.chunks_exact(2).eq(b.chunks_exact(2)),
-            // Different bytes can be the same text only if both are invalid UTF-8.
+            // Different bytes can be the same text only if both are invalid UTF-8. ASCII is valid, and quick to find.
             (Self::Utf8(a), Self::Utf8(b)) => {
                 a == b || !a.is_ascii() && !b.is_ascii() && self.units().eq(other.units())
             }

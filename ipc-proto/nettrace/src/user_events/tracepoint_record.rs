@@ -98,8 +98,8 @@ impl<'a> TracepointRecord<'a> {
         write_index.encode(&mut w);
         Self::VERSION.encode(&mut w);
         event_id.encode(&mut w);
-        // Each offset counts from the end of its own field. So the 4 bytes of the second field precede the extension,
-        // and the extension precedes the payload.
+        // Two fields, each a u16 offset and a u16 length. An offset counts from the end of its field: the extension
+        // starts after the second field, which has 4 bytes, and the payload after the extension.
         for part in [4, extension_len, extension_len, payload_len] {
             part.encode(&mut w);
         }

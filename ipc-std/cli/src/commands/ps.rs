@@ -67,8 +67,7 @@ pub(crate) fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
         table.reserve(&scan.searches);
     }
     let mut rows = Vec::new();
-    // An I/O error of this process belongs to no runtime. It is returned at the end, so that the other runtimes are
-    // listed.
+    // An I/O error of the tool itself is kept until all runtimes are listed.
     let mut local = Ok(());
     scan.identify_all(wire_log.observer().as_ref(), |search, found| match Row::new(&search, found) {
         Ok(row) if args.why || row.is_present() => {

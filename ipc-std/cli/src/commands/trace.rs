@@ -95,7 +95,7 @@ pub(crate) fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
     };
     let (live, compiled) = start().inspect_err(|_| output.abandon())?;
     let LiveSession { mut session, started, resumed, stopping } = live;
-    // The names are read after both sessions have started, so that no method is compiled in between.
+    // The names are read after both sessions have started: a method that was compiled between would be in neither.
     let names = space.as_mut().map(|space| NamesFirst::new(&client, space, globals));
     let mut names = names.transpose()?;
     let progress = Progress::start(started, plan.duration, stopping);

@@ -87,8 +87,7 @@ impl StacksFileArgs {
         let needs_times = matches!(format.clocks, Clocks::Times);
         let clock = match self.clock.clock()?.0 {
             Clock::Cpu if self.clock.is_default() && needs_times => Clock::SampledTime,
-            // The rule of `dotnet-trace convert`, which writes files in the order of time, differs from that of
-            // `dotnet-trace report`.
+            // For files in the order of time, `dotnet-trace convert` counts by samples and allocations only.
             Clock::ThreadTime if format.is_in_time(&Clock::ThreadTime) => Clock::SampledTime,
             clock => clock,
         };

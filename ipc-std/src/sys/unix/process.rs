@@ -171,8 +171,8 @@ pub(super) fn credentials(socket: &UnixStream) -> Option<Credentials> {
     } else {
         17
     };
-    // The system reports 0 for a process that is not visible in this PID namespace. The process id of rustix cannot be
-    // 0, so for such a process its function fails or has no defined result.
+    // The system reports 0 for a process that is not visible in this PID namespace. The function of rustix cannot
+    // return 0, so the option is read here.
     let [process_id, user_id, group_id]: [u32; 3] = option(socket, SOL_SOCKET, SO_PEERCRED)?;
     Some(Credentials { process_id, user_id, group_id })
 }

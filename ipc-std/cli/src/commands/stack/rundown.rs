@@ -159,7 +159,7 @@ impl Method {
         let (start, flags) = (number("MethodStartAddress")?, number("MethodFlags")?);
         let name = event.field("MethodName").and_then(|name| name.as_str());
         let kind = match flags {
-            // Stubs of the runtime have the flag of dynamic methods, too, but their code is not freed.
+            // Stubs of the runtime also have the flag of dynamic methods, but are not freed one by one as those are.
             _ if name.is_some_and(|name| name.chars().take(STUB.len()).eq(STUB.chars())) => {
                 MethodKind::Shared
             }

@@ -117,7 +117,7 @@ impl Reader {
             }
         }
         if self.live.has_events() && (is_first || self.since_start || began.elapsed() >= HALF) {
-            // The session has ended, so nothing is lost while `send` waits for the main thread.
+            // Unlike `self.send`, this waits until the main thread has room. The session has ended, so no event is lost.
             let last = self.next_period();
             let _ = self.messages.send(Message::Period(last));
         }

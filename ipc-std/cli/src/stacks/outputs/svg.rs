@@ -48,7 +48,7 @@ fn write(AddedUp { new, old, clock, .. }: AddedUp<'_, '_>, out: &mut dyn Write) 
 fn drawn(samples: &mut Samples, clock: &Clock, min_width: f64) -> String {
     let tree = CallTree::new(samples, clock, |_, weight| weight.total());
     let (mut lines, mut path) = (String::new(), String::new());
-    // Calls, each with the length of the path of its caller, and its depth.
+    // The calls still to be drawn: each with the length that `path` has for its caller, and with its own depth.
     let mut next: Vec<_> = tree.children(NodeId::ROOT).into_iter().map(|call| (call, 0, 1_usize)).collect();
     while let Some(((node, entry), len, depth)) = next.pop() {
         path.truncate(len);
