@@ -19,6 +19,8 @@ mod busy_backoff;
 mod code;
 mod command;
 mod endpoint;
+#[doc = include_str!("../ERRATA.md")]
+pub mod errata {}
 mod error;
 mod exchange;
 mod hresult;

@@ -12,6 +12,8 @@ mod assemble;
 pub mod clr;
 mod describe;
 mod encoding;
+#[doc = include_str!("../ERRATA.md")]
+pub mod errata {}
 mod error;
 mod join;
 mod parse;
