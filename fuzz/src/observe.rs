@@ -37,7 +37,7 @@ pub fn observe(bytes: &[u8]) {
     assert_eq!(frames(&alone, Direction::ToClient), frames(&seen, Direction::ToClient));
 
     let small = Advertise::LEN + usize::from(len);
-    let fits = |seen: &&Seen| seen.bytes.len() <= small;
+    let fits = |seen: &&Sighting| seen.bytes.len() <= small;
     let expected = frames(&seen, Direction::ToRuntime);
     let in_small = run(whole(Direction::ToRuntime, to_runtime), small);
     for frame in expected.iter().filter(fits) {
@@ -47,7 +47,7 @@ pub fn observe(bytes: &[u8]) {
 
 /// Something that was observed. Adjacent pieces of a continuation are one.
 #[derive(Debug, Clone, PartialEq)]
-struct Seen {
+struct Sighting {
     direction: Direction,
     offset: u64,
     bytes: Vec<u8>,
@@ -64,15 +64,15 @@ enum Kind {
 }
 
 /// Returns the frames of a direction.
-fn frames(seen: &[Seen], direction: Direction) -> Vec<Seen> {
-    let is_frame = |seen: &&Seen| seen.direction == direction && matches!(seen.kind, Kind::Frame(_));
+fn frames(seen: &[Sighting], direction: Direction) -> Vec<Sighting> {
+    let is_frame = |seen: &&Sighting| seen.direction == direction && matches!(seen.kind, Kind::Frame(_));
     seen.iter().filter(is_frame).cloned().collect()
 }
 
 /// Observes pieces, with buffers of this size.
-fn run<'a>(pieces: impl Iterator<Item = (Direction, &'a [u8])>, buffer: usize) -> Vec<Seen> {
+fn run<'a>(pieces: impl Iterator<Item = (Direction, &'a [u8])>, buffer: usize) -> Vec<Sighting> {
     let mut observe = Observe::new(vec![0; buffer], vec![0; buffer]).expect("the buffers are large enough");
-    let mut all: Vec<Seen> = Vec::new();
+    let mut all: Vec<Sighting> = Vec::new();
     for (direction, mut bytes) in pieces {
         while !bytes.is_empty() {
             let (taken, observed) = observe.supply(direction, bytes);
@@ -92,7 +92,7 @@ fn run<'a>(pieces: impl Iterator<Item = (Direction, &'a [u8])>, buffer: usize) -
                 Some(last) if matches!(kind, Kind::Continuation(_)) && last.kind == kind => {
                     last.bytes.extend(bytes)
                 }
-                _ => all.push(Seen { direction, offset, bytes, kind }),
+                _ => all.push(Sighting { direction, offset, bytes, kind }),
             }
         }
     }
@@ -103,7 +103,7 @@ fn run<'a>(pieces: impl Iterator<Item = (Direction, &'a [u8])>, buffer: usize) -
 }
 
 /// Checks that what was seen of a direction lies in its bytes without a gap, and that a lost observer returns no more.
-fn check(seen: &[Seen], direction: Direction, stream: &[u8]) {
+fn check(seen: &[Sighting], direction: Direction, stream: &[u8]) {
     let mut at = 0;
     let mut lost = false;
     for seen in seen.iter().filter(|seen| seen.direction == direction) {

@@ -167,11 +167,11 @@ fn every_command_has_cases() {
     let cases = cases();
     for (row, fields) in Request::ALL.iter().zip(field_counts) {
         let of_command = || cases.iter().filter(|case| case.command() == Some(row));
-        assert!(of_command().count() > 1, "{}", row.name);
+        assert!(of_command().count() > 1, "{} needs two requests in cases.jsonl", row.name);
         // A request with several fields is cut at each of them.
         let cut = of_command().filter(|case| case.name.starts_with("cut/")).count();
-        assert!(fields > 0 || cut == 0, "{}", row.name);
-        assert!(fields < 2 || cut > 0, "{}", row.name);
+        assert!(fields > 0 || cut == 0, "{} has no field to cut", row.name);
+        assert!(fields < 2 || cut > 0, "{} needs requests named cut/… in cases.jsonl", row.name);
     }
 }
 

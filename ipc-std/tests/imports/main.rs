@@ -56,6 +56,30 @@ fn every_package_is_checked() {
     assert_eq!(PACKAGES.iter().map(|(root, _)| package(root)).collect::<BTreeSet<_>>(), packages);
 }
 
+/// Adds the Rust files below a folder.
+fn find_files(folder: &Path, files: &mut BTreeSet<PathBuf>) {
+    for entry in std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()) {
+        if entry.is_dir() {
+            find_files(&entry, files);
+        } else if entry.extension().is_some_and(|extension| extension == "rs") {
+            files.insert(entry);
+        }
+    }
+}
+
+/// A file that no module names is not compiled, so that nothing else would notice it. Modules named `tests` are not read.
+#[test]
+fn every_file_is_a_module() {
+    let (mut files, mut modules) = (BTreeSet::new(), BTreeSet::new());
+    for (root, _) in PACKAGES.iter().filter(|(root, _)| root.contains("/src/")) {
+        let folder = repository().join(root).parent().unwrap().to_owned();
+        find_files(&folder, &mut files);
+        modules.extend(graph(root).uses.into_keys().map(|file| folder.join(file)));
+    }
+    files.retain(|file| !file.iter().any(|part| part == "tests" || part == "tests.rs"));
+    assert_eq!(files.difference(&modules).collect::<Vec<_>>(), [&PathBuf::new(); 0]);
+}
+
 /// Describes all circles; empty if there is none.
 fn circles(mut graph: Graph) -> String {
     let mut circles = String::new();
