@@ -71,6 +71,7 @@ fn each_type_in_a_readme_has_an_example() {
     let readmes = [
         "README.md",
         "ipc-proto/README.md",
+        "ipc-proto/ERRATA.md",
         "ipc-std/README.md",
         "ipc-std/testkit/README.md",
         "ipc-std/cli/README.md",
