@@ -61,9 +61,11 @@ class Run:
         reader.start()
         while self.process.poll() is None:
             if self.is_over():
-                self.process.send_signal(signal.SIGUSR1)  # libFuzzer ends the input at hand, and says its numbers
+                # libFuzzer ends after the inputs that it begins with, and says its numbers. Those of `work` take 32 seconds
+                # of a processor, and the other processor can be as busy.
+                self.process.send_signal(signal.SIGUSR1)
                 try:
-                    self.process.wait(60)
+                    self.process.wait(240)
                 except subprocess.TimeoutExpired:
                     self.process.kill()
             time.sleep(0.1)
