@@ -48,6 +48,7 @@ fn the_readme_has_every_command() {
     let table = readme.split_once("| to | commands |\n|---|---|\n").unwrap().1.split_once("\n\n").unwrap().0;
     let mut named: Vec<_> = table.split('`').skip(1).step_by(2).filter(|name| *name != "convert").collect();
     named.push("completions");
+    named.retain(|name| cfg!(unix) || *name != "clean"); // named pipes leave nothing behind
     named.sort_unstable();
     named.dedup(); // a command with two uses is in two rows
     let mut commands = commands();
