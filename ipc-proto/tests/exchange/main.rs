@@ -11,6 +11,7 @@ mod environment;
 mod overrun;
 mod poll;
 mod serve;
+mod supply;
 
 use core::iter;
 
