@@ -33,6 +33,16 @@ pub enum Parsed<T> {
     },
 }
 
+impl<T> Parsed<T> {
+    /// Converts a whole frame.
+    pub(crate) fn map<U>(self, convert: impl FnOnce(T) -> U) -> Parsed<U> {
+        match self {
+            Self::Complete { value, used } => Parsed::Complete { value: convert(value), used },
+            Self::Partial { needed } => Parsed::Partial { needed },
+        }
+    }
+}
+
 /// The header, with an unchecked magic: a runtime checks the magic only after it has received the payload.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Header {

@@ -1,5 +1,6 @@
 //! [`Exchange`], the trait of exchanges, and [`Step`], the next action of an exchange.
 use crate::ProtocolError;
+use crate::wire::copy;
 
 /// The next action of an exchange.
 #[derive(Debug)]
@@ -96,7 +97,7 @@ pub trait Exchange {
         let mut taken = 0_usize;
         while let (Some(rest), Step::Receive(space)) = (bytes.get(taken..), self.step()) {
             let n = space.len().min(rest.len());
-            space.iter_mut().zip(rest).for_each(|(to, from)| *to = *from);
+            copy(space, rest);
             taken = taken.saturating_add(n);
             if n == 0 || self.advance(n).is_err() {
                 break;

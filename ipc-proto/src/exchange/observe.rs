@@ -1,7 +1,7 @@
 //! An observer of a connection, which sees the bytes of both directions.
 use crate::message::Header;
 use crate::types::ProcessEnvironment;
-use crate::wire::{Reader, to_u32, to_u64, to_usize};
+use crate::wire::{Reader, copy, to_u32, to_u64, to_usize};
 use crate::{
     Advertise, Code, Continuation, DecodeError, DecodeErrorKind, EncodeError, Message, Parsed, ProtocolError,
     Request,
@@ -184,15 +184,9 @@ impl<'m> Frame<'m> {
     /// Parses a message; the advertise frame if `or_advertise` and if the first byte is that of its magic.
     fn parse(bytes: &'m [u8], or_advertise: bool) -> Result<Parsed<Self>, DecodeError> {
         if or_advertise && bytes.first() == Advertise::MAGIC.first() {
-            return Ok(match Advertise::parse(bytes)? {
-                Parsed::Complete { value, used } => Parsed::Complete { value: Self::Advertise(value), used },
-                Parsed::Partial { needed } => Parsed::Partial { needed },
-            });
+            return Ok(Advertise::parse(bytes)?.map(Self::Advertise));
         }
-        Ok(match Message::parse(bytes)? {
-            Parsed::Complete { value, used } => Parsed::Complete { value: Self::Message(value), used },
-            Parsed::Partial { needed } => Parsed::Partial { needed },
-        })
+        Ok(Message::parse(bytes)?.map(Self::Message))
     }
 }
 
@@ -267,11 +261,10 @@ impl<B: AsRef<[u8]> + AsMut<[u8]>> Observe<B> {
     /// Returns the bytes of an unfinished frame: after the end of the connection it was cut off.
     #[must_use]
     pub fn unfinished(&self, direction: Direction) -> &[u8] {
-        let half = match direction {
-            Direction::ToRuntime => &self.to_runtime,
-            Direction::ToClient => &self.to_client,
-        };
-        half.buf.as_ref().get(..half.len).unwrap_or_default()
+        match direction {
+            Direction::ToRuntime => self.to_runtime.received(),
+            Direction::ToClient => self.to_client.received(),
+        }
     }
 }
 
@@ -298,7 +291,7 @@ impl<B: AsRef<[u8]> + AsMut<[u8]>> Half<B> {
                 return (taken, None);
             }
             let n = space.len().min(rest.len());
-            space.iter_mut().zip(rest).for_each(|(to, from)| *to = *from);
+            copy(space, rest);
             self.len = self.len.saturating_add(n);
             taken = taken.saturating_add(n);
         }
@@ -327,6 +320,7 @@ impl<B: AsRef<[u8]> + AsMut<[u8]>> Half<B> {
         (taken, Some(observed))
     }
 
+    /// Returns the bytes of the unfinished frame.
     fn received(&self) -> &[u8] {
         self.buf.as_ref().get(..self.len).unwrap_or_default()
     }
