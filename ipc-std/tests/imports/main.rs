@@ -23,6 +23,7 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use crate::graph::{Graph, room};
+use crate::modules::find_files;
 use crate::packages::PACKAGES;
 
 fn repository() -> &'static Path {
@@ -54,17 +55,6 @@ fn every_package_is_checked() {
         root.ancestors().find(|folder| folder.join("Cargo.toml").exists()).unwrap().to_owned()
     };
     assert_eq!(PACKAGES.iter().map(|(root, _)| package(root)).collect::<BTreeSet<_>>(), packages);
-}
-
-/// Adds the Rust files below a folder.
-fn find_files(folder: &Path, files: &mut BTreeSet<PathBuf>) {
-    for entry in std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()) {
-        if entry.is_dir() {
-            find_files(&entry, files);
-        } else if entry.extension().is_some_and(|extension| extension == "rs") {
-            files.insert(entry);
-        }
-    }
 }
 
 /// A file that no module names is not compiled, so that nothing else would notice it. Modules named `tests` are not read.

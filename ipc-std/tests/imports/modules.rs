@@ -37,6 +37,17 @@ pub(crate) struct Import {
     pub(crate) is_exported: bool,
 }
 
+/// Adds the Rust files below a folder.
+pub(crate) fn find_files(folder: &Path, files: &mut BTreeSet<PathBuf>) {
+    for entry in std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()) {
+        if entry.is_dir() {
+            find_files(&entry, files);
+        } else if entry.extension().is_some_and(|extension| extension == "rs") {
+            files.insert(entry);
+        }
+    }
+}
+
 /// Reads all modules of the crate whose root is this file.
 pub(crate) fn read(root: &Path) -> BTreeMap<ModulePath, Module> {
     let mut modules = BTreeMap::new();

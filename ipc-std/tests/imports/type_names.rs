@@ -1,5 +1,5 @@
 //! Finds the names that several types of a package have.
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 use syn::visit::{self, Visit};
@@ -8,7 +8,7 @@ use syn::{
     TraitItemType,
 };
 
-use crate::modules::{is_test, names};
+use crate::modules::{find_files, is_test, names};
 
 /// Names that describe a type only together with the name of its module, as `ps::Args`.
 const REPEATED: [&str; 4] = ["Args", "Kind", "Row", "State"];
@@ -46,19 +46,17 @@ impl Types {
     }
 
     fn read_folder(&mut self, folder: &Path) {
-        for entry in std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()) {
-            let stem = entry.file_stem().unwrap().to_str().unwrap();
-            if self.is_elsewhere(stem) {
+        let mut files = BTreeSet::new();
+        find_files(folder, &mut files);
+        for path in files {
+            let module = path.strip_prefix(folder).unwrap().with_extension("");
+            if module.iter().any(|name| self.is_elsewhere(name.to_str().unwrap())) {
                 continue;
             }
-            if entry.is_dir() {
-                self.read_folder(&entry);
-            } else if entry.extension().is_some_and(|extension| extension == "rs") {
-                let text = std::fs::read_to_string(&entry).unwrap();
-                let file = syn::parse_file(&text).unwrap_or_else(|e| panic!("{}: {e}", entry.display()));
-                self.file = entry;
-                self.visit_file(&file);
-            }
+            let text = std::fs::read_to_string(&path).unwrap();
+            let file = syn::parse_file(&text).unwrap_or_else(|e| panic!("{}: {e}", path.display()));
+            self.file = path;
+            self.visit_file(&file);
         }
     }
 

@@ -71,15 +71,20 @@ fn handle_ignored_signals() {
     use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM};
     static HANDLED: Once = Once::new();
     HANDLED.call_once(|| {
-        let status = std::fs::read_to_string("/proc/self/status").unwrap();
-        let ignored = status.lines().find_map(|line| line.strip_prefix("SigIgn:")).unwrap().trim();
-        let ignored = u64::from_str_radix(ignored, 16).unwrap();
         for signal in [SIGHUP, SIGINT, SIGQUIT, SIGTERM] {
-            if ignored >> signal.wrapping_sub(1) & 1 == 1 {
+            if ignores(std::process::id(), signal) {
                 signal_hook::flag::register(signal, Arc::default()).unwrap();
             }
         }
     });
+}
+
+/// Returns whether a process ignores a signal.
+#[cfg(target_os = "linux")]
+pub(crate) fn ignores(process_id: u32, signal: i32) -> bool {
+    let status = std::fs::read_to_string(format!("/proc/{process_id}/status")).unwrap();
+    let ignored = status.lines().find_map(|line| line.strip_prefix("SigIgn:")).unwrap().trim();
+    u64::from_str_radix(ignored, 16).unwrap() >> signal.wrapping_sub(1) & 1 == 1
 }
 
 pub(crate) fn tool(args: &[&str]) -> Command {

@@ -7,7 +7,7 @@ use super::case::Case;
 /// The exchange of a case: sends the request and receives the answer, over any transport.
 ///
 /// A [`Call`](ipc_proto::Call) cannot do this: it sends only valid requests and does not return invalid answers. After
-/// a timeout of the transport, [`finish`](Self::finish) returns what was received until then.
+/// a timeout of the transport, [`finish`](Self::finish) returns the bytes that arrived before.
 ///
 /// ```
 /// use ipc_proto::{Exchange, Step};
