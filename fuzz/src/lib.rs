@@ -72,7 +72,7 @@ macro_rules! properties {
 }
 properties! {
     assemble connect_port conversation events fallback hostile legacy message metadata monitor nettrace observe payload
-    plan     port_config rewrite session split stores trace user_events work
+    plan port_config rewrite session split stores trace user_events work
 }
 
 /// A file of `testdata/`.

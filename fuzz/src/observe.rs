@@ -6,7 +6,7 @@ use crate::wire::sizes;
 /// Checks an observer of two directions: the last byte is the length of the one to the runtime, or all if it is larger,
 /// and the others are the one to the client.
 ///
-/// What is returned are the bytes as they were sent, without a gap up to the point where the observer is lost. It does not
+/// The observer returns the bytes as they were sent, without a gap up to the point where it is lost. The result does not
 /// depend on the pieces. The frames depend neither on the order of the directions nor on a missing one, and a message that
 /// fits a small buffer is the same as in a large one.
 pub fn observe(bytes: &[u8]) {
