@@ -273,3 +273,57 @@ fn what_follows_an_answer_is_what_the_request_says() {
     }
     assert_eq!(kinds.len(), 4, "{kinds:?}");
 }
+
+/// Returns the bytes of hexadecimal digits.
+fn unhex(digits: &str) -> Vec<u8> {
+    digits
+        .as_bytes()
+        .chunks(2)
+        .map(|pair| u8::from_str_radix(str::from_utf8(pair).unwrap(), 16).unwrap())
+        .collect()
+}
+
+/// The connections of Microsoft's client and of runtimes to monitors, as they were recorded.
+#[test]
+fn recorded_conversations_are_understood() {
+    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../testdata/conversations");
+    let (mut advertised, mut answered) = (0, 0);
+    for file in std::fs::read_dir(folder).unwrap() {
+        let path = file.unwrap().path();
+        // Microsoft's client also received answers that no runtime sends: malformed ones, and cut off ones.
+        let is_scripted = path.file_name().unwrap().to_str().unwrap().starts_with("reference-client");
+        for line in std::fs::read_to_string(&path).unwrap().lines() {
+            let Ok(line) = serde_json::from_str::<serde_json::Value>(line) else { continue };
+            if line["what"] == "advertise" {
+                let seen = Watch::new().whole(TO_CLIENT, &unhex(line["bytes"].as_str().unwrap()));
+                assert!(seen.len() == 1 && seen[0].starts_with("0: advertise "), "{seen:?}");
+                advertised += 1;
+            }
+            let one = [(&line["request"], &line["response"])];
+            let several = line["requests"].as_array().into_iter().flatten();
+            let several = several.map(|one| (&one["hex"], &one["answer"]));
+            for (request, answer) in one.into_iter().chain(several) {
+                let (Some(request), Some(answer)) = (request.as_str(), answer.as_str()) else { continue };
+                let (mut watch, answer) = (Watch::new(), unhex(answer));
+                watch.whole(TO_RUNTIME, &unhex(request));
+                let seen = watch.pieces(TO_CLIENT, &answer, 5);
+                match Message::parse(&answer) {
+                    Ok(Parsed::Complete { value, .. }) if value.code == Code::OK => {
+                        let is_malformed = is_scripted && seen[0].starts_with("0: to 0x");
+                        assert!(is_malformed || seen[0].starts_with("0: ok to 0x"), "{request}: {seen:?}");
+                    }
+                    Ok(Parsed::Complete { value, .. }) if value.code == Code::ERROR => {
+                        let is_malformed = is_scripted && seen[0].starts_with("0: to 0x");
+                        assert!(is_malformed || seen[0].starts_with("0: refused 0x"), "{request}: {seen:?}");
+                    }
+                    Ok(Parsed::Partial { .. }) => {
+                        assert!(is_scripted && seen.is_empty(), "{request}: {seen:?}")
+                    }
+                    _ => assert!(is_scripted && seen[0].starts_with("0: Lost("), "{request}: {seen:?}"),
+                }
+                answered += 1;
+            }
+        }
+    }
+    assert!(advertised > 2 && answered > 20, "{advertised} {answered}");
+}
