@@ -97,7 +97,7 @@ fn run<'a>(pieces: impl Iterator<Item = (Direction, &'a [u8])>, buffer: usize) -
         }
     }
     for direction in [Direction::ToRuntime, Direction::ToClient] {
-        assert!(observe.unfinished(direction).len() < Message::MAX_LEN);
+        assert!(observe.unfinished(direction).len() <= Message::MAX_LEN);
     }
     all
 }

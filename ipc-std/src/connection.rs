@@ -92,8 +92,7 @@ impl<S> Connection<S> {
 }
 
 impl<S: Read + Write> Connection<S> {
-    /// Runs an exchange until it is done, as [`drive`] does. The observer sees the bytes of the exchange as one message
-    /// in each direction.
+    /// Runs an exchange until it is done, as [`drive`] does. The observer sees its messages.
     ///
     /// # Errors
     /// As [`drive`].
@@ -115,10 +114,7 @@ impl<S: Read + Write> Connection<S> {
     /// }
     /// ```
     pub fn exchange(&mut self, exchange: &mut impl Exchange) -> Result<(), DriveError> {
-        self.tap.begin();
-        let driven = drive(exchange, &mut self.tap);
-        self.tap.end();
-        driven
+        drive(exchange, &mut self.tap)
     }
 
     /// Sends `command` and receives the response. Data that follows the response stays on the stream.
@@ -145,7 +141,6 @@ impl<S: Read + Write> Connection<S> {
         let command = fallback.command().code();
         let mut is_new = true;
         let mut after_sending = Some(after_sending);
-        self.tap.begin();
         let driven = loop {
             let (result, phase) = match fallback.step(&mut self.buf) {
                 FallbackStep::Connect if is_new => {
@@ -178,7 +173,6 @@ impl<S: Read + Write> Connection<S> {
                 Err(e) => break Err((e, phase)),
             }
         };
-        self.tap.end();
         driven.map_err(|(e, phase)| self.context(command).io(e, phase))
     }
 

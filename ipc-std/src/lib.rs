@@ -32,7 +32,7 @@ pub use connection::Connection;
 pub use drive::{DriveError, drive, drive_async};
 pub use environment::Environment;
 pub use error::{Error, ErrorKind, Phase};
-pub use observer::{Direction, Observed, Observer};
+pub use observer::{Observed, Observer};
 pub use process_info::ProcessInfo;
 pub use record_reader::RecordReader;
 pub use timeouts::Timeouts;

@@ -4,14 +4,7 @@ use core::sync::atomic::{AtomicU64, Ordering};
 use std::io::{self, Read, Write};
 use std::sync::Arc;
 
-/// The direction of a message.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Direction {
-    /// Sent by this process.
-    Sent,
-    /// Received by this process.
-    Received,
-}
+use ipc_proto::{Direction, Message, Observation, Observe};
 
 /// A message, as an [`Observer`] sees it.
 #[derive(Debug, Clone, Copy)]
@@ -20,8 +13,8 @@ pub struct Observed<'a> {
     pub connection: u64,
     /// The direction.
     pub direction: Direction,
-    /// Header and payload, or the part of them that was received before an error. A request is shown before its
-    /// response is received.
+    /// Header and payload. A request is shown before its response is received. What was received of a malformed or
+    /// incomplete message is shown when the connection is dropped.
     pub bytes: &'a [u8],
 }
 
@@ -51,84 +44,92 @@ impl fmt::Debug for Observer {
     }
 }
 
-/// A stream that counts bytes and records messages for an observer.
+/// A stream that counts bytes and shows an observer their messages.
 #[derive(Debug)]
 pub(crate) struct Tap<S> {
     pub(crate) stream: S,
     pub(crate) sent: u64,
     pub(crate) received: u64,
-    observation: Option<Observation>,
-    /// Whether the next bytes belong to a message.
-    in_message: bool,
-}
-
-#[derive(Debug)]
-struct Observation {
-    observer: Observer,
-    connection: u64,
-    sent: Vec<u8>,
-    received: Vec<u8>,
+    watch: Option<Watch>,
 }
 
 impl<S> Tap<S> {
     pub(crate) const fn new(stream: S) -> Self {
-        Self { stream, sent: 0, received: 0, observation: None, in_message: false }
+        Self { stream, sent: 0, received: 0, watch: None }
     }
 
     pub(crate) fn observe(&mut self, observer: Option<Observer>) {
+        self.watch = observer.and_then(Watch::new);
+    }
+}
+
+/// What an observer sees of one connection.
+#[derive(Debug)]
+struct Watch {
+    observer: Observer,
+    connection: u64,
+    observe: Observe<Vec<u8>>,
+    /// The direction of the bytes that this process sends; `None` before the first byte.
+    sent: Option<Direction>,
+}
+
+/// Which process transfers bytes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Sender {
+    This,
+    Peer,
+}
+
+impl Watch {
+    fn new(observer: Observer) -> Option<Self> {
         static NEXT: AtomicU64 = AtomicU64::new(1);
-        self.observation = observer.map(|observer| Observation {
-            observer,
-            connection: NEXT.fetch_add(1, Ordering::Relaxed),
-            sent: Vec::new(),
-            received: Vec::new(),
+        let buf = || vec![0; Message::MAX_LEN];
+        let observe = Observe::new(buf(), buf()).ok()?;
+        Some(Self { observer, connection: NEXT.fetch_add(1, Ordering::Relaxed), observe, sent: None })
+    }
+
+    fn transferred(&mut self, sender: Sender, mut bytes: &[u8]) {
+        let Some(first) = bytes.first() else { return };
+        // A runtime sends the first byte only if that is the first one of an advertise frame.
+        let from_runtime = *first == b'A';
+        let sent = *self.sent.get_or_insert(if from_runtime == (sender == Sender::This) {
+            Direction::ToClient
+        } else {
+            Direction::ToRuntime
         });
-    }
-
-    /// Starts recording: the next bytes are a request and its response.
-    pub(crate) const fn begin(&mut self) {
-        self.in_message = true;
-    }
-
-    /// Shows the recorded bytes and stops recording.
-    pub(crate) fn end(&mut self) {
-        self.in_message = false;
-        if let Some(observation) = &mut self.observation {
-            observation.show(Direction::Sent);
-            observation.show(Direction::Received);
+        let direction = match (sender, sent) {
+            (Sender::This, sent) => sent,
+            (Sender::Peer, Direction::ToRuntime) => Direction::ToClient,
+            (Sender::Peer, Direction::ToClient) => Direction::ToRuntime,
+        };
+        while !bytes.is_empty() {
+            let (taken, observed) = self.observe.supply(direction, bytes);
+            bytes = bytes.get(taken..).unwrap_or_default();
+            let Some(observed) = observed else { continue };
+            if !matches!(observed.observation, Observation::Continuation(_) | Observation::Lost(_)) {
+                (self.observer.0)(Observed { connection: self.connection, direction, bytes: observed.bytes });
+            }
         }
     }
 }
-
-impl Observation {
-    fn show(&mut self, direction: Direction) {
-        let bytes = core::mem::take(match direction {
-            Direction::Sent => &mut self.sent,
-            Direction::Received => &mut self.received,
-        });
-        if !bytes.is_empty() {
-            (self.observer.0)(Observed { connection: self.connection, direction, bytes: &bytes });
-        }
-    }
-}
-/// Shows the recorded bytes that were not shown yet, however the connection ends.
-impl Drop for Observation {
+/// Shows malformed and incomplete messages, however the connection ends.
+impl Drop for Watch {
     fn drop(&mut self) {
-        self.show(Direction::Sent);
-        self.show(Direction::Received);
+        for direction in [Direction::ToRuntime, Direction::ToClient] {
+            let bytes = self.observe.unfinished(direction);
+            if !bytes.is_empty() {
+                (self.observer.0)(Observed { connection: self.connection, direction, bytes });
+            }
+        }
     }
 }
 
 impl<S: Read> Read for Tap<S> {
     fn read(&mut self, buf: &mut [u8]) -> io::Result<usize> {
-        if let Some(observation) = &mut self.observation {
-            // A read receives the response, so the request is complete.
-            observation.show(Direction::Sent);
-        }
         let n = self.stream.read(buf)?;
         self.received = self.received.saturating_add(n as u64);
-        if let Some(observation) = self.observation.as_mut().filter(|_| self.in_message) {
-            observation.received.extend_from_slice(buf.get(..n).unwrap_or_default());
+        if let Some(watch) = &mut self.watch {
+            watch.transferred(Sender::Peer, buf.get(..n).unwrap_or_default());
         }
         Ok(n)
     }
@@ -137,8 +138,8 @@ impl<S: Write> Write for Tap<S> {
     fn write(&mut self, buf: &[u8]) -> io::Result<usize> {
         let n = self.stream.write(buf)?;
         self.sent = self.sent.saturating_add(n as u64);
-        if let Some(observation) = self.observation.as_mut().filter(|_| self.in_message) {
-            observation.sent.extend_from_slice(buf.get(..n).unwrap_or_default());
+        if let Some(watch) = &mut self.watch {
+            watch.transferred(Sender::This, buf.get(..n).unwrap_or_default());
         }
         Ok(n)
     }

@@ -16,12 +16,10 @@ use std::sync::{Arc, Mutex};
 
 use ipc_proto::types::{ClientData, EventLevel, Provider, Status};
 use ipc_proto::{
-    AttachProfiler, Code, Command, GenerateCoreDump3, GetProcessInfo3, HResult, ResumeRuntime, StopTracing,
-    types,
+    AttachProfiler, Code, Command, Direction, GenerateCoreDump3, GetProcessInfo3, HResult, ResumeRuntime,
+    StopTracing, types,
 };
-use ipc_std::{
-    Client, Connection, Direction, Environment, Error, ErrorKind, Observer, Phase, Timeouts, TraceConfig,
-};
+use ipc_std::{Client, Connection, Environment, Error, ErrorKind, Observer, Phase, Timeouts, TraceConfig};
 use ipc_testkit::{FakeRuntime, Fault, Profile, Response};
 
 use peer::{HANGS, Listener, Place, connect, pair};
@@ -229,13 +227,16 @@ fn an_observer_sees_every_message() {
     client.resume().unwrap_err();
 
     let seen = seen.lock().unwrap();
-    let sent: Vec<&[u8]> =
-        seen.iter().filter(|(_, direction, _)| *direction == Direction::Sent).map(|(.., b)| &b[..]).collect();
+    let sent: Vec<&[u8]> = seen
+        .iter()
+        .filter(|(_, direction, _)| *direction == Direction::ToRuntime)
+        .map(|(.., b)| &b[..])
+        .collect();
     let requests = runtime.requests();
     assert_eq!(sent, requests.iter().map(|request| &request.bytes[..]).collect::<Vec<_>>());
     let lengths: Vec<usize> = seen
         .iter()
-        .filter(|(_, direction, _)| *direction == Direction::Received)
+        .filter(|(_, direction, _)| *direction == Direction::ToClient)
         .map(|(.., b)| b.len())
         .collect();
     assert_eq!(lengths[..1], [24]);

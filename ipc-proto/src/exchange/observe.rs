@@ -258,7 +258,8 @@ impl<B: AsRef<[u8]> + AsMut<[u8]>> Observe<B> {
         }
     }
 
-    /// Returns the bytes of an unfinished frame: after the end of the connection it was cut off.
+    /// Returns the received bytes of an unfinished frame, which is cut off if the connection has ended; or those of the
+    /// malformed frame at which the direction was lost.
     #[must_use]
     pub fn unfinished(&self, direction: Direction) -> &[u8] {
         match direction {
@@ -315,8 +316,11 @@ impl<B: AsRef<[u8]> + AsMut<[u8]>> Half<B> {
             _ => frame,
         };
         let observed = Observed { offset: *offset, bytes: seen, observation };
-        *offset = offset.saturating_add(to_u64(*len));
-        *len = 0;
+        // A malformed frame stays, for `unfinished`.
+        if !matches!(state, State::Lost) {
+            *offset = offset.saturating_add(to_u64(*len));
+            *len = 0;
+        }
         (taken, Some(observed))
     }
 

@@ -199,15 +199,13 @@ impl StopConnection {
         poller.watch(&*channel, Self::TOKEN).map_err(ConnectError::Io)?;
         let mut tap = Tap::new(NonBlocking(channel));
         tap.observe(client.observer());
-        tap.begin();
         self.tap = Some(tap);
         Ok(())
     }
 
     fn close(&mut self, poller: &Poller) {
         self.dialer = None;
-        if let Some(mut tap) = self.tap.take() {
-            tap.end();
+        if let Some(tap) = self.tap.take() {
             // Closing the descriptor also removes it from the poller, so an error does not matter.
             let _ = poller.forget(&*tap.stream.0);
         }

@@ -1,5 +1,6 @@
 //! `decode`: shows messages field by field.
 use std::collections::HashMap;
+use std::collections::hash_map::Entry;
 use std::io::{self, IsTerminal, Read, Write};
 use std::path::Path;
 
@@ -7,7 +8,10 @@ use dotnet_ipc_syntax::decode_input::{Input, Piece};
 use dotnet_ipc_syntax::hex;
 use dotnet_ipc_syntax::unsigned::unsigned;
 use ipc_proto::types::ProcessEnvironment;
-use ipc_proto::{Code, Command, CommandInfo, GetProcessEnvironment, Message, Request};
+use ipc_proto::{
+    Advertise, Code, CommandInfo, Continuation, Direction, EncodeError, GetProcessEnvironment, Message,
+    Observation, Observe, Observed, Request, encode,
+};
 
 use crate::input::source::Source;
 use crate::output::failure::{Failure, Kind};
@@ -16,7 +20,7 @@ use crate::output::stdout::to_stdout;
 
 mod frame;
 
-use frame::{Frame, FrameKind};
+use frame::Frame;
 
 /// Show messages field by field, with the offset of every byte
 #[derive(Debug, clap::Args)]
@@ -48,7 +52,7 @@ pub(crate) struct Args {
 
 pub(crate) fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
     let input = input(args)?;
-    let mut decoder = Decoder { answer_to: args.answer_to, asked: HashMap::new() };
+    let mut decoder = Decoder { answer_to: args.answer_to, connections: HashMap::new() };
     let mut decoded = Decoded::default();
     let mut understood = Ok(());
     // Each frame is written as soon as it is decoded, field by field, because a frame can have millions of fields.
@@ -148,8 +152,18 @@ fn read(input: &str) -> Result<(String, Vec<u8>), Failure> {
 struct Decoder {
     /// The command of all responses, if the command line specifies it.
     answer_to: Option<Code>,
-    /// The last request on each connection.
-    asked: HashMap<String, Code>,
+    connections: HashMap<String, Connection>,
+}
+
+/// A connection of the input.
+struct Connection {
+    /// Of a message that is longer than the buffer it sees only the header. A message whose payload decides what follows
+    /// it is short.
+    observe: Observe<[u8; Advertise::LEN]>,
+    /// The command of the last request.
+    asked: Option<Code>,
+    /// The length of the environment after the last response, in bytes.
+    announced: usize,
 }
 
 impl Decoder {
@@ -159,27 +173,68 @@ impl Decoder {
         mut show: impl FnMut(&Frame<'_>) -> io::Result<()>,
     ) -> io::Result<()> {
         let connection = piece.logged.map(|logged| logged.connection.to_string()).unwrap_or_default();
-        let (mut at, mut announced) = (0, None);
+        let connection = match self.connections.entry(connection) {
+            Entry::Occupied(known) => known.into_mut(),
+            Entry::Vacant(new) => new.insert(Connection::new(self.answer_to).map_err(io::Error::other)?),
+        };
+        let mut at = 0;
         loop {
             let rest = piece.bytes.get(at..).unwrap_or_default();
-            let mut frame = match announced.take() {
-                Some(len) => Frame::environment(rest, len),
-                None => Frame::new(rest, self.answer_to.or_else(|| self.asked.get(&connection).copied())),
-            };
+            let mut frame = connection.frame(rest, self.answer_to).map_err(io::Error::other)?;
             (frame.at, frame.logged) = (at, piece.logged);
-            if let (FrameKind::Request, Some(code)) = (frame.kind, frame.command) {
-                self.asked.insert(connection.clone(), code);
-            }
-            if frame.kind == FrameKind::Ok && frame.command == Some(GetProcessEnvironment::CODE) {
-                let payload = frame.bytes.get(Message::HEADER_LEN..).unwrap_or_default();
-                let answer: Option<ProcessEnvironment> = ipc_proto::wire::decode(payload).ok();
-                announced = answer.and_then(|answer| usize::try_from(answer.incoming_bytes).ok());
-            }
             show(&frame)?;
             at = at.saturating_add(frame.bytes.len());
             if at >= piece.bytes.len() {
                 return Ok(());
             }
         }
+    }
+}
+
+impl Connection {
+    /// Creates a connection on which a request of this command was sent.
+    fn new(asked: Option<Code>) -> Result<Self, EncodeError> {
+        let mut observe = Observe::new([0; Advertise::LEN], [0; Advertise::LEN])?;
+        if let Some(code) = asked {
+            let mut buf = [0; Message::HEADER_LEN];
+            observe.supply(Direction::ToRuntime, encode(code, &GetProcessEnvironment {}, &mut buf)?);
+        }
+        Ok(Self { observe, asked, announced: 0 })
+    }
+
+    /// Returns the frame at the beginning of the bytes.
+    fn frame<'a>(&mut self, bytes: &'a [u8], answer_to: Option<Code>) -> Result<Frame<'a>, EncodeError> {
+        // In a message: the set of commands.
+        let is_request = bytes.starts_with(&Message::MAGIC) && bytes.get(16) != Some(&Code::OK.set());
+        let direction = if is_request { Direction::ToRuntime } else { Direction::ToClient };
+        // Each request has its own connection, also in bytes without the numbers of connections.
+        if is_request {
+            *self = Self::new(None)?;
+        }
+        let (mut seen, mut observed) = self.observe.supply(direction, bytes);
+        if let Some(Observed { observation: Observation::Lost(_), .. }) = observed {
+            // These bytes follow a whole response, so they belong to another connection; or they are malformed.
+            *self = Self::new(self.asked)?;
+            (seen, observed) = self.observe.supply(direction, bytes);
+        }
+        match observed.map(|observed| observed.observation) {
+            Some(Observation::Request(Message { code, .. })) => self.asked = Some(code),
+            Some(Observation::TooLong { code, .. }) if is_request => self.asked = Some(code),
+            Some(Observation::Answer { message, .. }) => {
+                let announced = message.decode::<ProcessEnvironment>();
+                let len = announced.ok().map(|environment| usize::try_from(environment.incoming_bytes));
+                self.announced = len.and_then(Result::ok).unwrap_or(0);
+            }
+            Some(Observation::Continuation(Some(Continuation::Counted))) => {
+                return Ok(Frame::environment(bytes, self.announced));
+            }
+            _ => {}
+        }
+        let frame = Frame::new(bytes, answer_to.or(self.asked));
+        // The rest of a message that is longer than the buffer.
+        while let Some(rest) = frame.bytes.get(seen..).filter(|rest| !rest.is_empty()) {
+            seen = seen.saturating_add(self.observe.supply(direction, rest).0);
+        }
+        Ok(frame)
     }
 }

@@ -9,9 +9,9 @@ use dotnet_ipc_syntax::hex;
 use dotnet_ipc_syntax::provider::ProviderSpec;
 use ipc_proto::types::{DumpFlags, DumpType};
 use ipc_proto::wire::Part;
-use ipc_proto::{GenerateCoreDump3, Message, Parsed};
+use ipc_proto::{Direction, GenerateCoreDump3, Message, Parsed};
 use ipc_std::discover::{self, ScanConfig};
-use ipc_std::{Client, Direction, Error, ErrorKind, Observer, Timeouts, TraceConfig};
+use ipc_std::{Client, Error, ErrorKind, Observer, Timeouts, TraceConfig};
 use ipc_testkit::{FakeRuntime, Fault, Profile};
 use serde_json::{Value, json};
 use tempfile::TempDir;
@@ -114,7 +114,7 @@ fn messages(runtime: &FakeRuntime) -> Result<Vec<String>, Failure> {
     });
     Client::at(runtime.path()).with_observer(observer).process_info()?;
     let seen = lock(&seen);
-    let [(Direction::Sent, request), (Direction::Received, answer)] = seen.as_slice() else {
+    let [(Direction::ToRuntime, request), (Direction::ToClient, answer)] = seen.as_slice() else {
         return Err(Failure::new(Kind::Other, "the demo failed: not one request and one response"));
     };
     check(request.len() == Message::HEADER_LEN, "the request is not 20 bytes long")?;
@@ -228,7 +228,7 @@ fn steps_down(runtime: &FakeRuntime) -> Result<Vec<String>, Failure> {
     let observer = Observer::new({
         let sent = Arc::clone(&sent);
         move |message| {
-            if let (Direction::Sent, Ok(Parsed::Complete { value, .. })) =
+            if let (Direction::ToRuntime, Ok(Parsed::Complete { value, .. })) =
                 (message.direction, Message::parse(message.bytes))
             {
                 lock(&sent).push(failure::name_of(value.code));

@@ -6,7 +6,8 @@ use std::sync::{Arc, Mutex};
 use std::time::SystemTime;
 
 use dotnet_ipc_syntax::decode_input::log_line;
-use ipc_std::{Direction, Observed, Observer};
+use ipc_proto::Direction;
+use ipc_std::{Observed, Observer};
 
 use crate::output::failure::Failure;
 use crate::output::output_file::{OutputFile, OverwriteArgs, cannot_write};
@@ -67,8 +68,8 @@ impl WireLog {
 impl Log {
     fn write(&self, seen: &Observed<'_>) {
         let direction = match seen.direction {
-            Direction::Sent => "sent",
-            Direction::Received => "received",
+            Direction::ToRuntime => "sent",
+            Direction::ToClient => "received",
         };
         let time = humantime::format_rfc3339_micros(SystemTime::now()).to_string();
         let line = log_line(&time, direction, seen.connection, seen.bytes);

@@ -1,5 +1,5 @@
 // Tests pages of `dotnet-ipc flame` in Chromium: flame_page.mjs FOLDER [PICTURES]. The folder is that of the test in
-// cli_flame_page.rs. PICTURES is a folder for pictures of them.
+// cli/flame_page.rs. PICTURES is a folder for pictures of them.
 import assert from "node:assert/strict";
 import { join } from "node:path";
 import { call, evaluate, open, picture, problems, resize, run, until } from "../../../../ipc-proto/wasm/tests/chromium.mjs";

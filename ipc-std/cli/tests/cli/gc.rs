@@ -1,0 +1,148 @@
+//! Tests of `dotnet-ipc gc`, on recorded traces.
+
+use std::fs;
+
+use serde_json::{Value, json};
+
+use crate::tool::{run, run_with};
+use crate::traces::{analysed, lossy, path};
+
+/// The columns of TraceEvent, and those after them.
+const COLUMNS: [&str; 17] = [
+    "number",
+    "generation",
+    "type",
+    "reason",
+    "start_ms",
+    "pause_start_ms",
+    "pause_ms",
+    "suspend_ms",
+    "duration_ms",
+    "heap_after_mb",
+    "promoted_mb",
+    "complete",
+    "gen0_mb",
+    "gen1_mb",
+    "gen2_mb",
+    "large_mb",
+    "pinned_mb",
+];
+
+fn expected() -> Vec<Value> {
+    let lines = fs::read_to_string(analysed("net10-collections.gc.jsonl")).unwrap();
+    lines.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+}
+
+#[test]
+fn each_collection_is_that_of_traceevent() {
+    let rows = run(&["gc", &analysed("net10-collections.nettrace"), "--json"]).well().lines();
+    let expected = expected();
+    assert_eq!(rows.len(), expected.len());
+    for (row, expected) in rows.iter().zip(&expected) {
+        let row = row.as_object().unwrap();
+        assert_eq!(row.keys().map(String::as_str).collect::<Vec<_>>(), COLUMNS);
+        for (key, expected) in expected.as_object().unwrap() {
+            match (row[key].as_f64(), expected.as_f64()) {
+                (Some(found), Some(expected)) => {
+                    assert!((found - expected).abs() < 1e-6, "{key}: {found} {expected}");
+                }
+                _ => assert_eq!(&row[key], expected, "{key}"),
+            }
+        }
+        let parts: f64 = COLUMNS[12..].iter().map(|part| row[*part].as_f64().unwrap()).sum();
+        assert!((parts - row["heap_after_mb"].as_f64().unwrap()).abs() < 1e-6, "{row:?}");
+    }
+}
+
+#[test]
+fn collections_as_csv() {
+    let text = run(&["gc", &analysed("net10-collections.nettrace"), "--csv"]).well().into_text();
+    let mut lines = text.lines();
+    assert_eq!(lines.next(), Some(COLUMNS.join(",").as_str()));
+    let rows: Vec<Vec<&str>> = lines.map(|line| line.split(',').collect()).collect();
+    let expected = expected();
+    assert_eq!(rows.len(), expected.len());
+    for (row, expected) in rows.iter().zip(&expected) {
+        assert_eq!(row[2..4], [expected["type"].as_str().unwrap(), expected["reason"].as_str().unwrap()]);
+        assert_eq!(row[6], expected["pause_ms"].to_string());
+    }
+}
+
+#[test]
+fn collections_for_people() {
+    let file = analysed("net10-collections.nettrace");
+    let text = run(&["gc", &file]).well().into_text();
+    assert!(text.starts_with("29 collections (0 induced) in "), "{text}");
+    for line in ["\nThe 10 longest pauses:\n", " GENERATION  COUNT  INDUCED ", " NUMBER  GEN "] {
+        assert!(text.contains(line), "{line}: {text}");
+    }
+    let rows = |text: &str| {
+        let table = text.split_once("REASON\n").unwrap().1;
+        table.lines().map(|row| row.split_whitespace().next().unwrap().parse().unwrap()).collect::<Vec<u64>>()
+    };
+    assert_eq!(rows(&text).len(), 10);
+    assert!(rows(&text).is_sorted());
+    let mut expected = expected();
+    let text = run(&["gc", &file, "--top", "100"]).well().into_text();
+    assert!(!text.contains("longest"), "{text}");
+    assert_eq!(rows(&text), expected.iter().map(|row| row["number"].as_u64().unwrap()).collect::<Vec<_>>());
+    let text = run(&["gc", &file, "--top", "1"]).well().into_text();
+    expected.sort_by(|a, b| a["pause_ms"].as_f64().unwrap().total_cmp(&b["pause_ms"].as_f64().unwrap()));
+    assert_eq!(json!(rows(&text)), json!([expected.last().unwrap()["number"]]));
+    for args in [&["gc", &file, "--summary"][..], &["gc", &file, "--top", "0"]] {
+        assert!(!run(args).well().text().contains("REASON"));
+    }
+}
+
+#[test]
+fn statistics_as_json() {
+    let summary = run(&["gc", &analysed("net10-collections.nettrace"), "--summary", "--json"]).well().json();
+    let sum = |key: &str| expected().iter().map(|row| row[key].as_f64().unwrap()).sum::<f64>();
+    let all = &summary["all"];
+    assert_eq!(
+        (&all["collections"], &all["induced"], &summary["incomplete"]),
+        (&json!(29), &json!(0), &json!(0))
+    );
+    assert!((all["pause_ms"].as_f64().unwrap() - sum("pause_ms")).abs() < 1e-6);
+    assert!((all["promoted_mb"].as_f64().unwrap() - sum("promoted_mb")).abs() < 1e-6);
+    let generations = summary["generations"].as_array().unwrap();
+    let counts: Vec<u64> = generations.iter().map(|of| of["collections"].as_u64().unwrap()).collect();
+    let count = |generation| expected().iter().filter(|row| row["generation"] == generation).count();
+    assert_eq!(json!(counts), json!([count(0), count(1), count(2)]));
+    assert!(all["p50_pause_ms"].as_f64() <= all["p99_pause_ms"].as_f64());
+    assert!(all["p99_pause_ms"].as_f64() <= all["max_pause_ms"].as_f64());
+    assert!(summary["span_ms"].as_f64() > all["pause_ms"].as_f64());
+}
+
+#[test]
+fn a_trace_without_collections_says_how_to_record_them() {
+    let file = path("gen-net10-lab-small.nettrace");
+    for args in
+        [&["gc", &file][..], &["gc", &file, "--json"], &["gc", &file, "--csv"], &["gc", &file, "--summary"]]
+    {
+        let ran = run(args).fails(1, "the trace has no garbage collection");
+        assert!(ran.stderr.contains("dotnet-ipc trace PID --profile gc-collect"), "{ran:?}");
+        assert_eq!(ran.text(), "");
+    }
+    let ran = run_with(&["gc", "-"], lossy());
+    assert_eq!(ran.status, Some(1));
+    assert!(
+        ran.stderr.starts_with("note: 6 events were lost ")
+            && ran.stderr.contains("\nerror: standard input: ")
+    );
+}
+
+/// The valid part of a cut trace is shown.
+#[test]
+fn cut_traces() {
+    let trace = fs::read(analysed("net10-collections.nettrace")).unwrap();
+    let half = &trace[..trace.len() / 2];
+    let ran = run_with(&["gc", "-", "--json"], half);
+    assert_eq!((ran.status, &ran.last_error()["kind"]), (Some(6), &json!("protocol")));
+    let rows = ran.lines();
+    assert!(rows.len() > 5, "{rows:?}");
+    assert_eq!(rows[0]["pause_ms"], expected()[0]["pause_ms"]);
+    run_with(&["gc", "-"], Vec::new()).fails(6, "the trace is empty");
+    run(&["gc", "/nowhere/x"]).fails(1, "cannot read /nowhere/x");
+    run(&["gc", "x", "--csv", "--json"]).fails(2, "cannot be used with");
+}

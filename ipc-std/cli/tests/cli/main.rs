@@ -1,0 +1,66 @@
+//! The tests of the tool. Each starts the built program, with fake runtimes, faulty peers and recorded traces. They are
+//! one program, since to link a program takes longer than to run most of these files.
+#![allow(
+    clippy::arithmetic_side_effects,
+    clippy::expect_used,
+    clippy::indexing_slicing,
+    clippy::panic,
+    clippy::unwrap_used,
+    reason = "a test reports a fault by a panic"
+)]
+#![cfg_attr(
+    windows,
+    allow(dead_code, unused_imports, reason = "some tests need signals or other Unix features")
+)]
+
+mod analyses_live;
+#[cfg(target_os = "linux")]
+mod clean;
+mod commands;
+mod conformance;
+#[cfg(target_os = "linux")]
+mod containers;
+mod convert;
+mod counters;
+mod decode;
+#[cfg(target_os = "linux")]
+mod discover;
+mod events;
+mod events_lengths;
+mod events_live;
+#[cfg(unix)]
+mod fake_runtime;
+#[cfg(target_os = "linux")]
+mod find;
+mod flame_page;
+mod gc;
+mod help;
+mod info_and_env;
+mod jit;
+mod list_profiles;
+#[cfg(target_os = "linux")]
+mod memory;
+#[cfg(unix)]
+mod monitor;
+#[path = "../../../tests/peer/mod.rs"]
+mod peer;
+#[cfg(windows)]
+mod pipes;
+#[cfg(unix)]
+mod ps;
+mod report;
+mod rewrite;
+#[cfg(target_os = "linux")]
+mod search;
+mod stack;
+#[cfg(unix)]
+mod stack_cache;
+mod stats;
+#[cfg(target_os = "linux")]
+mod target;
+#[path = "../tool/mod.rs"]
+mod tool;
+mod top;
+mod trace;
+mod trace_names;
+mod traces;

@@ -1,0 +1,74 @@
+//! The memory of the tool is limited by its input.
+
+use std::fs;
+use std::io::{Read, Write};
+use std::os::unix::net::UnixListener;
+use std::process::{Child, Stdio};
+use std::thread;
+
+use tempfile::TempDir;
+
+use crate::tool::tool;
+
+/// The maximum memory in bytes: the input, and much room for the tool and for an emulator that runs it.
+const LIMIT: u64 = 64 << 20;
+
+/// Returns the response to GetProcessEnvironment, and an environment of `strings` empty strings, each of 6 bytes.
+fn response(strings: usize) -> Vec<u8> {
+    let entries = [1, 0, 0, 0, 0, 0].repeat(strings);
+    let count = u32::try_from(strings).unwrap().to_le_bytes();
+    let len = u32::try_from(entries.len() + 4).unwrap().to_le_bytes();
+    [b"DOTNET_IPC_V1\0\x1a\0\xff\0\0\0", &len[..], &[0, 0], &count, &entries].concat()
+}
+
+/// Reads the output of the tool. Returns its length, and the memory that the tool has needed at its end.
+fn drained(mut child: Child) -> (usize, u64) {
+    let status = format!("/proc/{}/status", child.id());
+    let (mut output, mut buf, mut len) = (child.stdout.take().unwrap(), vec![0; 64 << 10], 0);
+    let mut peak = 0;
+    loop {
+        // The tool waits in a write, or has just ended.
+        let text = fs::read_to_string(&status).unwrap();
+        let kilobytes = text.lines().find_map(|line| line.strip_prefix("VmHWM:")?.trim().strip_suffix(" kB"));
+        peak = peak.max(kilobytes.map_or(0, |text| text.parse::<u64>().unwrap() << 10));
+        match output.read(&mut buf).unwrap() {
+            0 => break,
+            n => len += n,
+        }
+    }
+    assert!(child.wait().unwrap().success());
+    (len, peak)
+}
+
+#[test]
+fn decode() {
+    const STRINGS: usize = 50_000;
+    let directory = TempDir::new().unwrap();
+    let file = directory.path().join("environment.bin");
+    fs::write(&file, response(STRINGS)).unwrap();
+    let args = ["decode", "--answer-to", "GetProcessEnvironment", file.to_str().unwrap()];
+    for more in [&["--json"][..], &[]] {
+        let child = tool(&[&args, more].concat()).spawn().unwrap();
+        let (len, peak) = drained(child);
+        assert!(len > 50 * STRINGS, "{len} bytes");
+        assert!((1..LIMIT).contains(&peak), "{peak} bytes of memory");
+    }
+}
+
+#[test]
+fn env() {
+    const STRINGS: usize = 800_000;
+    let directory = TempDir::new().unwrap();
+    let socket = directory.path().join("socket");
+    let listener = UnixListener::bind(&socket).unwrap();
+    let server = thread::spawn(move || {
+        let (mut stream, _) = listener.accept().unwrap();
+        stream.read_exact(&mut [0; 20]).unwrap();
+        stream.write_all(&response(STRINGS)).unwrap();
+    });
+    let mut command = tool(&["env", "--json", "--timeout", "10m", "--socket", socket.to_str().unwrap()]);
+    let (len, peak) = drained(command.stderr(Stdio::inherit()).spawn().unwrap());
+    server.join().unwrap();
+    assert!(len > 2 * STRINGS, "{len} bytes");
+    assert!((1..LIMIT).contains(&peak), "{peak} bytes of memory");
+}

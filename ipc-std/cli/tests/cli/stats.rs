@@ -1,0 +1,103 @@
+//! `dotnet-ipc stats`: every recorded trace, and broken ones.
+
+use std::fs;
+use std::io::Write;
+use std::process::Stdio;
+
+use serde_json::{Value, json};
+
+use crate::tool::{finish, run, run_with, tool};
+use crate::traces::{expected_end, kinds, made, path, traces};
+
+#[test]
+fn stats_of_every_trace() {
+    for (path, expected) in traces() {
+        let ran = run(&["stats", &path, "--json"]);
+        let stats = ran.json();
+        let (end, status) = expected_end(&expected);
+        assert_eq!((ran.status, &stats["end"]), (Some(status), &json!(end)), "{path}");
+        assert_eq!(stats["offset"].is_null() && stats["reason"].is_null(), end == "complete", "{path}");
+        let keys: Vec<&String> = stats.as_object().unwrap().keys().collect();
+        let all = "version blocks events by_event metadata stacks sequence_points lost lost_at_start first_timestamp \
+                   last_timestamp end offset reason digest";
+        assert_eq!(keys, all.split_whitespace().collect::<Vec<_>>());
+        for (key, of) in [
+            ("version", "version"),
+            ("blocks", "blocks"),
+            ("events", "events"),
+            ("metadata", "metadata_rows"),
+            ("stacks", "stacks"),
+            ("sequence_points", "seqpoints"),
+            ("lost", "dropped_strict"),
+            ("digest", "digest_sha256"),
+        ] {
+            assert_eq!(stats[key], expected[of], "{path}: {key}");
+        }
+        assert_eq!(
+            json!([stats["first_timestamp"], stats["last_timestamp"]]),
+            expected["ts_range"],
+            "{path}"
+        );
+        assert_eq!(kinds(&stats), kinds(&expected), "{path}");
+        let counts: Vec<u64> = stats["by_event"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|kind| kind["count"].as_u64().unwrap())
+            .collect();
+        assert!(counts.is_sorted_by(|a, b| a >= b));
+    }
+}
+
+#[test]
+fn stats_for_people() {
+    let ran = run(&["stats", &path("gen-net10-small-mixed.nettrace")]).well();
+    assert!(ran.text().contains("\nevents:          406\n"), "{}", ran.text());
+    assert!(ran.text().contains("end:             complete\n"));
+    let row = ran.text().lines().find(|line| line.contains(" GCStart")).unwrap();
+    let words: Vec<&str> = row.split_whitespace().collect();
+    assert_eq!(words[1..], ["Microsoft-Windows-DotNETRuntime", "1", "2", "GCStart"]);
+}
+
+#[test]
+fn stats_of_invalid_traces() {
+    let ran = run_with(&["stats", "-", "--json"], Vec::new());
+    assert_eq!((ran.status, &ran.last_error()["kind"]), (Some(6), &json!("protocol")));
+    let stats = ran.json();
+    assert_eq!((&stats["version"], &stats["events"], &stats["offset"]), (&Value::Null, &json!(0), &json!(0)));
+    let error = ran.last_error();
+    assert_eq!(error["error"], "standard input: the trace is empty");
+    // NetPerf of .NET Core 2.0: another name, and version 1.
+    let mut netperf = b"\x14\0\0\0!FastSerialization.1\x04\x04\x01\x01\0\0\0\0\0\0\0\x26\0\0\0".to_vec();
+    netperf.extend(b"Microsoft.DotNet.Runtime.EventPipeFile\x06");
+    netperf.extend([0; 32]);
+    let ran = run_with(&["stats", "-", "--json"], netperf);
+    assert_eq!((ran.status, &ran.json()["version"]), (Some(6), &json!(1)));
+    // An object of an unknown kind, before the end.
+    let mut stream = made(&[]);
+    stream.pop();
+    for _ in 0..2 {
+        stream.extend(b"\x05\x05\x01\x02\0\0\0\0\0\0\0\x05\0\0\0Novel\x06\x0a\0\0\0\0\x06");
+    }
+    stream.push(1);
+    let ran = run_with(&["stats", "-", "--json"], stream).well();
+    assert_eq!(ran.json()["blocks"], json!({ "Trace": 1, "MetadataBlock": 1, "EventBlock": 1, "Novel": 2 }));
+    let ran = run_with(&["stats", "-"], b"hello".to_vec());
+    assert_eq!(ran.status, Some(6));
+    assert!(ran.stderr.contains("standard input: the trace is corrupt at byte 0: this is no NetTrace"));
+    for args in [&["stats", "/nowhere/x"], &["stats", "/"], &["events", "/nowhere/x"], &["events", "/"]] {
+        let ran = run(args);
+        assert_eq!((ran.status, ran.stderr.lines().count()), (Some(1), 1), "{ran:?}");
+        assert!(ran.stderr.contains(&format!("cannot read {}", args[1])));
+    }
+}
+
+/// The input may stay open after the end mark.
+#[test]
+fn bytes_after_the_end_are_not_read() {
+    let mut child = tool(&["stats", "-", "--json"]).stdin(Stdio::piped()).spawn().unwrap();
+    let mut stdin = child.stdin.take().unwrap();
+    stdin.write_all(&fs::read(path("gen-net10-lab-small.nettrace")).unwrap()).unwrap();
+    assert_eq!(finish(child).well().json()["events"], 142);
+    drop(stdin);
+}
