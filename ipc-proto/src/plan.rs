@@ -31,7 +31,7 @@ mod serve;
 mod step;
 mod trace;
 
-pub use dump::{DumpConfig, DumpStep};
+pub use dump::{DumpConfig, DumpStep, NotDumping};
 pub use explain::{Explanation, SESSION_LIMIT, explain};
 pub use fallback::{Fallback, FallbackError, FallbackStep};
 pub use hazard::{Hazard, hazard};

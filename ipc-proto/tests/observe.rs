@@ -236,7 +236,7 @@ fn a_message_that_is_too_long_is_skipped() {
 }
 
 #[test]
-fn a_frame_that_is_cut_off_remains() {
+fn a_frame_that_is_cut_off_or_malformed_remains() {
     let mut observe = Observe::new([0; 64], [0; 64]).unwrap();
     assert_eq!(observe.supply(TO_RUNTIME, b""), (0, None));
     assert_eq!(observe.supply(TO_RUNTIME, b"DOTNET"), (6, None));
@@ -247,7 +247,8 @@ fn a_frame_that_is_cut_off_remains() {
     let (taken, observed) = observe.supply(TO_RUNTIME, bad_size);
     let error = ProtocolError::Decode(DecodeError { kind: DecodeErrorKind::BadSize, offset: 14 });
     assert_eq!((taken, observed.unwrap().observation), (20, Observation::Lost(error)));
-    assert_eq!(observe.unfinished(TO_RUNTIME), b"");
+    assert_eq!(observe.supply(TO_RUNTIME, b"more"), (4, None));
+    assert_eq!(observe.unfinished(TO_RUNTIME), bad_size);
 }
 
 #[test]

@@ -1,11 +1,11 @@
 //! The client's role: one command and its answer.
 use ipc_proto::wire::{Reader, WireError};
-use ipc_proto::{Answer as ProtoAnswer, Decode, ProtocolError, SuspendedCall, Untyped, UntypedCall};
+use ipc_proto::{Answer as ProtoAnswer, Decode, HResult, ProtocolError, SuspendedCall, Untyped, UntypedCall};
 
 use crate::exchange::{Exchange, Kind, Placed};
 use crate::memory;
 use crate::message::complete;
-use crate::status::{Outcome, Status, report};
+use crate::status::{Failure, Outcome, Status, report};
 
 /// A runtime's answer to a command.
 #[repr(C)]
@@ -20,6 +20,15 @@ pub struct Answer {
     pub bytes: *const u8,
     /// The number of bytes.
     pub len: usize,
+}
+
+impl Answer {
+    /// Returns the answer at the front of a buffer, and the reason if it is a refusal.
+    pub(crate) fn new(buf: &[u8], refusal: Option<HResult>) -> Result<Self, Failure> {
+        let (_, len) = complete(buf)?;
+        let hresult = refusal.unwrap_or(HResult::OK).0;
+        Ok(Self { refused: refusal.is_some(), hresult, bytes: buf.as_ptr(), len })
+    }
 }
 
 impl Kind for SuspendedCall<Untyped> {
@@ -59,7 +68,7 @@ pub unsafe extern "C" fn dipc_call_init(
 }
 
 /// A payload of any bytes, which are not checked.
-struct Anything;
+pub(crate) struct Anything;
 
 impl Decode<'_> for Anything {
     const MIN_LEN: usize = 0;
@@ -83,16 +92,9 @@ pub unsafe extern "C" fn dipc_call_finish(
     let outcome = unsafe { Placed::<SuspendedCall<Untyped>>::of(exchange) }.and_then(|placed| -> Outcome {
         let refusal = match placed.finish()?.finish_as::<Anything>()? {
             ProtoAnswer::Ok(_) => None,
-            ProtoAnswer::Refused(error) => Some(error.hresult.0),
+            ProtoAnswer::Refused(error) => Some(error.hresult),
         };
-        let bytes = placed.bytes()?;
-        let (_, len) = complete(bytes)?;
-        let received = Answer {
-            refused: refusal.is_some(),
-            hresult: refusal.unwrap_or_default(),
-            bytes: bytes.as_ptr(),
-            len,
-        };
+        let received = Answer::new(placed.bytes()?, refusal)?;
         // SAFETY: the caller vouches for the pointers.
         unsafe { memory::store(answer, received) }.map(|()| 0)
     });

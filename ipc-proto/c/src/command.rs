@@ -276,6 +276,12 @@ pub struct ClientData<'a> {
     pub owner: PhantomData<&'a ()>,
 }
 
+impl<'a> ClientData<'a> {
+    pub(crate) const fn new(data: &'a [u8]) -> Self {
+        Self { data: data.as_ptr(), len: data.len(), owner: PhantomData }
+    }
+}
+
 impl Argument for ClientData<'_> {
     unsafe fn check(&self) -> Result<(), Failure> {
         // SAFETY: the caller vouches for the bytes.

@@ -4,22 +4,15 @@ use core::ffi::{c_char, c_void};
 use core::fmt::Write as _;
 use core::ptr;
 
-use ipc_proto::plan::Flavour;
 use ipc_proto::port::{
     Config as ProtoConfig, Finding as ProtoFinding, Port as ProtoPort, PortList, PortType, Tag,
 };
 
+use crate::facts;
 use crate::memory::{self, Utf8Buffer};
 use crate::place::{Opaque, place, shared};
 use crate::status::{Failure, Outcome, Status, report};
 use crate::text::{DIPC_TEXT_NULL, Text};
-
-/// The runtime of .NET and of .NET Core.
-pub const DIPC_FLAVOUR_CORE_CLR: u32 = 0;
-/// Mono, the runtime of phones and browsers.
-pub const DIPC_FLAVOUR_MONO: u32 = 1;
-/// The runtime in a program that was compiled ahead of time.
-pub const DIPC_FLAVOUR_NATIVE_AOT: u32 = 2;
 
 /// The runtime connects to a monitor at the address.
 pub const DIPC_PORT_CONNECT: u32 = 0;
@@ -165,12 +158,7 @@ const NAME_SIZE: usize = 64;
 /// # Safety
 /// The function can be called with the context, and returns texts that are valid for as long as the result.
 unsafe fn read(flavour: u32, lookup: Lookup, context: *mut c_void) -> Result<ProtoConfig<'static>, Failure> {
-    let flavour = match flavour {
-        DIPC_FLAVOUR_CORE_CLR => Flavour::CoreClr,
-        DIPC_FLAVOUR_MONO => Flavour::Mono,
-        DIPC_FLAVOUR_NATIVE_AOT => Flavour::NativeAot,
-        _ => return Err(Status::InvalidArgument.into()),
-    };
+    let flavour = facts::flavour(flavour)?.ok_or(Status::InvalidArgument)?;
     let Some(lookup) = lookup else { return Err(Status::NullPointer.into()) };
     let value_of = |name: &str| -> Result<Option<&'static str>, Failure> {
         let mut terminated = [0; NAME_SIZE];
@@ -194,7 +182,7 @@ unsafe fn read(flavour: u32, lookup: Lookup, context: *mut c_void) -> Result<Pro
     failure.get().map_or(Ok(config), Err)
 }
 
-/// Reads the environment of a runtime of the kind `flavour`, one of `DIPC_FLAVOUR_*`. `lookup` is called with `context` for
+/// Reads the environment of a runtime of the known kind `flavour`, one of `DIPC_FLAVOUR_*`. `lookup` is called with `context` for
 /// both names of each variable, `DOTNET_DiagnosticPorts` and `COMPlus_DiagnosticPorts` for example. What it returns is not
 /// copied: it must stay valid and unchanged as long as the config or a text of it is used.
 ///

@@ -7,6 +7,7 @@ use ipc_proto::{
 
 use crate::command::{Argument, Array, Payload};
 use crate::exchange::{Exchange, Kind, Placed};
+use crate::facts::Facts;
 use crate::memory;
 use crate::response::ProcessInfo;
 use crate::status::{Failure, Outcome, Status, report};
@@ -22,7 +23,7 @@ pub const DIPC_THEN_STREAM: u32 = 2;
 /// `user_events_data` before the reply.
 pub const DIPC_THEN_USER_EVENTS: u32 = 3;
 
-/// A request that was received, in the buffer of the exchange. `dipc_find` finds its parts.
+/// A request that was received, in the buffer of the exchange. The functions `dipc_request_*` read its values.
 #[repr(C)]
 pub struct Request {
     /// The code of the command, also if its payload is malformed; 0 if the header is malformed.
@@ -113,13 +114,18 @@ pub unsafe extern "C" fn dipc_serve_init(
 
 /// Stores the request that was received in `request`, and initialises `reply` as the exchange that sends the reply to it;
 /// `reply` can be `serve`. Until a `dipc_reply_*` function sets another one, the reply is a refusal: for a valid request
-/// `E_FAIL` or an unknown command, otherwise the one that runtimes send.
+/// `DIPC_HRESULT_FAIL` or an unknown command, otherwise the one that runtimes send.
+///
+/// `server` states which commands the server has: those of its version and its kind, on its system. A command that such a
+/// runtime does not have is refused as it refuses it: `DIPC_STATUS_REFUSED`, with the HRESULT in `detail`. So clients send
+/// an older command instead of one that is newer than the server. With null, no command is refused for that reason.
 ///
 /// Returns an error for a request that runtimes refuse, as `dipc_check` does, except that a message which is cut off is
 /// `DIPC_STATUS_UNEXPECTED_END`. Drive `reply` in any case.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn dipc_serve_finish(
     serve: *mut Exchange,
+    server: *const Facts,
     request: *mut Request,
     reply: *mut Exchange,
     detail: *mut usize,
@@ -128,15 +134,21 @@ pub unsafe extern "C" fn dipc_serve_finish(
     let finished = unsafe { Placed::<Serving>::of(serve) }.and_then(|placed| {
         memory::check(request, 1)?;
         memory::check(reply, 1)?;
+        // SAFETY: the caller vouches for the pointers.
+        let server = unsafe { Facts::runtime(server) }?;
         let Serving { send, send_size, .. } = placed.state();
         let running = placed.finish()?;
         let len = running.bytes().len();
         let code = running.code().unwrap_or(Code(0));
-        let (received, replying) = running.finish();
+        let (received, replying) = match server {
+            Some(server) => running.finish_for(&server),
+            None => running.finish(),
+        };
         let (then, outcome) = match received {
             Ok(request) => (then(&request), Ok(0)),
             Err(RequestError::Violation { violation, .. }) => (DIPC_THEN_NOTHING, Err(violation.into())),
             Err(RequestError::Decode(error)) => (DIPC_THEN_NOTHING, Err(error.into())),
+            Err(RequestError::Refused(hresult)) => (DIPC_THEN_NOTHING, Err(hresult.into())),
             Err(_) => (DIPC_THEN_NOTHING, Err(Status::MalformedBytes.into())),
         };
         let reply_state = Replying { reply: replying.suspend(), code };

@@ -1,8 +1,9 @@
 //! The result of every function.
 use core::fmt;
 
+use ipc_proto::plan::FallbackError;
 use ipc_proto::wire::{BufferTooSmall, WireError};
-use ipc_proto::{Code, DecodeError, DecodeErrorKind, EncodeError, ProtocolError, Violation};
+use ipc_proto::{Code, DecodeError, DecodeErrorKind, EncodeError, HResult, ProtocolError, Violation};
 
 /// Declares the statuses. Those that are errors in bytes have the names of their kinds: those of messages and of records of
 /// a trace, of messages alone, and of records alone.
@@ -88,6 +89,10 @@ statuses! {
     LimitExceeded = 9, "more bytes are announced than the limit allows";
     /// A part of the reply was sent already, so that it cannot be replaced.
     AlreadySending = 10, EncodeError::AlreadySending;
+    /// The server does not have the command; `detail` is the HRESULT with which it is refused.
+    Refused = 11, "the server does not have the command";
+    /// The deadline of a plan passed; `detail` is 1 if a connection was open, 0 if the runtime accepted none.
+    TimedOut = 12, FallbackError::TimedOut { connected: detail != 0 };
     /// Misuse: a pointer is null that must not be.
     NullPointer = 32, "misuse: a null pointer";
     /// Misuse: a pointer is not aligned for its type.
@@ -214,6 +219,11 @@ impl From<ProtocolError> for Failure {
             _ => (Status::MalformedBytes, 0),
         };
         Self { status, detail }
+    }
+}
+impl From<HResult> for Failure {
+    fn from(hresult: HResult) -> Self {
+        Self { status: Status::Refused, detail: usize::try_from(hresult.0).unwrap_or(usize::MAX) }
     }
 }
 impl From<Violation> for Failure {

@@ -2,13 +2,15 @@
 use super::lost_feature::{LostFeature, LostFeatures};
 use super::runtime::Runtime;
 use super::step::{DUMP_LIMIT_MS, PlanStep, first_known};
+use crate::sentences::sentences;
 use crate::types::{DumpFlags, DumpType, Status};
 use crate::wire::Writer;
 use crate::{
-    Code, Command, Encode, GenerateCoreDump, GenerateCoreDump2, GenerateCoreDump3, InvalidValue, Text,
+    Code, Command, Encode, GenerateCoreDump, GenerateCoreDump2, GenerateCoreDump3, InvalidValue, Request, Text,
 };
 
-/// The wish for a dump of the process.
+/// The wish for a dump of the process. A server converts each request for a dump, GenerateCoreDump to GenerateCoreDump3,
+/// with [`TryFrom`].
 ///
 /// ```
 /// use ipc_proto::plan::{DumpConfig, LostFeature, PlanStep, Runtime};
@@ -96,5 +98,30 @@ impl PlanStep for DumpStep<'_> {
             _ => return None,
         };
         Some(Self { code, ..*self })
+    }
+}
+
+sentences! {
+    /// The request writes no dump.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+    pub struct NotDumping = "the request writes no dump";
+}
+impl core::error::Error for NotDumping {}
+
+/// Converts a request, GenerateCoreDump to GenerateCoreDump3, for servers.
+impl<'a> TryFrom<&Request<'a>> for DumpConfig<'a> {
+    type Error = NotDumping;
+
+    fn try_from(request: &Request<'a>) -> Result<Self, NotDumping> {
+        let (path, dump_type, flags) = match *request {
+            Request::GenerateCoreDump(dump) => {
+                let flags = if dump.diagnostics == 0 { DumpFlags(0) } else { DumpFlags::LOGGING_ENABLED };
+                (dump.dump_name, dump.dump_type, flags)
+            }
+            Request::GenerateCoreDump2(dump) => (dump.dump_name, dump.dump_type, dump.flags),
+            Request::GenerateCoreDump3(dump) => (dump.dump_name, dump.dump_type, dump.flags),
+            _ => return Err(NotDumping),
+        };
+        Ok(Self { path, dump_type, flags })
     }
 }

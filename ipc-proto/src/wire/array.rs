@@ -59,6 +59,29 @@ impl<'a, T> Array<'a, T> {
         self.len() == 0
     }
 
+    /// Returns the number of elements and their bytes in a message; `None` for values of the caller. A
+    /// [`Reader`] reads one element after the other, and can stop between them: for a caller that cannot keep an
+    /// [`Iter`].
+    ///
+    /// ```
+    /// use ipc_proto::Array;
+    /// use ipc_proto::wire::{Reader, decode};
+    ///
+    /// let array: Array<'_, u16> = decode(&[2, 0, 0, 0, 7, 0, 8, 0])?;
+    /// let (count, bytes) = array.as_wire().unwrap();
+    /// let mut r = Reader::new(bytes);
+    /// assert_eq!((count, r.read::<u16>()?, r.rest()), (2, 7, &[8, 0][..]));
+    /// assert_eq!(Array::from(&[7u16, 8]).as_wire(), None);
+    /// # Ok::<(), ipc_proto::wire::WireError>(())
+    /// ```
+    #[must_use]
+    pub const fn as_wire(&self) -> Option<(u32, &'a [u8])> {
+        match self.0 {
+            ArrayRepr::Slice(_) => None,
+            ArrayRepr::Wire { count, bytes } => Some((count, bytes)),
+        }
+    }
+
     /// Returns an iterator over the values.
     #[must_use]
     pub fn iter(&self) -> Iter<'a, T> {
