@@ -20,9 +20,9 @@
 #include <time.h>
 #include <unistd.h>
 
-static const uint32_t NOT_SUPPORTED = 0x80131515;
+static const char PROVIDER[] = "Small-Runtime";
 
-enum { PROFILER_SET = 3, RECEIVE_MS = 2000, TICK_MS = 50, PORTS = 4 };
+enum { RECEIVE_MS = 2000, TICK_MS = 50, PORTS = 4 };
 
 extern char **environ;
 
@@ -31,9 +31,10 @@ static struct {
     int fd;
     uint64_t id;
     uint32_t ticks;
+    bool is_wanted; /* the events of this runtime */
     dipc_writer writer;
     uint8_t buf[8192];
-} session = {-1, 0, 0, {{0}}, {0}};
+} session = {-1, 0, 0, false, {{0}}, {0}};
 
 /* The ports of monitors, and whether the default port and these still suspend the runtime. */
 static struct port {
@@ -125,13 +126,14 @@ static void start_stream(int fd) {
     field.kind = DIPC_TYPE_UINT32;
     tick.id = 1;
     tick.event_id = 7;
-    tick.provider = dipc_utf8("Small-Runtime");
+    tick.provider = dipc_utf8(PROVIDER);
     tick.name = dipc_utf8("Tick");
     tick.level = 4;
     tick.fields = &field;
     tick.field_count = 1;
     dipc_writer_init(&session.writer, &trace, session.buf, sizeof session.buf, NULL);
-    output(dipc_writer_describe(&session.writer, &tick, &out), &out);
+    if (session.is_wanted)
+        output(dipc_writer_describe(&session.writer, &tick, &out), &out);
 }
 
 static void stop_stream(void) {
@@ -177,23 +179,35 @@ static size_t write_environment(void) {
 /* Sets or removes a variable of this process. */
 static bool set_variable(const dipc_request *request) {
     static char name[32768], value[65536];
-    dipc_part part;
-    if (dipc_find(request->bytes, request->len, 0, "name", &part, NULL) != DIPC_STATUS_OK ||
-        dipc_text_to_utf8(part.text, name, sizeof name, NULL) != DIPC_STATUS_OK ||
-        dipc_find(request->bytes, request->len, 0, "value", &part, NULL) != DIPC_STATUS_OK ||
-        dipc_text_to_utf8(part.text, value, sizeof value, NULL) != DIPC_STATUS_OK)
+    dipc_requested_variable variable;
+    if (dipc_request_variable(request->bytes, request->len, &variable, NULL) != DIPC_STATUS_OK ||
+        dipc_text_to_utf8(variable.name, name, sizeof name, NULL) != DIPC_STATUS_OK ||
+        dipc_text_to_utf8(variable.value, value, sizeof value, NULL) != DIPC_STATUS_OK)
         return false;
-    return (part.text.form == DIPC_TEXT_NULL ? unsetenv(name) : setenv(name, value, 1)) == 0;
+    return (variable.value.form == DIPC_TEXT_NULL ? unsetenv(name) : setenv(name, value, 1)) == 0;
 }
 
-/*
- * Returns whether this kind of runtime lacks the command: it is like a program that was compiled ahead of time, without
- * profilers, perf maps and startup hooks. Only of the last does it read the payload first.
- */
-static bool is_missing(uint16_t code, dipc_status status) {
-    if (code == DIPC_COMMAND_APPLY_STARTUP_HOOK)
-        return status == DIPC_STATUS_OK || status == DIPC_STATUS_VIOLATION;
-    return code >> 8 == PROFILER_SET || code == DIPC_COMMAND_ENABLE_PERF_MAP || code == DIPC_COMMAND_DISABLE_PERF_MAP;
+/* Returns which commands this runtime has: those of a program of .NET 11 that was compiled ahead of time. */
+static dipc_facts facts(void) {
+    dipc_facts facts;
+    memset(&facts, 0, sizeof facts);
+    facts.version = 11;
+    facts.flavour = DIPC_FLAVOUR_NATIVE_AOT;
+    facts.is_linux = DIPC_YES;
+    facts.is_suspended = is_suspended() ? DIPC_YES : DIPC_NO;
+    return facts;
+}
+
+/* Returns whether the session that a request starts has this runtime's provider. */
+static bool is_wanted(const dipc_request *request) {
+    dipc_requested_session session;
+    dipc_requested_provider provider;
+    if (dipc_request_session(request->bytes, request->len, &session, NULL) != DIPC_STATUS_OK)
+        return false;
+    while (dipc_next_provider(&session.providers, &provider) == DIPC_STATUS_OK)
+        if (dipc_text_equals(provider.name, dipc_utf8(PROVIDER)) || dipc_text_equals(provider.name, dipc_utf8("*")))
+            return true;
+    return false;
 }
 
 /* Serves one connection to a port. */
@@ -201,16 +215,14 @@ static void serve(int fd, size_t port) {
     dipc_exchange exchange;
     dipc_request request;
     dipc_process_info info;
-    dipc_part part;
+    dipc_facts server = facts();
+    uint64_t session_id;
     size_t len = 0;
     bool streams = false;
     dipc_serve_init(&exchange, receive, sizeof receive, reply_space, sizeof reply_space, NULL);
     drive(fd, &exchange);
-    /* After an error the reply is the refusal of a runtime. */
-    dipc_status status = dipc_serve_finish(&exchange, &request, &exchange, NULL);
-    if (is_missing(request.code, status)) {
-        dipc_reply_refuse(&exchange, NOT_SUPPORTED, dipc_utf8(NULL), NULL);
-    } else if (status == DIPC_STATUS_OK) {
+    /* After an error the reply is the refusal of a runtime, also of a command that the server does not have. */
+    if (dipc_serve_finish(&exchange, &server, &request, &exchange, NULL) == DIPC_STATUS_OK) {
         switch (request.code) {
         case DIPC_COMMAND_GET_PROCESS_INFO:
         case DIPC_COMMAND_GET_PROCESS_INFO2:
@@ -234,15 +246,16 @@ static void serve(int fd, size_t port) {
                 dipc_reply_ok(&exchange, NULL);
             break;
         case DIPC_COMMAND_STOP_TRACING:
-            if (dipc_find(request.bytes, request.len, 0, "session_id", &part, NULL) != DIPC_STATUS_OK)
+            if (dipc_request_session_id(request.bytes, request.len, &session_id, NULL) != DIPC_STATUS_OK)
                 break;
-            if (part.number == session.id)
+            if (session_id == session.id)
                 stop_stream(); /* the stream ends before the reply */
-            dipc_reply_session_id(&exchange, part.number, NULL);
+            dipc_reply_session_id(&exchange, session_id, NULL);
             break;
         default: /* others are refused with E_FAIL, such as dumps and a second session, or as unknown */
             if (request.then == DIPC_THEN_STREAM && session.fd < 0) {
                 streams = true;
+                session.is_wanted = is_wanted(&request);
                 dipc_reply_session_id(&exchange, ++session.id, NULL);
             }
         }
@@ -332,14 +345,32 @@ static int proceed(size_t index) {
     return -1;
 }
 
+/* Returns the time when this process started, in the unit of Linux; 0 if it is not known. */
+static uint64_t start_time(void) {
+    char stat[1024];
+    unsigned long long time = 0;
+    FILE *file = fopen("/proc/self/stat", "r");
+    size_t len = file != NULL ? fread(stat, 1, sizeof stat - 1, file) : 0;
+    if (file != NULL)
+        fclose(file);
+    stat[len] = 0;
+    /* The name of the program, field 2, can contain blanks and parentheses; after it, field 22 is the 20th. */
+    char *field = strrchr(stat, ')');
+    for (int i = 2; field != NULL && i < 22; i++)
+        field = strchr(field + 1, ' ');
+    if (field != NULL)
+        sscanf(field, "%llu", &time);
+    return time;
+}
+
 int main(int argc, char **argv) {
     struct sockaddr_un address;
+    char name[64];
     memset(&address, 0, sizeof address);
     address.sun_family = AF_UNIX;
     int listener = socket(AF_UNIX, SOCK_STREAM, 0);
-    int len = argc == 2 ? snprintf(address.sun_path, sizeof address.sun_path, "%s/dotnet-diagnostic-%d-1-socket",
-                                   argv[1], (int)getpid())
-                        : -1;
+    dipc_socket_name((uint32_t)getpid(), start_time(), name, sizeof name, NULL);
+    int len = argc == 2 ? snprintf(address.sun_path, sizeof address.sun_path, "%s/%s", argv[1], name) : -1;
     if (len < 0 || (size_t)len >= sizeof address.sun_path) {
         fprintf(stderr, "usage: runtime FOLDER\n");
         return 2;
@@ -371,7 +402,7 @@ int main(int argc, char **argv) {
             if (fd >= 0)
                 serve(fd, 0);
         }
-        if (session.fd >= 0 && !is_suspended())
+        if (session.fd >= 0 && session.is_wanted && !is_suspended())
             write_tick();
     }
     stop_stream();

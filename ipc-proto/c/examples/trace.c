@@ -1,7 +1,7 @@
 /*
  * Records events of a .NET process for some seconds, and counts them by kind, without a heap and without a file.
  *
- *     trace SOCKET SECONDS
+ *     trace SOCKET SECONDS [PROVIDER]
  *
  * A runtime that stops a session blocks until the client has read the events that are left. So the loop at the end waits
  * for both connections at once: that of the stream, and that of the request to stop.
@@ -189,8 +189,8 @@ int main(int argc, char **argv) {
     char end[160];
     uint64_t session_id;
     size_t len, detail;
-    if (argc != 3 || strlen(argv[1]) >= sizeof address.sun_path) {
-        fprintf(stderr, "usage: trace SOCKET SECONDS\n");
+    if (argc < 3 || argc > 4 || strlen(argv[1]) >= sizeof address.sun_path) {
+        fprintf(stderr, "usage: trace SOCKET SECONDS [PROVIDER]\n");
         return 2;
     }
     address.sun_family = AF_UNIX;
@@ -202,9 +202,9 @@ int main(int argc, char **argv) {
     }
     dipc_provider provider;
     dipc_providers providers = {&provider, 1};
-    provider.keywords = 1; /* the garbage collector */
+    provider.keywords = argc == 4 ? UINT64_MAX : 1; /* 1: the garbage collector */
     provider.level = DIPC_LEVEL_INFORMATIONAL;
-    provider.name = dipc_utf8("Microsoft-Windows-DotNETRuntime");
+    provider.name = dipc_utf8(argc == 4 ? argv[3] : "Microsoft-Windows-DotNETRuntime");
     provider.arguments = dipc_utf8(NULL);
     dipc_build_CollectTracing2(window, sizeof window, &len, 256, DIPC_FORMAT_NET_TRACE, false, providers);
     dipc_status status = call(fd, len, &session_id, &detail);

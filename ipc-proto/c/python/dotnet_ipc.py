@@ -54,6 +54,8 @@ class Status(enum.IntEnum):
     UNEXPECTED = 8
     LIMIT_EXCEEDED = 9
     ALREADY_SENDING = 10
+    REFUSED = 11
+    TIMED_OUT = 12
     NULL_POINTER = 32
     MISALIGNED = 33
     INVALID_LENGTH = 34

@@ -134,18 +134,19 @@ pub const DIPC_FALLBACK_SENT: u32 = 2;
 /// `value` bytes were read; 0 means that the peer closed the connection.
 pub const DIPC_FALLBACK_RECEIVED: u32 = 3;
 
-/// Initialises a plan for what a request asks. `request` is one of `dipc_build_*`, the newest command that has all that is
-/// wanted; the plan sends the oldest command that has it, as Microsoft's client does, so that most runtimes know it:
+/// Initialises a plan for what a request asks. `request` is one of `dipc_build_*`, of the newest command that has all that
+/// is wanted. The plan begins with another command if that serves more runtimes:
 ///
-/// | the request | then, while the runtime does not know the command |
-/// |---|---|
-/// | CollectTracing6 to CollectTracing3 | the older ones, each without a feature: see `dipc_fallback_lost` |
-/// | GenerateCoreDump3, GenerateCoreDump2 | the older ones |
-/// | GetProcessInfo3, GetProcessInfo2 | the older ones |
-/// | all others | none |
+/// | the request | the first command | the older ones |
+/// |---|---|---|
+/// | CollectTracing to CollectTracing6 | the oldest that has all that is wanted, as in Microsoft's client | each lacks a feature: see `dipc_fallback_lost` |
+/// | a dump | GenerateCoreDump3 | GenerateCoreDump2, GenerateCoreDump |
+/// | GetProcessInfo to GetProcessInfo3 | the same | the older ones |
+/// | any other, and a session for `user_events` | the same | none |
 ///
-/// `facts` is what is known of the runtime, or null: a plan skips commands that the runtime's version does not have. `buf` is the buffer for messages, other memory than `request`; 64 KiB are always enough. Both are lent until the plan
-/// is over. `until` is the deadline of all commands together.
+/// `facts` is what is known of the runtime, or null: the plan skips commands that a runtime of this version does not have.
+/// `buf` is the buffer for messages, other memory than `request`; 64 KiB are always enough. Both are lent until the plan is
+/// over. `until` is the deadline of all commands together.
 ///
 /// Returns an error for a malformed request, `DIPC_STATUS_MORE` for one that is cut off, and
 /// `DIPC_STATUS_INVALID_ARGUMENT` for facts that do not exist.

@@ -237,34 +237,36 @@ unsafe fn next<T>(
 /// `DIPC_STATUS_WRONG_KIND` for a list of other items.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn dipc_next_provider(list: *mut List, provider: *mut RequestedProvider<'_>) -> Status {
-    // SAFETY: the caller vouches for the pointers, and for the message of the list.
-    unsafe {
-        next(list, provider.cast::<RequestedProvider<'static>>(), |list| {
-            Ok(match list.items {
-                PROVIDERS => RequestedProvider::new(&list.next::<types::Provider<'_>>()?.into(), None),
-                STREAMING_PROVIDERS => RequestedProvider::new(&list.next()?, None),
-                USER_EVENTS_PROVIDERS => {
-                    let types::UserEventsProvider { keywords, level, name, arguments, filter, tracepoints } =
-                        list.next()?;
-                    let provider = types::StreamingProvider { keywords, level, name, arguments, filter };
-                    RequestedProvider::new(&provider, Some(&tracepoints))
-                }
-                _ => return Err(Status::WrongKind.into()),
-            })
-        })
-    }
+    // SAFETY: the caller vouches for the message of the list.
+    let take = |list: &mut List| match list.items {
+        // SAFETY: as above.
+        PROVIDERS => unsafe { list.next::<types::Provider<'_>>() }
+            .map(|provider| RequestedProvider::new(&provider.into(), None)),
+        // SAFETY: as above.
+        STREAMING_PROVIDERS => unsafe { list.next() }.map(|provider| RequestedProvider::new(&provider, None)),
+        // SAFETY: as above.
+        USER_EVENTS_PROVIDERS => unsafe { list.next() }.map(|provider| {
+            let types::UserEventsProvider { keywords, level, name, arguments, filter, tracepoints } =
+                provider;
+            let provider = types::StreamingProvider { keywords, level, name, arguments, filter };
+            RequestedProvider::new(&provider, Some(&tracepoints))
+        }),
+        _ => Err(Status::WrongKind.into()),
+    };
+    // SAFETY: the caller vouches for the pointers.
+    unsafe { next(list, provider.cast::<RequestedProvider<'static>>(), take) }
 }
 
 /// Stores the next id of a list in `event_id`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn dipc_next_event_id(list: *mut List, event_id: *mut u32) -> Status {
-    // SAFETY: the caller vouches for the pointers, and for the message of the list.
-    unsafe {
-        next(list, event_id, |list| match list.items {
-            EVENT_IDS => list.next(),
-            _ => Err(Status::WrongKind.into()),
-        })
-    }
+    let take = |list: &mut List| match list.items {
+        // SAFETY: the caller vouches for the message of the list.
+        EVENT_IDS => unsafe { list.next() },
+        _ => Err(Status::WrongKind.into()),
+    };
+    // SAFETY: the caller vouches for the pointers.
+    unsafe { next(list, event_id, take) }
 }
 
 /// The events for one tracepoint of a requested session.
@@ -282,17 +284,18 @@ pub unsafe extern "C" fn dipc_next_tracepoint_set(
     list: *mut List,
     set: *mut RequestedTracepointSet<'_>,
 ) -> Status {
-    // SAFETY: the caller vouches for the pointers, and for the message of the list.
-    unsafe {
-        next(list, set.cast::<RequestedTracepointSet<'static>>(), |list| match list.items {
-            TRACEPOINT_SETS => {
-                let types::TracepointSet { tracepoint_name, event_ids } = list.next()?;
-                let event_ids = List::new(event_ids, EVENT_IDS);
-                Ok(RequestedTracepointSet { tracepoint_name: Text::decoded(tracepoint_name), event_ids })
-            }
-            _ => Err(Status::WrongKind.into()),
-        })
-    }
+    let take = |list: &mut List| match list.items {
+        TRACEPOINT_SETS => {
+            // SAFETY: the caller vouches for the message of the list.
+            unsafe { list.next() }.map(|set: types::TracepointSet<'_>| RequestedTracepointSet {
+                tracepoint_name: Text::decoded(set.tracepoint_name),
+                event_ids: List::new(set.event_ids, EVENT_IDS),
+            })
+        }
+        _ => Err(Status::WrongKind.into()),
+    };
+    // SAFETY: the caller vouches for the pointers.
+    unsafe { next(list, set.cast::<RequestedTracepointSet<'static>>(), take) }
 }
 
 /// The variable that a SetEnvironmentVariable sets or removes.

@@ -1,5 +1,5 @@
 //! The name of the socket at which a runtime listens by default.
-use core::ffi::{CStr, c_char};
+use core::ffi::c_char;
 
 use ipc_proto::SocketName;
 
@@ -33,6 +33,9 @@ pub unsafe extern "C" fn dipc_socket_name(
     unsafe { report(outcome, len) }
 }
 
+/// Longer than every name.
+const LONGER: usize = 80;
+
 /// Stores the process id and the start time in the name of a runtime's default socket, for a client that searches the
 /// folder of sockets. `name` is the name of a file, without its folder.
 ///
@@ -44,8 +47,14 @@ pub unsafe extern "C" fn dipc_socket_name_parse(
     start_time: *mut u64,
 ) -> Status {
     let outcome = memory::check(name, 1).and_then(|()| -> Outcome {
-        // SAFETY: the caller vouches for the NUL at the end of the text.
-        let text = unsafe { CStr::from_ptr(name) }.to_str().map_err(|_| Status::NotFound)?;
+        let mut len = 0_usize;
+        // SAFETY: the bytes before are not NUL, so this is still in the text.
+        while len < LONGER && unsafe { name.wrapping_add(len).read() } != 0 {
+            len = len.saturating_add(1);
+        }
+        // SAFETY: these bytes were read above.
+        let text = unsafe { memory::slice(name.cast(), len) }?;
+        let text = core::str::from_utf8(text).map_err(|_| Status::NotFound)?;
         let name: SocketName = text.parse().map_err(|_| Status::NotFound)?;
         // SAFETY: the caller vouches for the pointers.
         unsafe { memory::store(process_id, name.process_id) }?;

@@ -9,7 +9,9 @@
 )]
 mod exchanges;
 mod misuse;
+mod plans;
 mod ports;
+mod requests;
 mod trace;
 
 use core::ffi::{CStr, c_char, c_void};
@@ -25,13 +27,18 @@ use crate::config::*;
 use crate::connect::*;
 use crate::environment::*;
 use crate::exchange::*;
+use crate::facts::*;
+use crate::fallback::*;
+use crate::hresult::*;
 use crate::label::*;
 use crate::message::*;
 use crate::monitor::*;
 use crate::payload::*;
+use crate::request::*;
 use crate::response::*;
 use crate::serve::*;
 use crate::session::*;
+use crate::socket_name::*;
 use crate::status::Status;
 use crate::text::*;
 use crate::trace::*;

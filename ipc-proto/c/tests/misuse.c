@@ -306,7 +306,7 @@ static void servers(void) {
     dipc_step step;
     memset(&exchange, 0, sizeof exchange);
     memset(&info, 0, sizeof info);
-    EXPECT(DIPC_STATUS_WRONG_KIND, dipc_serve_finish(&exchange, &request, &exchange, NULL));
+    EXPECT(DIPC_STATUS_WRONG_KIND, dipc_serve_finish(&exchange, NULL, &request, &exchange, NULL));
     EXPECT(DIPC_STATUS_WRONG_KIND, dipc_reply_ok(&exchange, NULL));
     EXPECT(DIPC_STATUS_WRONG_KIND, dipc_reply_process_info(&exchange, &info, NULL));
     EXPECT(DIPC_STATUS_BUFFER_TOO_SMALL, dipc_serve_init(&exchange, receive, 19, send, 64, &detail));
@@ -323,11 +323,11 @@ static void servers(void) {
     EXPECT(20, step.len);
     memcpy(step.data, "DOTNET_IPC_V1\0\x14\0\4\4\0", 20);
     EXPECT(DIPC_STATUS_OK, dipc_exchange_advance(&exchange, 20, NULL));
-    EXPECT(DIPC_STATUS_NULL_POINTER, dipc_serve_finish(&exchange, NULL, &exchange, NULL));
-    EXPECT(DIPC_STATUS_NULL_POINTER, dipc_serve_finish(&exchange, &request, NULL, NULL));
-    EXPECT(DIPC_STATUS_OK, dipc_serve_finish(&exchange, &request, &exchange, NULL));
+    EXPECT(DIPC_STATUS_NULL_POINTER, dipc_serve_finish(&exchange, NULL, NULL, &exchange, NULL));
+    EXPECT(DIPC_STATUS_NULL_POINTER, dipc_serve_finish(&exchange, NULL, &request, NULL, NULL));
+    EXPECT(DIPC_STATUS_OK, dipc_serve_finish(&exchange, NULL, &request, &exchange, NULL));
     EXPECT(DIPC_COMMAND_GET_PROCESS_INFO2, request.code);
-    EXPECT(DIPC_STATUS_WRONG_KIND, dipc_serve_finish(&exchange, &request, &exchange, NULL)); /* twice */
+    EXPECT(DIPC_STATUS_WRONG_KIND, dipc_serve_finish(&exchange, NULL, &request, &exchange, NULL)); /* twice */
     EXPECT(DIPC_STATUS_INVALID_ARGUMENT, dipc_reply_ok(&exchange, NULL)); /* another response */
     EXPECT(DIPC_STATUS_INVALID_ARGUMENT, dipc_reply_session_id(&exchange, 1, NULL));
     EXPECT(DIPC_STATUS_INVALID_ARGUMENT, dipc_reply_refuse(&exchange, 1, dipc_utf8("no text here"), NULL));
@@ -342,12 +342,12 @@ static void servers(void) {
 
     EXPECT(DIPC_STATUS_OK, dipc_serve_init(&exchange, receive, 64, send, 64, NULL));
     EXPECT(DIPC_STATUS_OK, dipc_exchange_advance(&exchange, 0, NULL)); /* closed without a request */
-    EXPECT(DIPC_STATUS_UNEXPECTED_END, dipc_serve_finish(&exchange, &request, &exchange, NULL));
+    EXPECT(DIPC_STATUS_UNEXPECTED_END, dipc_serve_finish(&exchange, NULL, &request, &exchange, NULL));
     EXPECT(0, request.len);
     EXPECT(DIPC_STATUS_OK, dipc_serve_init(&exchange, receive, 64, send, 64, NULL));
     EXPECT(DIPC_STATUS_OK, dipc_exchange_advance(&exchange, 1, NULL));
     EXPECT(DIPC_STATUS_OK, dipc_exchange_advance(&exchange, 0, NULL));
-    EXPECT(DIPC_STATUS_UNEXPECTED_END, dipc_serve_finish(&exchange, &request, &exchange, NULL));
+    EXPECT(DIPC_STATUS_UNEXPECTED_END, dipc_serve_finish(&exchange, NULL, &request, &exchange, NULL));
     EXPECT(1, request.len);
 }
 

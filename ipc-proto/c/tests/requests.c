@@ -159,6 +159,50 @@ static void others(void) {
     expect("GetProcessInfo3", dipc_build_GetProcessInfo3(buf, sizeof buf, &len));
 }
 
+/* Reads the providers of the longest request, and the ids of a filter. The time is in proportion to its length. */
+static void read_lists(void) {
+    enum { PROVIDERS = 2900, IDS = 16000 };
+    static uint8_t message[DIPC_MESSAGE_MAX_LEN];
+    static dipc_provider list[PROVIDERS];
+    static uint32_t ids[IDS];
+    dipc_providers providers = {list, PROVIDERS};
+    dipc_requested_session session;
+    dipc_requested_provider read;
+    uint64_t sum = 0;
+    uint32_t id, last = 0;
+    for (size_t i = 0; i < PROVIDERS; i++)
+        list[i] = provider(i, DIPC_LEVEL_ERROR, "", NULL);
+    dipc_build_CollectTracing4(message, sizeof message, &len, 1, DIPC_FORMAT_NET_TRACE, 0, true, providers);
+    dipc_status status = dipc_request_session(message, len, &session, NULL);
+    while (status == DIPC_STATUS_OK && dipc_next_provider(&session.providers, &read) == DIPC_STATUS_OK)
+        sum += read.keywords + read.level;
+    if (sum != (uint64_t)PROVIDERS * (PROVIDERS - 1) / 2 + PROVIDERS * DIPC_LEVEL_ERROR) {
+        printf("the list of providers is not read: status %d\n", (int)status);
+        failures++;
+    }
+
+    dipc_streaming_provider streaming;
+    dipc_session_config config;
+    memset(&streaming, 0, sizeof streaming);
+    memset(&config, 0, sizeof config);
+    for (uint32_t i = 0; i < IDS; i++)
+        ids[i] = i;
+    streaming.name = dipc_utf8("P");
+    streaming.filter.event_ids.items = ids;
+    streaming.filter.event_ids.count = IDS;
+    config.providers.items = &streaming;
+    config.providers.count = 1;
+    dipc_build_CollectTracing5(message, sizeof message, &len, config);
+    status = dipc_request_session(message, len, &session, NULL);
+    if (status == DIPC_STATUS_OK && dipc_next_provider(&session.providers, &read) == DIPC_STATUS_OK)
+        while (dipc_next_event_id(&read.event_ids, &id) == DIPC_STATUS_OK)
+            last = id;
+    if (last != IDS - 1) {
+        printf("the ids of a filter are not read: status %d\n", (int)status);
+        failures++;
+    }
+}
+
 int main(int argc, char **argv) {
     dipc_command_row row;
     if (argc != 2)
@@ -167,6 +211,7 @@ int main(int argc, char **argv) {
     tracing();
     filters();
     others();
+    read_lists();
     for (size_t i = 0; dipc_command_at(i, &row) == DIPC_STATUS_OK; i++) {
         size_t at = 0;
         while (at < count && !dipc_text_equals(dipc_utf8(built[at]), row.name))

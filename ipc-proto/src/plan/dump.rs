@@ -6,7 +6,8 @@ use crate::sentences::sentences;
 use crate::types::{DumpFlags, DumpType, Status};
 use crate::wire::Writer;
 use crate::{
-    Code, Command, Encode, GenerateCoreDump, GenerateCoreDump2, GenerateCoreDump3, InvalidValue, Request, Text,
+    Code, Command, Encode, GenerateCoreDump, GenerateCoreDump2, GenerateCoreDump3, InvalidValue, Request,
+    Text,
 };
 
 /// The wish for a dump of the process. A server converts each request for a dump, GenerateCoreDump to GenerateCoreDump3,

@@ -57,7 +57,7 @@ unsafe fn call(
         ok(drive(&mut client, &mut to_client, &mut to_server).0);
         ok(drive(&mut server, &mut to_server, &mut to_client).0);
         // The reply is in the memory of the server.
-        ok(dipc_serve_finish(server.at, request.at, server.at, null_mut()));
+        ok(dipc_serve_finish(server.at, null(), request.at, server.at, null_mut()));
         reply(server.at, request.get());
         ok(drive(&mut server, &mut to_server, &mut to_client).0);
         to_client.extend(then);

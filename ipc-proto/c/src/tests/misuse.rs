@@ -55,7 +55,10 @@ fn another_object() {
         ok(dipc_advertise_init(exchange));
         assert_eq!(dipc_call_finish(exchange, Memory::one().at, null_mut()), Status::WrongKind);
         assert_eq!(dipc_reply_ok(exchange, null_mut()), Status::WrongKind);
-        assert_eq!(dipc_serve_finish(exchange, Memory::one().at, exchange, null_mut()), Status::WrongKind);
+        assert_eq!(
+            dipc_serve_finish(exchange, null(), Memory::one().at, exchange, null_mut()),
+            Status::WrongKind
+        );
         ok(dipc_connect_port_init(memory.at.cast(), Guid { bytes: [0; 16] }, 1));
         assert_eq!(dipc_session_stop_step(memory.at.cast(), step.at), Status::WrongKind);
         assert_eq!(dipc_exchange_step(exchange, step.at, null_mut()), Status::WrongKind);
