@@ -10,8 +10,8 @@ use core::hint::black_box;
 use std::io::{self, Write};
 
 use nettrace::{
-    Counter, Event, EventAssembler, Fields, Held, IdMap, Limits, LossCounter, Metadata, Order, Parser,
-    Progress, Record, Scalar, SequencePoint, Slot, Stack, ThreadSequence, Trace, TraceBytes, TraceWriter,
+    AssemblerStep, Counter, Event, EventAssembler, Fields, Held, IdMap, Limits, LossCounter, Metadata, Order,
+    Parser, Record, Scalar, SequencePoint, Slot, Stack, ThreadSequence, Trace, TraceBytes, TraceWriter,
     Version, clr,
 };
 
@@ -195,22 +195,22 @@ pub fn assembled(mut bytes: &[u8], limit: Option<usize>) -> u64 {
     }
     let (mut events, mut sum) = (0, 0);
     loop {
-        match assembler.advance() {
-            Progress::Event => {
+        match assembler.step() {
+            AssemblerStep::Event => {
                 let event = assembler.event().unwrap();
                 events += 1;
                 sum ^= event.nanoseconds().unsigned_abs() ^ event.thread_id() ^ event.stack().len() as u64;
                 sum ^= event.metadata().map_or(0, |metadata| metadata.keywords);
             }
-            Progress::More => {
+            AssemblerStep::More => {
                 let space = assembler.space();
                 let n = space.len().min(bytes.len());
                 let (now, later) = bytes.split_at(n);
                 space[..n].copy_from_slice(now);
-                assembler.received(n);
+                assembler.advance(n);
                 bytes = later;
             }
-            Progress::End(_) => break,
+            AssemblerStep::End(_) => break,
         }
     }
     black_box(sum);

@@ -1,7 +1,8 @@
 //! The property of an assembler: it returns the events of the parser, however a trace is cut into pieces.
 use ipc_proto::wire::to_u32;
 use nettrace::{
-    Event, EventAssembler, Item, Limits, Parser, Progress, Record, Str, TimeFilter, TraceEvent, Value, Values,
+    AssemblerStep, Event, EventAssembler, Item, Limits, Parser, Record, Str, TimeFilter, TraceEvent, Value,
+    Values,
 };
 
 use crate::reading::of_event;
@@ -109,12 +110,12 @@ fn read(
 ) -> Assembled {
     let mut seen = Assembled::default();
     loop {
-        match assembler.advance() {
-            Progress::Event => {
+        match assembler.step() {
+            AssemblerStep::Event => {
                 let event = assembler.event().expect("it was found");
                 seen.events.push(seen_event(&event));
             }
-            Progress::More => {
+            AssemblerStep::More => {
                 let n = sizes.next().unwrap_or(1).min(bytes.len());
                 let (now, later) = bytes.split_at(n);
                 if n % 2 == 1 {
@@ -124,14 +125,14 @@ fn read(
                     let space = assembler.space();
                     let n = space.len().min(n);
                     space[..n].copy_from_slice(&now[..n]);
-                    assembler.received(n);
+                    assembler.advance(n);
                     bytes = &bytes[n..];
                 }
                 assert!(assembler.event().is_none(), "an event is available after its bytes were moved");
             }
-            Progress::End(end) => {
+            AssemblerStep::End(end) => {
                 assert_eq!(assembler.end(), Some(end));
-                assert_eq!(assembler.advance(), Progress::End(end));
+                assert_eq!(assembler.step(), AssemblerStep::End(end));
                 assert!(assembler.event().is_none(), "an event is available after the end");
                 seen.late = assembler.late();
                 seen.skipped = assembler.times().map_or(0, TimeFilter::skipped_blocks);
@@ -235,7 +236,7 @@ impl<'a> Object<'a> {
 fn fields(mut assembler: EventAssembler, bytes: &[u8]) {
     assembler.push(bytes);
     for number in 0.. {
-        let Progress::Event = assembler.advance() else { return };
+        let AssemblerStep::Event = assembler.step() else { return };
         let event = assembler.event().expect("it was found");
         if number < 20 || number % 32 == 0 {
             fields_of(&event);

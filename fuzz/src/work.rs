@@ -1,7 +1,7 @@
 //! The property of the work of all readers: it is proportional to the bytes of the trace.
 use ipc_proto::wire::steps;
 use nettrace::{
-    EventAssembler, Limits, LossCounter, Metadata, Parser, ParserBuf, Progress, Record, Rewrite,
+    AssemblerStep, EventAssembler, Limits, LossCounter, Metadata, Parser, ParserBuf, Record, Rewrite,
     RewriteOptions, RewriteSpace, Slot, Version,
 };
 
@@ -95,17 +95,17 @@ fn losses(trace: &[u8]) {
 fn events(mut assembler: EventAssembler, trace: &[u8], piece: usize) {
     let mut pieces = trace.chunks(piece.max(1));
     loop {
-        match assembler.advance() {
-            Progress::Event => {
+        match assembler.step() {
+            AssemblerStep::Event => {
                 let Some(event) = assembler.event() else { continue };
                 let _ = (event.metadata(), event.thread_id(), event.activity_id(), event.nanoseconds());
                 event.values().for_each(drop);
             }
-            Progress::More => match pieces.next() {
+            AssemblerStep::More => match pieces.next() {
                 Some(piece) => assembler.push(piece),
-                None => assembler.received(0),
+                None => assembler.advance(0),
             },
-            Progress::End(_) => return,
+            AssemblerStep::End(_) => return,
         }
     }
 }

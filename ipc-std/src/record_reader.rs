@@ -63,7 +63,7 @@ impl<R: Read> RecordReader<R> {
     /// after a timeout the call can be repeated.
     pub fn read_more(&mut self) -> io::Result<()> {
         let n = read_uninterrupted(&mut self.reader, self.records.space())?;
-        self.records.received(n);
+        self.records.advance(n);
         Ok(())
     }
 

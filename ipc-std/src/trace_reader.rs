@@ -4,7 +4,7 @@ use core::time::Duration;
 use std::io::{self, Read};
 use std::time::SystemTime;
 
-use nettrace::{End, EventAssembler, Limits, Progress, TimeFilter, Trace, TraceEvent};
+use nettrace::{AssemblerStep, End, EventAssembler, Limits, TimeFilter, Trace, TraceEvent};
 
 use crate::record_reader::read_uninterrupted;
 
@@ -202,15 +202,15 @@ impl<R: Read> TraceReader<R> {
     #[inline]
     fn advance(&mut self) -> io::Result<()> {
         loop {
-            match self.assembler.advance() {
-                Progress::Event => return Ok(()),
-                Progress::More => {
+            match self.assembler.step() {
+                AssemblerStep::Event => return Ok(()),
+                AssemblerStep::More => {
                     let n = read_uninterrupted(&mut self.reader, self.assembler.space())?;
-                    self.assembler.received(n);
+                    self.assembler.advance(n);
                     self.is_read = n == 0;
                 }
-                Progress::End(End::Complete) => return self.read_end(),
-                Progress::End(_) => return Ok(()),
+                AssemblerStep::End(End::Complete) => return self.read_end(),
+                AssemblerStep::End(_) => return Ok(()),
             }
         }
     }

@@ -113,7 +113,7 @@ impl Activity {
 /// Adds up what a program does. The [module](self) has the events that it needs.
 ///
 /// ```
-/// use nettrace::{EventAssembler, Limits, Progress};
+/// use nettrace::{EventAssembler, Limits, AssemblerStep};
 /// use nettrace_analysis::live::Live;
 ///
 /// # let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../testdata/analysis/net31-sampled.nettrace");
@@ -121,7 +121,7 @@ impl Activity {
 /// let mut assembler = EventAssembler::new(Limits::default()).in_order(EventAssembler::ORDER_LIMIT);
 /// assembler.push(&bytes);
 /// let mut live = Live::default();
-/// while let Progress::Event = assembler.advance() {
+/// while let AssemblerStep::Event = assembler.step() {
 ///     let Some(event) = assembler.event() else { break };
 ///     live.event(&event);
 /// }

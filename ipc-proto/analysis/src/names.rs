@@ -62,7 +62,7 @@ use crate::text::owned;
 /// Names addresses by the events of a trace. The [module](self) has the rules.
 ///
 /// ```
-/// use nettrace::{EventAssembler, Limits, Progress};
+/// use nettrace::{EventAssembler, Limits, AssemblerStep};
 /// use nettrace_analysis::names::Names;
 ///
 /// # let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../testdata/nettrace/gen-net10-small-mixed.nettrace");
@@ -70,7 +70,7 @@ use crate::text::owned;
 /// let mut assembler = EventAssembler::new(Limits::default());
 /// assembler.push(&bytes);
 /// let mut names = Names::default();
-/// while let Progress::Event = assembler.advance() {
+/// while let AssemblerStep::Event = assembler.step() {
 ///     let Some(event) = assembler.event() else { break };
 ///     names.event(&event);
 /// }

@@ -121,7 +121,7 @@ pub struct SampledThread {
 /// Weighs the events of a trace by one clock or more.
 ///
 /// ```
-/// use nettrace::{EventAssembler, Limits, Progress};
+/// use nettrace::{EventAssembler, Limits, AssemblerStep};
 /// use nettrace_analysis::call_tree::{CallTree, Order};
 /// use nettrace_analysis::samples::{Clock, Samples};
 ///
@@ -130,7 +130,7 @@ pub struct SampledThread {
 /// let mut assembler = EventAssembler::new(Limits::default()).in_order(EventAssembler::ORDER_LIMIT);
 /// assembler.push(&bytes);
 /// let mut samples = Samples::new([Clock::ThreadTime]);
-/// while let Progress::Event = assembler.advance() {
+/// while let AssemblerStep::Event = assembler.step() {
 ///     let Some(event) = assembler.event() else { break };
 ///     samples.event(&event);
 /// }

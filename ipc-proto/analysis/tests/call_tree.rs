@@ -9,7 +9,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
-use nettrace::{EventAssembler, Limits, Progress};
+use nettrace::{AssemblerStep, EventAssembler, Limits};
 use nettrace_analysis::call_tree::{CallTree, Entry, NodeId, Order};
 use nettrace_analysis::samples::{Clock, Samples};
 
@@ -21,7 +21,7 @@ fn read(trace: &Path, clocks: &[Clock]) -> Samples {
     let mut assembler = EventAssembler::new(Limits::default()).in_order(EventAssembler::ORDER_LIMIT);
     assembler.push(&std::fs::read(trace).unwrap());
     let mut samples = Samples::new(clocks.iter().cloned());
-    while let Progress::Event = assembler.advance() {
+    while let AssemblerStep::Event = assembler.step() {
         samples.event(&assembler.event().unwrap());
     }
     samples

@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use nettrace::{
-    Event, EventAssembler, Fields, Limits, Metadata, Progress, Scalar, Trace, TraceEvent, TraceWriter,
+    AssemblerStep, Event, EventAssembler, Fields, Limits, Metadata, Scalar, Trace, TraceEvent, TraceWriter,
     Version,
 };
 use nettrace_analysis::names::Names;
@@ -29,7 +29,7 @@ fn for_each_event(bytes: &[u8], in_order: bool, mut f: impl FnMut(&TraceEvent<'_
         assembler = assembler.in_order(EventAssembler::ORDER_LIMIT);
     }
     assembler.push(bytes);
-    while let Progress::Event = assembler.advance() {
+    while let AssemblerStep::Event = assembler.step() {
         f(&assembler.event().unwrap());
     }
 }

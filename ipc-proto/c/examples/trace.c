@@ -127,10 +127,10 @@ static void read_stream(int fd, dipc_session *session) {
     if (n < 0 && errno == EINTR)
         return;
     if (n <= 0) {
-        dipc_session_stream(session, NULL, 0);
+        dipc_session_stream_advance(session, NULL, 0);
         return;
     }
-    dipc_session_stream(session, window + window_len, (size_t)n);
+    dipc_session_stream_advance(session, window + window_len, (size_t)n);
     window_len += (size_t)n;
     parse();
 }

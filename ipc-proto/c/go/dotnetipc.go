@@ -746,7 +746,7 @@ func (s *Session) report(bytes []byte, err error) (bool, error) {
 		C.dipc_session_abandon(s.session.session()) // if the runtime refused the Stop before its deadline
 		return true, fmt.Errorf("the runtime did not end the session: %w", err)
 	}
-	C.dipc_session_stream(s.session.session(), (*C.uint8_t)(unsafe.SliceData(bytes)), C.size_t(len(bytes)))
+	C.dipc_session_stream_advance(s.session.session(), (*C.uint8_t)(unsafe.SliceData(bytes)), C.size_t(len(bytes)))
 	if len(bytes) == 0 {
 		return s.stopping, io.EOF
 	}

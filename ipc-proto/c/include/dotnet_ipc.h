@@ -2305,7 +2305,7 @@ typedef struct dipc_request {
  * A runtime that receives StopTracing first writes its buffered events to the stream, and only then answers. A client
  * that waits for the answer without reading the stream waits indefinitely. So do whichever of the two can proceed:
  *
- * * As long as `dipc_session_wants_stream`, read the stream, and report its bytes with `dipc_session_stream`.
+ * * As long as `dipc_session_wants_stream`, read the stream, and report its bytes with `dipc_session_stream_advance`.
  * * `dipc_session_stop` only requests the Stop. After it, do what `dipc_session_stop_step` says on a second connection,
  *   and report it with `dipc_session_stop_advance`.
  * * Call `dipc_session_tick` at the time of `dipc_session_until` at the latest. The session has no clock: it counts in
@@ -3666,7 +3666,7 @@ bool dipc_session_wants_stream(struct dipc_session *session);
  * Reports bytes that were read from the stream, in a piece of any size. No bytes mean that the stream has ended or is
  * broken.
  */
-dipc_status dipc_session_stream(struct dipc_session *session, const uint8_t *bytes, size_t len);
+dipc_status dipc_session_stream_advance(struct dipc_session *session, const uint8_t *bytes, size_t len);
 
 /**
  * Requests the Stop. `until` is the deadline for everything that follows: connecting, the rest of the stream, the answer.

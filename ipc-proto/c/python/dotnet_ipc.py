@@ -403,7 +403,7 @@ _FUNCTIONS: dict[str, tuple[Any, list[Any]]] = {
     "dipc_session_size": (c_size_t, []),
     "dipc_session_init": (c_int32, [c_void_p, c_uint64]),
     "dipc_session_wants_stream": (c_bool, [c_void_p]),
-    "dipc_session_stream": (c_int32, [c_void_p, c_void_p, c_size_t]),
+    "dipc_session_stream_advance": (c_int32, [c_void_p, c_void_p, c_size_t]),
     "dipc_session_stop": (c_int32, [c_void_p, c_uint64]),
     "dipc_session_stop_step": (c_int32, [c_void_p, POINTER(_dipc_step)]),
     "dipc_session_stop_advance": (c_int32, [c_void_p, c_uint32, c_uint64]),
@@ -883,7 +883,7 @@ class TraceSession(io.RawIOBase):
                 except ConnectionError:
                     n = 0
                 piece = (c_uint8 * n).from_buffer(view) if n else None
-                self._expect(_library.dipc_session_stream(self._session, piece, n))
+                self._expect(_library.dipc_session_stream_advance(self._session, piece, n))
                 if n:
                     return n
         return 0

@@ -14,7 +14,7 @@ use crate::status::{Outcome, Status, report};
 /// A runtime that receives StopTracing first writes its buffered events to the stream, and only then answers. A client
 /// that waits for the answer without reading the stream waits indefinitely. So do whichever of the two can proceed:
 ///
-/// * As long as `dipc_session_wants_stream`, read the stream, and report its bytes with `dipc_session_stream`.
+/// * As long as `dipc_session_wants_stream`, read the stream, and report its bytes with `dipc_session_stream_advance`.
 /// * `dipc_session_stop` only requests the Stop. After it, do what `dipc_session_stop_step` says on a second connection,
 ///   and report it with `dipc_session_stop_advance`.
 /// * Call `dipc_session_tick` at the time of `dipc_session_until` at the latest. The session has no clock: it counts in
@@ -94,7 +94,7 @@ pub unsafe extern "C" fn dipc_session_wants_stream(session: *mut Session) -> boo
 /// Reports bytes that were read from the stream, in a piece of any size. No bytes mean that the stream has ended or is
 /// broken.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn dipc_session_stream(session: *mut Session, bytes: *const u8, len: usize) -> Status {
+pub unsafe extern "C" fn dipc_session_stream_advance(session: *mut Session, bytes: *const u8, len: usize) -> Status {
     // SAFETY: the caller vouches for the pointers.
     let outcome = unsafe { memory::slice(bytes, len) };
     // SAFETY: the caller vouches for the pointers.

@@ -269,7 +269,7 @@ static void sessions(void) {
     dipc_step step;
     memset(&session, 0, sizeof session);
     EXPECT(sizeof session, dipc_session_size());
-    EXPECT(DIPC_STATUS_WRONG_KIND, dipc_session_stream(&session, NULL, 0));
+    EXPECT(DIPC_STATUS_WRONG_KIND, dipc_session_stream_advance(&session, NULL, 0));
     EXPECT(DIPC_STATUS_WRONG_KIND, dipc_session_stop(&session, 1));
     EXPECT(DIPC_STATUS_WRONG_KIND, dipc_session_stop_step(&session, &step));
     EXPECT(DIPC_STATUS_WRONG_KIND, dipc_session_stop_advance(&session, DIPC_STOP_CONNECTED, 0));
@@ -280,7 +280,7 @@ static void sessions(void) {
     EXPECT(DIPC_STATUS_OK, dipc_session_init(&session, 7));
     EXPECT(true, dipc_session_wants_stream(&session));
     EXPECT(true, dipc_session_until(&session) == UINT64_MAX);
-    EXPECT(DIPC_STATUS_NULL_POINTER, dipc_session_stream(&session, NULL, 1));
+    EXPECT(DIPC_STATUS_NULL_POINTER, dipc_session_stream_advance(&session, NULL, 1));
     EXPECT(DIPC_STATUS_NULL_POINTER, dipc_session_stop_step(&session, NULL));
     EXPECT(DIPC_STATUS_INVALID_ARGUMENT, dipc_session_stop_advance(&session, 9, 0));
     EXPECT(DIPC_STATUS_OK, dipc_session_stop(&session, 100));

@@ -23,7 +23,7 @@ mod values;
 mod write;
 
 #[cfg(feature = "alloc")]
-pub use assemble::event_assembler::{EventAssembler, Progress};
+pub use assemble::event_assembler::{AssemblerStep, EventAssembler};
 #[cfg(feature = "alloc")]
 pub use assemble::metadata_buf::MetadataBuf;
 #[cfg(feature = "alloc")]

@@ -12,7 +12,7 @@
 use std::collections::BTreeMap;
 
 use nettrace::{
-    End, Event, EventAssembler, Item, Label, Limits, Metadata, Parser, Progress, Record, Rewrite,
+    AssemblerStep, End, Event, EventAssembler, Item, Label, Limits, Metadata, Parser, Record, Rewrite,
     RewriteOptions, RewriteSpace, SequencePoint, Slot, Stack, ThreadEntry, ThreadSequence, Trace, TraceBytes,
     TraceEvent, TraceWriter, Value, Version, WriteError,
 };
@@ -25,12 +25,12 @@ fn trace(name: &str) -> Vec<u8> {
 fn assembler(bytes: &[u8]) -> EventAssembler {
     let mut assembler = EventAssembler::new(Limits::default());
     assembler.push(bytes);
-    assembler.received(0);
+    assembler.advance(0);
     assembler
 }
 
 fn next(assembler: &mut EventAssembler) -> Option<TraceEvent<'_>> {
-    assert_ne!(assembler.advance(), Progress::More, "the input has ended");
+    assert_ne!(assembler.step(), AssemblerStep::More, "the input has ended");
     assembler.event()
 }
 
@@ -75,16 +75,16 @@ fn pieces_of_any_size() {
             let mut assembler = EventAssembler::new(Limits::default());
             let (mut pieces, mut number) = (bytes.chunks(piece), 0);
             let end = loop {
-                match assembler.advance() {
-                    Progress::Event => {
+                match assembler.step() {
+                    AssemblerStep::Event => {
                         assert!(text_of(&assembler.event().unwrap()) == events[number], "{name} {piece}");
                         number += 1;
                     }
-                    Progress::More => match pieces.next() {
+                    AssemblerStep::More => match pieces.next() {
                         Some(piece) => assembler.push(piece),
-                        None => assembler.received(0),
+                        None => assembler.advance(0),
                     },
-                    Progress::End(end) => break end,
+                    AssemblerStep::End(end) => break end,
                 }
             };
             assert_eq!(
@@ -107,11 +107,11 @@ fn an_event_lasts_until_bytes_arrive() {
         }
         assert!(assembler.event().is_none());
         assembler.push(&bytes);
-        assert_eq!(assembler.advance(), Progress::Event);
+        assert_eq!(assembler.step(), AssemblerStep::Event);
         assert!(assembler.event().is_some());
         assembler.push(&[]);
         assert!(assembler.event().is_none());
-        assert_eq!(assembler.advance(), Progress::Event);
+        assert_eq!(assembler.step(), AssemblerStep::Event);
         let _ = assembler.space();
         assert!(assembler.event().is_none());
     }

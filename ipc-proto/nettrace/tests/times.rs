@@ -8,7 +8,7 @@
 )]
 use ipc_fuzz::traces;
 use nettrace::{
-    BlockKind, EventAssembler, Limits, LossCounter, Parser, Progress, Record, Rewrite, RewriteOptions,
+    AssemblerStep, BlockKind, EventAssembler, Limits, LossCounter, Parser, Record, Rewrite, RewriteOptions,
     RewriteSpace, Slot, TimeFilter, TimeRange, TraceWriter,
 };
 
@@ -163,9 +163,9 @@ fn assembled_by_range() {
                 }
                 assembler.skip_outside(from, to);
                 assembler.push(&trace.bytes);
-                assembler.received(0);
+                assembler.advance(0);
                 let mut events = Vec::new();
-                while let Progress::Event = assembler.advance() {
+                while let AssemblerStep::Event = assembler.step() {
                     events.push(assembler.event().unwrap().header.timestamp);
                 }
                 let (expected, lost, times) = filtered(&trace.bytes, from, to);

@@ -27,25 +27,25 @@ use crate::transport::ConnectError;
 /// something to send.
 ///
 /// ```
-/// use nettrace::{EventAssembler, Limits, Progress};
+/// use nettrace::{EventAssembler, Limits, AssemblerStep};
 /// use ipc_std::{AsyncConnector, AsyncTraceSession};
 ///
 /// /// Returns the number of events until the end of the session, which is stopped after the first 100.
 /// async fn count<A: AsyncConnector>(session: &mut AsyncTraceSession<A>) -> std::io::Result<u64> {
 ///     let (mut trace, mut events) = (EventAssembler::new(Limits::default()), 0);
 ///     loop {
-///         match trace.advance() {
-///             Progress::More => {
+///         match trace.step() {
+///             AssemblerStep::More => {
 ///                 let n = session.read(trace.space()).await?;
-///                 trace.received(n);
+///                 trace.advance(n);
 ///             }
-///             Progress::Event => {
+///             AssemblerStep::Event => {
 ///                 events += 1;
 ///                 if events == 100 {
 ///                     session.stop();
 ///                 }
 ///             }
-///             Progress::End(_) => return Ok(events),
+///             AssemblerStep::End(_) => return Ok(events),
 ///         }
 ///     }
 /// }

@@ -1,5 +1,5 @@
 //! The traces of the properties, and the events and samples in them.
-use nettrace::{EventAssembler, Limits, Progress, TraceEvent, Version};
+use nettrace::{AssemblerStep, EventAssembler, Limits, TraceEvent, Version};
 use nettrace_analysis::samples::{Clock, Samples};
 
 use super::made_up_events::{self, MadeUp, Naming};
@@ -40,10 +40,10 @@ pub(super) fn each_event(trace: &[u8], in_order: bool, mut take: impl FnMut(&Tra
     }
     assembler.push(trace);
     loop {
-        match assembler.advance() {
-            Progress::Event => take(&assembler.event().expect("the event that was announced")),
-            Progress::More => assembler.received(0),
-            Progress::End(_) => return,
+        match assembler.step() {
+            AssemblerStep::Event => take(&assembler.event().expect("the event that was announced")),
+            AssemblerStep::More => assembler.advance(0),
+            AssemblerStep::End(_) => return,
         }
     }
 }

@@ -14,7 +14,7 @@ use super::{
 /// Reads samples of counters and instruments from the events of a trace, in the order of the stream.
 ///
 /// ```
-/// use nettrace::{EventAssembler, Limits, Progress};
+/// use nettrace::{EventAssembler, Limits, AssemblerStep};
 /// use nettrace_analysis::counters::{CounterEvent, CounterReader};
 ///
 /// # let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../testdata/counters/net8-meters.nettrace");
@@ -23,7 +23,7 @@ use super::{
 /// assembler.push(&bytes);
 /// let mut counters = CounterReader::new();
 /// let mut samples = 0;
-/// while let Progress::Event = assembler.advance() {
+/// while let AssemblerStep::Event = assembler.step() {
 ///     let Some(event) = assembler.event() else { break };
 ///     if let Some(CounterEvent::Sample(sample)) = counters.event(&event) {
 ///         println!("{} {} [{}] {:?}", sample.provider, sample.name, sample.tag_text, sample.value());

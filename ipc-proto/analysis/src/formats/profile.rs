@@ -11,7 +11,7 @@ use crate::samples::{Clock, SampledThread, Samples, ThreadNumber, Unit, Weight};
 /// proportional to the length of the trace, whatever the trace contains.
 ///
 /// ```
-/// use nettrace::{EventAssembler, Limits, Progress};
+/// use nettrace::{EventAssembler, Limits, AssemblerStep};
 /// use nettrace_analysis::formats::Profile;
 /// use nettrace_analysis::samples::{Clock, Samples};
 ///
@@ -20,7 +20,7 @@ use crate::samples::{Clock, SampledThread, Samples, ThreadNumber, Unit, Weight};
 /// let mut assembler = EventAssembler::new(Limits::default());
 /// assembler.push(&bytes);
 /// let mut samples = Samples::new([Clock::Wall]);
-/// while let Progress::Event = assembler.advance() {
+/// while let AssemblerStep::Event = assembler.step() {
 ///     let Some(event) = assembler.event() else { break };
 ///     samples.event(&event);
 /// }

@@ -22,7 +22,7 @@ use crate::samples::{Clock, Interval, SampledThread, Samples, Unit};
 /// them: the file then has only the beginning of the trace.
 ///
 /// ```
-/// use nettrace::{EventAssembler, Limits, Progress};
+/// use nettrace::{EventAssembler, Limits, AssemblerStep};
 /// use nettrace_analysis::formats::{TimeProfile, Timeline};
 /// use nettrace_analysis::samples::{Clock, Samples};
 ///
@@ -32,7 +32,7 @@ use crate::samples::{Clock, Interval, SampledThread, Samples, Unit};
 /// assembler.push(&bytes);
 /// let mut samples = Samples::new([Clock::SampledTime]);
 /// let mut timeline = Timeline::new(Clock::SampledTime);
-/// while let Progress::Event = assembler.advance() {
+/// while let AssemblerStep::Event = assembler.step() {
 ///     let Some(event) = assembler.event() else { break };
 ///     samples.event_with(&event, &mut |clock, interval| timeline.add(clock, interval));
 /// }

@@ -15,7 +15,7 @@ use crate::event_fields::{number, runtime_event_id};
 /// that began before them, in about 3 MB. The work for each event is constant.
 ///
 /// ```
-/// use nettrace::{EventAssembler, Limits, Progress};
+/// use nettrace::{EventAssembler, Limits, AssemblerStep};
 /// use nettrace_analysis::gc::Collections;
 ///
 /// # let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../testdata/nettrace/gen-net10-small-mixed.nettrace");
@@ -23,7 +23,7 @@ use crate::event_fields::{number, runtime_event_id};
 /// let mut assembler = EventAssembler::new(Limits::default()).in_order(EventAssembler::ORDER_LIMIT);
 /// assembler.push(&bytes);
 /// let mut collections = Collections::default();
-/// while let Progress::Event = assembler.advance() {
+/// while let AssemblerStep::Event = assembler.step() {
 ///     let Some(event) = assembler.event() else { break };
 ///     collections.event(&event);
 ///     while let Some(collection) = collections.pop() {

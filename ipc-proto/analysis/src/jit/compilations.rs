@@ -17,7 +17,7 @@ use crate::event_fields::{number, runtime_event_id, text};
 /// is logarithmic in the number of threads.
 ///
 /// ```
-/// use nettrace::{EventAssembler, Limits, Progress};
+/// use nettrace::{EventAssembler, Limits, AssemblerStep};
 /// use nettrace_analysis::jit::Compilations;
 ///
 /// # let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../testdata/analysis/net10-compilations.nettrace");
@@ -25,7 +25,7 @@ use crate::event_fields::{number, runtime_event_id, text};
 /// let mut assembler = EventAssembler::new(Limits::default()).in_order(EventAssembler::ORDER_LIMIT);
 /// assembler.push(&bytes);
 /// let mut compilations = Compilations::default();
-/// while let Progress::Event = assembler.advance() {
+/// while let AssemblerStep::Event = assembler.step() {
 ///     let Some(event) = assembler.event() else { break };
 ///     compilations.event(&event);
 ///     while let Some(compilation) = compilations.pop() {

@@ -4,7 +4,7 @@
 use std::path::{Path, PathBuf};
 
 use nettrace::{
-    Event, EventAssembler, Limits, Metadata, Progress, Stack, Trace, TraceEvent, TraceWriter, Version,
+    AssemblerStep, Event, EventAssembler, Limits, Metadata, Stack, Trace, TraceEvent, TraceWriter, Version,
 };
 
 /// Returns the path of a file in `testdata`.
@@ -17,13 +17,13 @@ pub(crate) fn each_event(trace: &[u8], mut take: impl FnMut(&TraceEvent<'_>)) {
     let mut assembler = EventAssembler::new(Limits::default()).in_order(EventAssembler::ORDER_LIMIT);
     let mut pieces = trace.chunks(64 << 10);
     loop {
-        match assembler.advance() {
-            Progress::Event => take(&assembler.event().unwrap()),
-            Progress::More => match pieces.next() {
+        match assembler.step() {
+            AssemblerStep::Event => take(&assembler.event().unwrap()),
+            AssemblerStep::More => match pieces.next() {
                 Some(piece) => assembler.push(piece),
-                None => assembler.received(0),
+                None => assembler.advance(0),
             },
-            Progress::End(_) => return,
+            AssemblerStep::End(_) => return,
         }
     }
 }
@@ -120,7 +120,7 @@ pub(crate) fn numbers(numbers: &[u32]) -> Vec<u8> {
 pub(crate) fn each_event_of_stream(trace: &[u8], mut take: impl FnMut(&TraceEvent<'_>)) {
     let mut assembler = EventAssembler::new(Limits::default());
     assembler.push(trace);
-    while let Progress::Event = assembler.advance() {
+    while let AssemblerStep::Event = assembler.step() {
         take(&assembler.event().unwrap());
     }
 }

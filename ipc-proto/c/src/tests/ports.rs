@@ -172,9 +172,9 @@ fn a_session_is_stopped() {
         assert_eq!((sent.len(), received, &sent[20..]), (28, 28, &[7, 0, 0, 0, 0, 0, 0, 0][..]));
         assert!(dipc_session_wants_stream(session.at));
         for piece in stream.chunks(100) {
-            ok(dipc_session_stream(session.at, piece.as_ptr(), piece.len()));
+            ok(dipc_session_stream_advance(session.at, piece.as_ptr(), piece.len()));
         }
-        ok(dipc_session_stream(session.at, null(), 0));
+        ok(dipc_session_stream_advance(session.at, null(), 0));
         assert_eq!(dipc_session_end(session.at), DIPC_SESSION_COMPLETE);
     }
 }

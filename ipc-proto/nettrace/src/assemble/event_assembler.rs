@@ -19,11 +19,11 @@ use crate::parse::trace::Trace;
 /// of any size.
 ///
 /// An assembler does no I/O. Bytes go in with [`push`](Self::push), or with [`space`](Self::space) and
-/// [`received`](Self::received), which copy nothing. `ipc_std::TraceReader` is this type with a blocking reader. An
+/// [`advance`](Self::advance), which copy nothing. `ipc_std::TraceReader` is this type with a blocking reader. An
 /// asynchronous reader is the same loop with an `await`:
 ///
 /// ```
-/// use nettrace::{End, EventAssembler, Limits, Progress};
+/// use nettrace::{End, EventAssembler, Limits, AssemblerStep};
 /// # struct Socket<'a>(core::slice::Chunks<'a, u8>);
 /// # impl<'a> Socket<'a> {
 /// #     async fn receive(&mut self) -> std::io::Result<Option<&'a [u8]>> { Ok(self.0.next()) }
@@ -33,18 +33,18 @@ use crate::parse::trace::Trace;
 ///     let mut assembler = EventAssembler::new(Limits::default());
 ///     let mut events = 0;
 ///     loop {
-///         match assembler.advance() {
-///             Progress::Event => {
+///         match assembler.step() {
+///             AssemblerStep::Event => {
 ///                 let Some(event) = assembler.event() else { continue };
 ///                 let Some(metadata) = event.metadata() else { continue };
 ///                 println!("{} ns: {} {}", event.nanoseconds(), metadata.provider, metadata.name);
 ///                 events += 1;
 ///             }
-///             Progress::More => match socket.receive().await? {
+///             AssemblerStep::More => match socket.receive().await? {
 ///                 Some(piece) => assembler.push(piece),
-///                 None => assembler.received(0),
+///                 None => assembler.advance(0),
 ///             },
-///             Progress::End(end) => return Ok((events, Some(end))),
+///             AssemblerStep::End(end) => return Ok((events, Some(end))),
 ///         }
 ///     }
 /// }
@@ -61,7 +61,7 @@ use crate::parse::trace::Trace;
 ///
 /// Events come in the order of the stream, which is the order of time for each thread, but not between threads;
 /// [`in_order`](Self::in_order) sorts them. An event is returned as soon as its bytes have arrived. All complete events
-/// of a cut or damaged trace are returned, and [`Progress::End`] states how the trace ended.
+/// of a cut or damaged trace are returned, and [`AssemblerStep::End`] states how the trace ended.
 ///
 /// # Memory
 /// * The window: 256 KiB, or up to twice [`Limits::record`] if a record needs that.
@@ -103,7 +103,7 @@ enum Current {
 
 /// The next thing to do with an [`EventAssembler`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Progress {
+pub enum AssemblerStep {
     /// [`EventAssembler::event`] returns the next event.
     Event,
     /// The next event needs more bytes than have arrived.
@@ -132,7 +132,7 @@ impl EventAssembler {
     }
 
     /// Returns events in the order of time from now on, and events of the same time in the order of the stream. Call it
-    /// before the first [`advance`](Self::advance).
+    /// before the first [`step`](Self::step).
     ///
     /// Events wait, in up to `limit` bytes ([`ORDER_LIMIT`](Self::ORDER_LIMIT)), until it is certain that no older one
     /// follows. Descriptions and threads that were replaced while events wait take up to an eighth of `limit` in
@@ -173,11 +173,11 @@ impl EventAssembler {
 
     /// Finds the next event in the bytes that have arrived.
     #[inline]
-    pub fn advance(&mut self) -> Progress {
-        if self.queue.is_some() { self.advance_in_time() } else { self.advance_in_stream() }
+    pub fn step(&mut self) -> AssemblerStep {
+        if self.queue.is_some() { self.step_in_time() } else { self.step_in_stream() }
     }
 
-    /// Returns the event that [`advance`](Self::advance) has just found; `None` if it found none, or if
+    /// Returns the event that [`step`](Self::step) has just found; `None` if it found none, or if
     /// [`space`](Self::space) or [`push`](Self::push) was called since.
     #[must_use]
     #[inline]
@@ -206,8 +206,8 @@ impl EventAssembler {
 
     /// Reports that the first `n` bytes of [`space`](Self::space) were filled; 0 bytes are the end of the input. A
     /// number that is larger than the space counts as the whole space.
-    pub fn received(&mut self, n: usize) {
-        self.records.received(n);
+    pub fn advance(&mut self, n: usize) {
+        self.records.advance(n);
     }
 
     /// Appends the next bytes of the stream. An empty slice changes nothing.
@@ -249,7 +249,7 @@ impl EventAssembler {
     }
 
     #[inline]
-    fn advance_in_stream(&mut self) -> Progress {
+    fn step_in_stream(&mut self) -> AssemblerStep {
         let (event, references) = loop {
             match self.records.next_record() {
                 Record::Event(event) => {
@@ -266,11 +266,11 @@ impl EventAssembler {
                         self.loss.resync();
                         continue;
                     }
-                    if let Some(progress) = Self::store(&mut self.context, &mut self.loss, &record) {
-                        if let Progress::End(end) = progress {
+                    if let Some(step) = Self::store(&mut self.context, &mut self.loss, &record) {
+                        if let AssemblerStep::End(end) = step {
                             self.end = Some(end);
                         }
-                        return progress;
+                        return step;
                     }
                     // No event waits, so no event refers to retired values.
                     self.context.drop_retired();
@@ -283,18 +283,18 @@ impl EventAssembler {
         let (header, lengths) = (event.without_payload(), (event.payload.len(), event.stack.len()));
         let (payload, stack) = self.records.event_ranges(lengths.0, lengths.1);
         self.current = Current::Read { header, payload, stack, references };
-        Progress::Event
+        AssemblerStep::Event
     }
 
-    fn advance_in_time(&mut self) -> Progress {
+    fn step_in_time(&mut self) -> AssemblerStep {
         self.current = Current::None;
         let Self { records, context, loss, times, queue: Some(queue), .. } = self else {
-            return Progress::More;
+            return AssemblerStep::More;
         };
         'released: loop {
             if let Some(place) = queue.pop() {
                 self.current = Current::Popped(place);
-                return Progress::Event;
+                return AssemblerStep::Event;
             }
             if queue.is_empty() {
                 context.drop_retired();
@@ -303,7 +303,7 @@ impl EventAssembler {
                 context.pass(&point);
             }
             if let Some(end) = self.end {
-                return Progress::End(end);
+                return AssemblerStep::End(end);
             }
             let record = loop {
                 let event = match records.next_event() {
@@ -328,11 +328,11 @@ impl EventAssembler {
                 continue;
             }
             match Self::store(context, loss, &record) {
-                Some(Progress::End(end)) => {
+                Some(AssemblerStep::End(end)) => {
                     self.end = Some(end);
                     queue.release_all();
                 }
-                Some(progress) => return progress,
+                Some(step) => return step,
                 None => {
                     if let Record::SequencePoint(point) = record {
                         self.passed = Some(point);
@@ -345,15 +345,15 @@ impl EventAssembler {
         }
     }
 
-    /// Stores a record that is not an event, and returns `None`. Returns the progress if `record` is `More` or `End`.
+    /// Stores a record that is not an event, and returns `None`. Returns the step if `record` is `More` or `End`.
     fn store(
         context: &mut StreamContext,
         loss: &mut LossCounter<Vec<Slot<Counter>>>,
         record: &Record<'_>,
-    ) -> Option<Progress> {
+    ) -> Option<AssemblerStep> {
         match record {
-            Record::More { .. } => Some(Progress::More),
-            Record::End(end) => Some(Progress::End(*end)),
+            Record::More { .. } => Some(AssemblerStep::More),
+            Record::End(end) => Some(AssemblerStep::End(*end)),
             record => {
                 loss.record(record);
                 context.store(record);

@@ -27,7 +27,7 @@ use crate::parse::trace::Version;
 ///     match records.next_record() {
 ///         Record::More { .. } => {
 ///             let n = std::io::Read::read(&mut input, records.space())?;
-///             records.received(n);
+///             records.advance(n);
 ///         }
 ///         Record::Stack(_) => stacks += 1,
 ///         Record::End(end) => break end,
@@ -92,7 +92,7 @@ impl ParserBuf {
     /// the input. A number that is larger than the space counts as the whole space.
     ///
     /// [`Read`]: https://doc.rust-lang.org/std/io/trait.Read.html
-    pub fn received(&mut self, n: usize) {
+    pub fn advance(&mut self, n: usize) {
         self.is_closed = n == 0;
         // The caller cannot have filled more than the space that it was lent.
         self.end = self.end.saturating_add(n).min(self.buf.len());
@@ -108,7 +108,7 @@ impl ParserBuf {
             if let Some(space) = space.get_mut(..n) {
                 space.copy_from_slice(now);
             }
-            self.received(n);
+            self.advance(n);
             bytes = later;
         }
     }

@@ -17,14 +17,14 @@ use crate::values::value::Value;
 /// An event of an [`EventAssembler`](crate::EventAssembler), with everything that it refers to.
 ///
 /// ```
-/// use nettrace::{EventAssembler, Limits, Progress};
+/// use nettrace::{EventAssembler, Limits, AssemblerStep};
 ///
 /// # let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../testdata/nettrace/gen-net10-small-counters.nettrace");
 /// # let bytes = std::fs::read(path)?;
 /// let mut assembler = EventAssembler::new(Limits::default());
 /// assembler.push(&bytes);
 /// let mut means = 0;
-/// while let Progress::Event = assembler.advance() {
+/// while let AssemblerStep::Event = assembler.step() {
 ///     let Some(event) = assembler.event() else { break };
 ///     if event.metadata().is_some_and(|metadata| metadata.name == "EventCounters") {
 ///         let text = |path| event.field(path).and_then(|value| value.as_str());

@@ -158,7 +158,7 @@ impl<'s> NamesFirst<'s> {
 
     /// Writes the end of the file. A corrupt session is a failure, and the file has its valid part.
     pub(crate) fn finish(mut self, output: &mut TraceOutput) -> Result<(), Failure> {
-        self.records.received(0);
+        self.records.advance(0);
         self.copy_records(output)?;
         if self.copy.has_begun && !self.copy.has_names && self.records.version() == Version::V4 {
             self.write_rundown(output)?;

@@ -14,7 +14,7 @@ async fn main() -> Result<(), Box<dyn core::error::Error>> {
     use ipc_proto::types::{EventLevel, Provider, SessionBufferMode};
     use ipc_std::{AsyncClient, TraceConfig};
     use ipc_testkit::{FakeRuntime, Profile};
-    use nettrace::{EventAssembler, Limits, Progress};
+    use nettrace::{AssemblerStep, EventAssembler, Limits};
 
     let fake = FakeRuntime::start(Profile::net10())?;
     let path = std::env::args_os().nth(1).map_or_else(|| fake.path().to_owned(), Into::into);
@@ -34,14 +34,14 @@ async fn main() -> Result<(), Box<dyn core::error::Error>> {
     let (mut trace, mut events) = (EventAssembler::new(Limits::default()), 0);
     let mut second = Box::pin(tokio::time::sleep(Duration::from_secs(1)));
     loop {
-        match trace.advance() {
-            Progress::More => tokio::select! {
+        match trace.step() {
+            AssemblerStep::More => tokio::select! {
                 // A read that is dropped here loses nothing, not even a connection that is being opened.
-                n = session.read(trace.space()) => trace.received(n?),
+                n = session.read(trace.space()) => trace.advance(n?),
                 () = &mut second, if !second.is_elapsed() => session.stop(),
             },
-            Progress::Event => events += 1,
-            Progress::End(_) => break,
+            AssemblerStep::Event => events += 1,
+            AssemblerStep::End(_) => break,
         }
     }
     println!("{events} events, {:?}", trace.end());
