@@ -62,7 +62,8 @@ enum Action<'a> {
     Again,
 }
 
-fn hostile_bytes(u: &mut Unstructured<'_>) -> arbitrary::Result<Vec<u8>> {
+/// Returns the bytes of a hostile peer.
+pub(crate) fn hostile_bytes(u: &mut Unstructured<'_>) -> arbitrary::Result<Vec<u8>> {
     let (mut stream, mut last) = (Vec::new(), 0);
     let actions: Vec<Action<'_>> =
         (0..u.int_in_range(1..=6)?).map(|_| u.arbitrary()).collect::<Result<_, _>>()?;

@@ -1,9 +1,13 @@
 //! Checks of a package's fuzz targets and of their inputs in `testdata/`.
 use std::{fs, panic, thread};
 
-use crate::{Property, corpus, regressions};
+use ipc_testdata::{corpus, regressions};
 
-/// Makes a program the fuzz target of a property. Without `cfg(fuzzing)`, the program does nothing.
+use crate::Property;
+
+/// Makes a program the fuzz target of a property, in a package of this repository: other projects use
+/// `libfuzzer_sys::fuzz_target!`. Without `cfg(fuzzing)`, the program does nothing.
+#[doc(hidden)]
 #[macro_export]
 macro_rules! target {
     ($property:path) => {
@@ -29,10 +33,10 @@ pub fn assert_stored_inputs_hold(properties: &[(&str, Property)]) {
                 let inputs = corpus(name);
                 assert!(inputs.len() > 10, "{name}: there is more");
                 for (input, line) in inputs.iter().zip(1..) {
-                    assert!(holds(*property, input), "testdata/corpus/{name}.txt, line {line}");
+                    assert!(holds(*property, input), "corpus/{name}.txt, line {line}");
                 }
                 for vector in regressions(name) {
-                    assert!(holds(*property, &vector.bytes), "{}", vector.path.display());
+                    assert!(holds(*property, vector.bytes), "{}", vector.path);
                 }
             });
         }

@@ -8,9 +8,10 @@
     reason = "a test fails by panicking, and these are short"
 )]
 use ipc_fuzz::{
-    PROPERTIES, Property, RecordedTrace, assemble, conversation, events, legacy, message, metadata, monitor,
-    nettrace, payload, port_config, rewrite, session, split, testdata, traces, user_events,
+    PROPERTIES, Property, assemble, conversation, events, legacy, message, metadata, monitor,
+    nettrace, payload, port_config, rewrite, session, split, user_events,
 };
+use ipc_testdata::{MALFORMED, MESSAGES, REFUSED, RecordedTrace, TOLERATED, TRACES};
 use ipc_proto::types::TracepointFormat;
 use nettrace::user_events::{Extension, ExtensionItem, InlineMetadata, TracepointRecord};
 use nettrace::{Limits, Metadata, Parser, Record, Version};
@@ -29,16 +30,16 @@ fn every_property_is_a_target() {
 
 fn each_input(property: Property) {
     let mut inputs = 0;
-    let vectors = ["messages", "malformed", "refused", "tolerated"].into_iter().flat_map(testdata);
+    let vectors = [MESSAGES, MALFORMED, REFUSED, TOLERATED].into_iter().flatten();
     for (number, vector) in vectors.enumerate() {
-        property(&vector.bytes);
-        property(&[&vector.bytes[..], &[7, 0, 30, 2]].concat()); // see `split`: other pieces, and bytes that follow
+        property(vector.bytes);
+        property(&[vector.bytes, &[7, 0, 30, 2]].concat()); // see `split`: other pieces, and bytes that follow
         // Only the first 100 bytes are cut and changed, because lengths, counts and flags are there. Of three vectors with
         // the same fields, each changes every third byte.
         for at in (number % 3..vector.bytes.len().min(100)).step_by(3) {
             property(&vector.bytes[..at]);
             for flip in [0x01, 0x80, 0xff] {
-                let mut bytes = vector.bytes.clone();
+                let mut bytes = vector.bytes.to_vec();
                 bytes[at] ^= flip;
                 property(&bytes);
                 inputs += 1;
@@ -86,8 +87,8 @@ fn legacy_holds() {
 /// Applies the property to the traces of `testdata/nettrace/`, and to damaged copies of those that are short.
 fn each_trace(property: Property) {
     let mut inputs = 0;
-    for RecordedTrace { bytes, .. } in traces() {
-        property(&bytes);
+    for RecordedTrace { bytes, .. } in TRACES {
+        property(bytes);
         if bytes.len() > 30_000 {
             continue;
         }
@@ -95,7 +96,7 @@ fn each_trace(property: Property) {
         let positions = (0..bytes.len()).step_by(1 + bytes.len() / 8);
         for (at, flip) in positions.zip([0x01, 0x80, 0xff].into_iter().cycle()) {
             property(&bytes[..at]);
-            let mut bytes = bytes.clone();
+            let mut bytes = bytes.to_vec();
             bytes[at] ^= flip;
             property(&bytes);
             inputs += 1;
@@ -107,10 +108,10 @@ fn each_trace(property: Property) {
 /// Applies the property to the metadata records of the traces, and to the payloads after them.
 fn each_record(property: impl Fn(&[u8])) {
     let mut inputs = 0;
-    for RecordedTrace { bytes, .. } in traces() {
+    for RecordedTrace { bytes, .. } in TRACES {
         let (mut parser, mut record, mut left) = (Parser::new(Limits::default()), Vec::new(), 8);
         loop {
-            match parser.next(&bytes) {
+            match parser.next(bytes) {
                 Record::Metadata(event) => record = event.payload.to_vec(),
                 Record::Event(event) if left > 0 => {
                     left -= 1;

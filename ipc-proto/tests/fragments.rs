@@ -2,22 +2,22 @@
 #![allow(clippy::panic, clippy::unwrap_used, reason = "a test fails by panicking")]
 use core::fmt::Debug;
 
-use ipc_fuzz::{Vector, testdata};
+use ipc_testdata::{FRAGMENTS, Vector};
 use ipc_proto::types::{EventFilter, TracepointConfig, TracepointSet};
 use ipc_proto::wire::{Writer, decode_prefix};
 use ipc_proto::{Array, Decode, Encode, Text};
 
 /// Checks that the file contains exactly this value, and that a comment of the file names the type `kind`.
 fn holds<'a, T: Decode<'a> + Encode + PartialEq + Debug>(vector: &'a Vector, kind: &str, value: &T) {
-    let file = vector.path.display();
+    let file = vector.path;
     assert!(vector.text.lines().any(|line| line == format!("# Type: {kind}")), "{file}");
-    let (decoded, rest) = decode_prefix::<T>(&vector.bytes).unwrap();
+    let (decoded, rest) = decode_prefix::<T>(vector.bytes).unwrap();
     assert_eq!((&decoded, rest), (value, &[][..]), "{file}");
     for value in [value, &decoded] {
         let mut buf = [0xa5; 256];
         let mut w = Writer::new(&mut buf);
         value.encode(&mut w);
-        assert_eq!(*w.finish().unwrap(), vector.bytes, "{file}");
+        assert_eq!(w.finish().unwrap(), vector.bytes, "{file}");
     }
 }
 
@@ -26,7 +26,7 @@ fn fragments() {
     let ids = [1, 2, 3, 4, 5, 6, 7, 8, 9];
     let sets = [TracepointSet { tracepoint_name: "LowEvents".into(), event_ids: Array::from(&ids) }];
     let default = Text::from("MyTracepoint");
-    for vector in &testdata("fragments") {
+    for vector in FRAGMENTS {
         let filter = |enable, ids: &[u32]| {
             holds(vector, "event_filter", &EventFilter { enable, event_ids: Array::from(ids) });
         };
@@ -34,7 +34,7 @@ fn fragments() {
             let config = TracepointConfig { default_tracepoint_name, sets: Array::from(sets) };
             holds(vector, "tracepoint_config", &config);
         };
-        match vector.path.file_name().unwrap().to_str().unwrap() {
+        match vector.name() {
             "event_filter.all.hex" => {
                 filter(false, &[]);
                 holds(vector, "event_filter", &EventFilter::ALL);
@@ -48,5 +48,5 @@ fn fragments() {
             other => panic!("{other} has no expected value"),
         }
     }
-    assert_eq!(testdata("fragments").len(), 7);
+    assert_eq!(FRAGMENTS.len(), 7);
 }

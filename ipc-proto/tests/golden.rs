@@ -3,10 +3,11 @@
 //! `BLESS=1 cargo test -p ipc-proto --test golden` rewrites the texts; review the changes.
 #![allow(clippy::panic, clippy::unwrap_used, clippy::indexing_slicing, reason = "a test fails by panicking")]
 use core::{fmt::Debug, iter};
+use std::path::Path;
 use std::{env, fs};
 
 use ipc_fuzz::wire::{feed, take};
-use ipc_fuzz::{Vector, testdata};
+use ipc_testdata::{MALFORMED, MESSAGES, REFUSED, TOLERATED, Vector};
 use ipc_proto::types::{
     EnvironmentEntries, ProcessEnvironment, ProcessInfo, ProcessInfo2, ProcessInfo3, SessionId, Status,
 };
@@ -18,7 +19,8 @@ use ipc_proto::{
 
 /// Compares decoded text with the text file beside the vector; with `BLESS`, writes the text file.
 fn expect(vector: &Vector, decoded: &str) {
-    let path = vector.path.with_extension("txt");
+    let file = vector.path.replace(".hex", ".txt");
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../testdata").join(file);
     if env::var_os("BLESS").is_some() {
         return fs::write(path, decoded).unwrap();
     }
@@ -28,7 +30,7 @@ fn expect(vector: &Vector, decoded: &str) {
 
 /// Returns the parts of the file's name: command or other subject, and kind.
 fn name(vector: &Vector) -> (&str, &str) {
-    let stem = vector.path.file_stem().unwrap().to_str().unwrap();
+    let stem = vector.name().strip_suffix(".hex").unwrap();
     (stem.split('.').next().unwrap(), stem.rsplit('.').next().unwrap())
 }
 
@@ -94,16 +96,16 @@ fn show_refusal(message: Message<'_>, row: &CommandInfo) -> (String, Vec<u8>) {
 
 #[test]
 fn messages() {
-    for vector in testdata("messages") {
-        let bytes = &vector.bytes[..];
-        let message = || whole(bytes).unwrap_or_else(|| panic!("{}", vector.path.display()));
-        let (decoded, again) = match name(&vector).1 {
+    for vector in MESSAGES {
+        let bytes = vector.bytes;
+        let message = || whole(bytes).unwrap_or_else(|| panic!("{}", vector.path));
+        let (decoded, again) = match name(vector).1 {
             "request" => {
-                assert_eq!(message().code, row(&vector).code);
+                assert_eq!(message().code, row(vector).code);
                 show_request(message())
             }
-            "response" => show_response(message(), row(&vector)),
-            "refusal" => show_refusal(message(), row(&vector)),
+            "response" => show_response(message(), row(vector)),
+            "refusal" => show_refusal(message(), row(vector)),
             "continuation" => {
                 let (environment, rest) = decode_prefix::<EnvironmentEntries<'_>>(bytes).unwrap();
                 assert_eq!(rest, []);
@@ -119,8 +121,8 @@ fn messages() {
             }
             other => panic!("{other} is no kind of message"),
         };
-        expect(&vector, &decoded);
-        match vector.path.file_name().unwrap().to_str().unwrap() {
+        expect(vector, &decoded);
+        match vector.name() {
             // The payload ends with a field of a later version, which encoding omits.
             "GetProcessInfo3.version2.response.hex" => {
                 let (_, unknown) = decode_prefix::<ProcessInfo3<'_>>(message().payload).unwrap();
@@ -138,10 +140,9 @@ fn messages() {
 
 #[test]
 fn every_command_has_a_request_and_a_response() {
-    let vectors = testdata("messages");
     for row in Request::ALL {
         for kind in ["request", "response"] {
-            let has = vectors.iter().any(|vector| name(vector) == (row.name, kind));
+            let has = MESSAGES.iter().any(|vector| name(vector) == (row.name, kind));
             assert!(has, "testdata/messages/{}[.CASE].{kind}.hex is missing", row.name);
         }
     }
@@ -149,8 +150,8 @@ fn every_command_has_a_request_and_a_response() {
 
 #[test]
 fn continuations() {
-    for vector in testdata("messages").iter().filter(|vector| name(vector).1 == "request") {
-        let message = whole(&vector.bytes).unwrap();
+    for vector in MESSAGES.iter().filter(|vector| name(vector).1 == "request") {
+        let message = whole(vector.bytes).unwrap();
         let session_type = message.payload.first();
         let expected = match (message.code.0, session_type) {
             (0x0402, _) => Continuation::Counted,
@@ -158,17 +159,16 @@ fn continuations() {
             (0x0206..=0x0207, Some(1)) => Continuation::UserEvents,
             _ => Continuation::Nothing,
         };
-        assert_eq!(message.request().unwrap().continuation(), expected, "{}", vector.path.display());
+        assert_eq!(message.request().unwrap().continuation(), expected, "{}", vector.path);
     }
 }
 
 #[test]
 fn continuations_are_as_long_as_announced() {
-    let vectors = testdata("messages");
-    for vector in vectors.iter().filter(|vector| name(vector).1 == "continuation") {
-        let response = vector.path.to_str().unwrap().replace(".continuation.", ".response.");
-        let announcing = vectors.iter().find(|vector| vector.path.to_str() == Some(&response)).unwrap();
-        let announced: ProcessEnvironment = whole(&announcing.bytes).unwrap().decode().unwrap();
+    for vector in MESSAGES.iter().filter(|vector| name(vector).1 == "continuation") {
+        let response = vector.path.replace(".continuation.", ".response.");
+        let announcing = MESSAGES.iter().find(|vector| vector.path == response).unwrap();
+        let announced: ProcessEnvironment = whole(announcing.bytes).unwrap().decode().unwrap();
         assert_eq!(usize::try_from(announced.incoming_bytes), Ok(vector.bytes.len()), "{response}");
     }
 }
@@ -177,7 +177,7 @@ fn continuations_are_as_long_as_announced() {
 fn serve<'b>(vector: &Vector, buf: &'b mut [u8]) -> (Result<Request<'b>, RequestError<'b>>, HResult) {
     let (receive, send) = buf.split_at_mut(4096);
     let mut serve = Serve::new(receive, send).unwrap();
-    feed(&mut serve, &mut &vector.bytes[..], &mut iter::empty()).unwrap();
+    feed(&mut serve, &mut &*vector.bytes, &mut iter::empty()).unwrap();
     let (request, mut reply) = serve.finish();
     let answer = take(&mut reply, &mut iter::empty(), usize::MAX);
     let refusal = whole(&answer).unwrap();
@@ -185,32 +185,27 @@ fn serve<'b>(vector: &Vector, buf: &'b mut [u8]) -> (Result<Request<'b>, Request
     (request, decode(refusal.payload).unwrap())
 }
 
-/// Returns the server's answer, which a comment of the file names.
-fn server(vector: &Vector) -> &str {
-    vector.text.lines().find_map(|line| line.strip_prefix("# server: ")).unwrap()
-}
-
 #[test]
 fn malformed() {
-    for vector in testdata("malformed") {
+    for vector in MALFORMED {
         let mut buf = [0; 8192];
-        let (request, refusal) = serve(&vector, &mut buf);
-        let file = vector.path.display();
-        assert_eq!(server(&vector), refusal.to_string(), "{file}");
-        let parsed = whole(&vector.bytes).map(|message| message.request());
-        if name(&vector).0 == "unknown" {
+        let (request, refusal) = serve(vector, &mut buf);
+        let file = vector.path;
+        assert_eq!(vector.server().unwrap(), refusal.to_string(), "{file}");
+        let parsed = whole(vector.bytes).map(|message| message.request());
+        if name(vector).0 == "unknown" {
             assert!(matches!(request, Ok(Request::Unknown(_))), "{file}");
             assert_eq!(parsed, Some(Ok(request.unwrap())));
             assert_eq!(refusal, HResult::UNKNOWN_COMMAND);
-            expect(&vector, &format!("{:#?}\n", request.unwrap()));
+            expect(vector, &format!("{:#?}\n", request.unwrap()));
         } else {
             assert!(!matches!(parsed, Some(Ok(_))), "{file}");
-            let RequestError::Decode(error) = request.expect_err(&file.to_string()) else {
+            let RequestError::Decode(error) = request.expect_err(file) else {
                 panic!("{file}: its layout is good")
             };
-            let field = Message::field_at(&vector.bytes, None, error.offset);
+            let field = Message::field_at(vector.bytes, None, error.offset);
             let field = field.unwrap_or_else(|| panic!("{file}: the error is in no field"));
-            expect(&vector, &format!("{:?} at byte {}, {field}\n{refusal:?}\n", error.kind, error.offset));
+            expect(vector, &format!("{:?} at byte {}, {field}\n{refusal:?}\n", error.kind, error.offset));
         }
     }
 }
@@ -219,19 +214,19 @@ fn malformed() {
 #[test]
 fn refused() {
     let mut broken = Vec::new();
-    for vector in testdata("refused") {
-        let file = vector.path.display();
-        let (decoded, again) = show_request(whole(&vector.bytes).unwrap());
+    for vector in REFUSED {
+        let file = vector.path;
+        let (decoded, again) = show_request(whole(vector.bytes).unwrap());
         assert_eq!(again, vector.bytes, "{file}");
         let mut buf = [0; 8192];
-        let (request, refusal) = serve(&vector, &mut buf);
-        let error = request.expect_err(&file.to_string());
-        expect(&vector, &format!("{decoded}{error}\n"));
+        let (request, refusal) = serve(vector, &mut buf);
+        let error = request.expect_err(file);
+        expect(vector, &format!("{decoded}{error}\n"));
         let RequestError::Violation { request, violation, place } = error else { panic!("{file}: {error}") };
         assert_eq!(request.check(), Err(InvalidValue { violation, place }), "{file}");
-        assert_eq!(Ok(request), whole(&vector.bytes).unwrap().request(), "{file}");
+        assert_eq!(Ok(request), whole(vector.bytes).unwrap().request(), "{file}");
         broken.push(violation);
-        assert_eq!(server(&vector), refusal.to_string(), "{file}");
+        assert_eq!(vector.server().unwrap(), refusal.to_string(), "{file}");
     }
     for rule in Violation::ALL {
         assert!(broken.contains(rule), "no file in testdata/refused breaks the rule: {rule}");
@@ -240,12 +235,12 @@ fn refused() {
 
 #[test]
 fn tolerated() {
-    for vector in testdata("tolerated") {
+    for vector in TOLERATED {
         let mut buf = [0; 8192];
-        let (decoded, again) = show_request(whole(&vector.bytes).unwrap());
-        expect(&vector, &decoded);
-        assert_ne!(again, vector.bytes, "{} has nothing odd", vector.path.display());
-        let (request, _) = serve(&vector, &mut buf);
-        assert_eq!((server(&vector), request.ok()), ("OK", whole(&again).unwrap().request().ok()));
+        let (decoded, again) = show_request(whole(vector.bytes).unwrap());
+        expect(vector, &decoded);
+        assert_ne!(again, vector.bytes, "{} has nothing odd", vector.path);
+        let (request, _) = serve(vector, &mut buf);
+        assert_eq!((vector.server().unwrap(), request.ok()), ("OK", whole(&again).unwrap().request().ok()));
     }
 }

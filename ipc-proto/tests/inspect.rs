@@ -10,7 +10,7 @@
 mod cases;
 
 use cases::cases;
-use ipc_fuzz::{Vector, testdata};
+use ipc_testdata::{MALFORMED, MESSAGES, REFUSED, TOLERATED, Vector};
 use ipc_proto::types::{ProcessEnvironment, ProcessInfo, ProcessInfo2, ProcessInfo3, SessionId, Status};
 use ipc_proto::wire::{Part, PartValue, Path, WireError, WireErrorKind};
 use ipc_proto::{
@@ -38,28 +38,26 @@ fn inspect(bytes: &[u8], answer_to: Option<Code>) -> (Vec<(String, String)>, usi
 
 /// Returns the command in the name of a file.
 fn command(vector: &Vector) -> Option<Code> {
-    let name = vector.path.file_name().unwrap().to_str().unwrap().split('.').next().unwrap();
+    let name = vector.name().split('.').next().unwrap();
     Request::ALL.iter().find(|row| row.name == name).map(|row| row.code)
 }
 
 #[test]
 fn good_messages_are_tiled() {
-    for folder in ["messages", "refused", "tolerated"] {
-        for vector in testdata(folder) {
-            let Ok(Parsed::Complete { used, .. }) = Message::parse(&vector.bytes) else { continue };
-            let (seen, end, result) = inspect(&vector.bytes, command(&vector));
-            assert_eq!((end, result), (used, Ok(())), "{}", vector.path.display());
-            assert!(seen.iter().all(|(path, _)| path != "payload"), "{}", vector.path.display());
-        }
+    for vector in [MESSAGES, REFUSED, TOLERATED].into_iter().flatten() {
+        let Ok(Parsed::Complete { used, .. }) = Message::parse(vector.bytes) else { continue };
+        let (seen, end, result) = inspect(vector.bytes, command(vector));
+        assert_eq!((end, result), (used, Ok(())), "{}", vector.path);
+        assert!(seen.iter().all(|(path, _)| path != "payload"), "{}", vector.path);
     }
 }
 
 #[test]
 fn malformed_ones_are_tiled_up_to_the_error() {
-    for vector in testdata("malformed") {
-        let file = vector.path.display();
-        let (seen, end, result) = inspect(&vector.bytes, None);
-        let expected = match Message::parse(&vector.bytes) {
+    for vector in MALFORMED {
+        let file = vector.path;
+        let (seen, end, result) = inspect(vector.bytes, None);
+        let expected = match Message::parse(vector.bytes) {
             Ok(Parsed::Complete { value, .. }) => value.request().map(|_| ()),
             Ok(Parsed::Partial { .. }) => {
                 Err(DecodeError { kind: DecodeErrorKind::UnexpectedEnd, offset: vector.bytes.len() })
@@ -74,10 +72,9 @@ fn malformed_ones_are_tiled_up_to_the_error() {
 
 #[test]
 fn fields_have_names_and_values() {
-    let vectors = testdata("messages");
     let of = |name: &str| {
-        let vector = vectors.iter().find(|vector| vector.path.ends_with(name)).unwrap();
-        let (seen, _, result) = inspect(&vector.bytes, command(vector));
+        let vector = MESSAGES.iter().find(|vector| vector.path.ends_with(name)).unwrap();
+        let (seen, _, result) = inspect(vector.bytes, command(vector));
         result.unwrap();
         seen[4..].iter().map(|(path, value)| format!("{path} = {value}")).collect::<Vec<_>>()
     };
@@ -155,11 +152,11 @@ fn a_reserved_number_other_than_0_is_a_problem() {
             ["future"]
         );
     }
-    for vector in testdata("messages") {
-        let answer_to = command(&vector);
-        let Ok(Parsed::Complete { .. }) = Message::parse(&vector.bytes) else { continue };
-        let found = problems(|visitor| Message::inspect(&vector.bytes, answer_to, visitor));
-        assert_eq!(found, [""; 0], "{}", vector.path.display());
+    for vector in MESSAGES {
+        let answer_to = command(vector);
+        let Ok(Parsed::Complete { .. }) = Message::parse(vector.bytes) else { continue };
+        let found = problems(|visitor| Message::inspect(vector.bytes, answer_to, visitor));
+        assert_eq!(found, [""; 0], "{}", vector.path);
     }
 }
 
@@ -267,8 +264,7 @@ proptest! {
         cut: bool,
         command in prop::option::of(0..Request::ALL.len()),
     ) {
-        let vectors = testdata("messages");
-        let mut bytes = file.get(&vectors).bytes.clone();
+        let mut bytes = file.get(MESSAGES).bytes.to_vec();
         let at = at.index(bytes.len());
         if cut {
             bytes.truncate(at);

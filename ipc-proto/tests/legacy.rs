@@ -6,7 +6,7 @@
 mod cases;
 
 use cases::cases;
-use ipc_fuzz::{Vector, testdata};
+use ipc_testdata::{LEGACY, MALFORMED, MESSAGES, REFUSED, TOLERATED, Vector};
 use ipc_proto::legacy::{
     DraftCollectTracing, DraftErrorCode, DraftPipeName, DraftProvider, DraftSocketName, Legacy,
     OldMessageType, OldRequest, recognise,
@@ -18,9 +18,9 @@ use ipc_proto::{
 };
 use proptest::{collection::vec, prelude::*};
 
-fn vector(name: &str) -> Vector {
+fn vector(name: &str) -> &'static Vector {
     let file = format!("{name}.hex");
-    testdata("legacy").into_iter().find(|vector| vector.path.ends_with(&file)).unwrap()
+    LEGACY.iter().find(|vector| vector.path.ends_with(&file)).unwrap()
 }
 
 fn whole(bytes: &[u8]) -> Message<'_> {
@@ -45,8 +45,8 @@ fn message(code: Code, value: &impl Encode) -> Vec<u8> {
 /// Checks that the file contains exactly this CollectTracing of the draft.
 fn collect_tracing(name: &str, start: &DraftCollectTracing<'_>) {
     let vector = vector(name);
-    assert_eq!(recognise(&vector.bytes), Some(Legacy::CollectTracing(*start)), "{name}");
-    assert_eq!(whole(&vector.bytes).decode::<DraftCollectTracing<'_>>().unwrap(), *start, "{name}");
+    assert_eq!(recognise(vector.bytes), Some(Legacy::CollectTracing(*start)), "{name}");
+    assert_eq!(whole(vector.bytes).decode::<DraftCollectTracing<'_>>().unwrap(), *start, "{name}");
     assert_eq!(message(Code(0x0202), start), vector.bytes, "{name}");
     assert_eq!(start.continuation(), Continuation::Stream, "{name}");
 }
@@ -82,8 +82,8 @@ fn the_drafts_collect_tracing() {
 #[test]
 fn the_drafts_collect_tracing_that_is_todays_too() {
     let vector = vector("draft.CollectTracing.filter-data.request");
-    assert_eq!(recognise(&vector.bytes), None);
-    let start: DraftCollectTracing<'_> = whole(&vector.bytes).decode().unwrap();
+    assert_eq!(recognise(vector.bytes), None);
+    let start: DraftCollectTracing<'_> = whole(vector.bytes).decode().unwrap();
     assert!(start.output_path.is_null());
     let filters: Vec<_> = start.providers.iter().map(|provider| provider.filter_data).collect();
     assert_eq!(filters, [Some(Text::NULL), Some("a=b".into())]);
@@ -123,25 +123,25 @@ fn filter_data_is_written_unless_the_payload_ends() {
 fn parts_that_the_draft_shares_with_today() {
     let id = SessionId { session_id: 0x1122_3344_5566_7788 };
     let stop = vector("draft.StopTracing.request").bytes;
-    let request: StopTracing = whole(&stop).decode().unwrap();
-    assert_eq!((request.session_id, message(Code(0x0201), &request)), (id.session_id, stop.clone()));
+    let request: StopTracing = whole(stop).decode().unwrap();
+    assert_eq!((request.session_id, message(Code(0x0201), &request)), (id.session_id, stop.to_vec()));
     let answer = vector("draft.SessionId.response").bytes;
-    assert_eq!(whole(&answer).decode(), Ok(id));
+    assert_eq!(whole(answer).decode(), Ok(id));
     let ok = vector("draft.ok.specification.response").bytes;
-    assert_eq!(whole(&ok), Message { code: Code::OK, payload: &[] });
-    assert_eq!([stop, answer, ok].map(|bytes| recognise(&bytes).is_none()), [true; 3]);
+    assert_eq!(whole(ok), Message { code: Code::OK, payload: &[] });
+    assert_eq!([stop, answer, ok].map(|bytes| recognise(bytes).is_none()), [true; 3]);
 }
 
 #[test]
 fn the_drafts_errors() {
     let refused = vector("draft.error.specification.refusal").bytes;
-    assert_eq!(recognise(&refused), Some(Legacy::Error(DraftErrorCode::BAD_ENCODING)));
+    assert_eq!(recognise(refused), Some(Legacy::Error(DraftErrorCode::BAD_ENCODING)));
     assert_eq!(message(Code::ERROR, &DraftErrorCode::BAD_ENCODING), refused);
-    assert_eq!(recognise(&[&refused[..], &[0]].concat()), None, "bytes follow");
+    assert_eq!(recognise(&[refused, &[0]].concat()), None, "bytes follow");
     // NativeAOT sends this code today.
     let unknown = vector("draft.error.unknown.refusal").bytes;
-    assert_eq!(recognise(&unknown), None);
-    assert_eq!(whole(&unknown).decode(), Ok(DraftErrorCode::UNKNOWN_ERROR));
+    assert_eq!(recognise(unknown), None);
+    assert_eq!(whole(unknown).decode(), Ok(DraftErrorCode::UNKNOWN_ERROR));
     for (code, hresult) in [
         (DraftErrorCode::OK, HResult::OK),
         (DraftErrorCode::BAD_ENCODING, HResult::BAD_ENCODING),
@@ -164,15 +164,15 @@ fn before_the_draft() {
     ] {
         let vector = vector(name);
         let request = OldRequest { message_type, process_id: 4242, rest };
-        assert_eq!(recognise(&vector.bytes), Some(Legacy::Old(request)), "{name}");
+        assert_eq!(recognise(vector.bytes), Some(Legacy::Old(request)), "{name}");
         assert_eq!(raw(&request), vector.bytes, "{name}");
     }
-    let mut of_nobody = vector("before-draft.start.request").bytes;
+    let mut of_nobody = vector("before-draft.start.request").bytes.to_vec();
     of_nobody[4..8].fill(0);
     assert_eq!(recognise(&of_nobody), None, "no process has the id 0");
     for (name, session_id) in [("session", 0x1122_3344_5566_7788), ("error", 0)] {
         let vector = vector(&format!("before-draft.{name}.answer"));
-        assert_eq!((decode(&vector.bytes), vector.bytes.len()), (Ok(SessionId { session_id }), 8));
+        assert_eq!((decode(vector.bytes), vector.bytes.len()), (Ok(SessionId { session_id }), 8));
     }
 }
 
@@ -185,23 +185,21 @@ fn parts<'a, T: Decode<'a>>(bytes: &'a [u8]) -> Vec<u8> {
 
 #[test]
 fn inspecting_shows_every_byte() {
-    for vector in testdata("legacy") {
-        let (bytes, payload) = (&vector.bytes[..], vector.bytes.get(20..).unwrap_or_default());
+    for vector in LEGACY {
+        let (bytes, payload) = (vector.bytes, vector.bytes.get(20..).unwrap_or_default());
         let seen = match recognise(bytes) {
             Some(Legacy::CollectTracing(_)) => (parts::<DraftCollectTracing<'_>>(payload), payload),
             Some(Legacy::Old(_)) => (parts::<OldRequest<'_>>(bytes), bytes),
             _ => continue,
         };
-        assert_eq!(seen.0, seen.1, "{}", vector.path.display());
+        assert_eq!(seen.0, seen.1, "{}", vector.path);
     }
 }
 
 #[test]
 fn nothing_of_today_is_recognised() {
-    for folder in ["messages", "malformed", "refused", "tolerated"] {
-        for vector in testdata(folder) {
-            assert_eq!(recognise(&vector.bytes), None, "{}", vector.path.display());
-        }
+    for vector in [MESSAGES, MALFORMED, REFUSED, TOLERATED].into_iter().flatten() {
+        assert_eq!(recognise(vector.bytes), None, "{}", vector.path);
     }
 }
 

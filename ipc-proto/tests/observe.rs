@@ -254,14 +254,14 @@ fn a_frame_that_is_cut_off_or_malformed_remains() {
 #[test]
 fn what_follows_an_answer_is_what_the_request_says() {
     let mut kinds = Vec::new();
-    for vector in ipc_fuzz::testdata("messages") {
-        let Ok(Parsed::Complete { value, .. }) = Message::parse(&vector.bytes) else { continue };
+    for vector in ipc_testdata::MESSAGES {
+        let Ok(Parsed::Complete { value, .. }) = Message::parse(vector.bytes) else { continue };
         let Ok(request) = value.request() else { continue };
         if matches!(request, Request::Unknown(_)) {
             continue;
         }
         let mut watch = Watch::new();
-        watch.whole(TO_RUNTIME, &vector.bytes);
+        watch.whole(TO_RUNTIME, vector.bytes);
         watch.whole(TO_CLIENT, &ok(&Bytes(&[4, 0, 0, 0, 0, 0, 0, 0])));
         let follows = watch.whole(TO_CLIENT, b"\0");
         match request.continuation() {

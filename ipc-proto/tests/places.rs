@@ -7,7 +7,7 @@
     reason = "a test fails by panicking"
 )]
 
-use ipc_fuzz::{Vector, testdata};
+use ipc_testdata::{MESSAGES, REFUSED, TOLERATED, Vector};
 use ipc_proto::types::{
     ClientData, DumpFlags, DumpType, EventFilter, EventLevel, Format, PerfMapType, SessionBufferMode,
     SessionConfig, SessionConfig6, StreamingProvider, StreamingSession, StreamingSession6, TracepointConfig,
@@ -186,18 +186,16 @@ fn paths() {
 
 /// Returns the command in the name of a file.
 fn command(vector: &Vector) -> Option<Code> {
-    let name = vector.path.file_name().unwrap().to_str().unwrap().split('.').next().unwrap();
+    let name = vector.name().split('.').next().unwrap();
     Request::ALL.iter().find(|row| row.name == name).map(|row| row.code)
 }
 
 /// Returns all well-formed messages of the test data, each with the command that it answers.
 fn messages() -> impl Iterator<Item = (Vector, Option<Code>)> {
-    let vectors = ["messages", "refused", "tolerated"].into_iter().flat_map(testdata);
-    vectors.filter_map(|mut vector| match Message::parse(&vector.bytes) {
+    let vectors = [MESSAGES, REFUSED, TOLERATED].into_iter().flatten();
+    vectors.filter_map(|vector| match Message::parse(vector.bytes) {
         Ok(Parsed::Complete { used, .. }) => {
-            vector.bytes.truncate(used);
-            let command = command(&vector);
-            Some((vector, command))
+            Some((Vector { bytes: &vector.bytes[..used], ..*vector }, command(vector)))
         }
         Ok(Parsed::Partial { .. }) | Err(_) => None,
     })
@@ -212,13 +210,13 @@ fn field_at(bytes: &[u8], answer_to: Option<Code>, offset: usize) -> Option<Stri
 #[test]
 fn every_byte_of_a_message_is_in_a_field() {
     for (vector, answer_to) in messages() {
-        let (bytes, mut fields) = (&vector.bytes[..], Vec::new());
+        let (bytes, mut fields) = (vector.bytes, Vec::new());
         Message::inspect(bytes, answer_to, &mut |part| {
             fields.extend(part.bytes.iter().map(|_| part.path.to_string()));
         })
         .unwrap();
         for (offset, field) in fields.iter().enumerate() {
-            let file = vector.path.display();
+            let file = vector.path;
             assert_eq!(field_at(bytes, answer_to, offset).as_ref(), Some(field), "{file} {offset}");
         }
         // The byte after the message is in no field, whether the byte exists or not.
@@ -237,12 +235,12 @@ fn cut_off_messages() {
             let error = Message::inspect(cut, answer_to, &mut |_| {}).unwrap_err();
             assert_eq!((error.kind, error.offset), (DecodeErrorKind::UnexpectedEnd, len));
             let field = field_at(cut, answer_to, len).unwrap();
-            let whole = field_at(&vector.bytes, answer_to, len).unwrap();
+            let whole = field_at(vector.bytes, answer_to, len).unwrap();
             // Some answers omit the status or the error message. Their bytes then count as `rest`.
             let optional = field == "rest" && ["status", "message.count"].contains(&&*whole);
             let contains =
                 whole.strip_prefix(&*field).is_some_and(|rest| rest.is_empty() || rest.starts_with('['));
-            assert!(contains || optional, "{} {len}: {field} is not {whole}", vector.path.display());
+            assert!(contains || optional, "{} {len}: {field} is not {whole}", vector.path);
         }
     }
 }
@@ -250,13 +248,14 @@ fn cut_off_messages() {
 /// The field of another error does not depend on the magic, because a server checks the magic last.
 #[test]
 fn other_magics() {
-    for (mut vector, answer_to) in messages() {
+    for (vector, answer_to) in messages() {
         let fields = |bytes: &[u8]| {
             (0..=bytes.len()).map(|offset| field_at(bytes, answer_to, offset)).collect::<Vec<_>>()
         };
-        let expected = fields(&vector.bytes);
-        vector.bytes[12] ^= 1;
-        assert_eq!(fields(&vector.bytes), expected, "{}", vector.path.display());
+        let expected = fields(vector.bytes);
+        let mut bytes = vector.bytes.to_vec();
+        bytes[12] ^= 1;
+        assert_eq!(fields(&bytes), expected, "{}", vector.path);
     }
     let bad_size = b"DOTNET_IPC_V1\0\x13\0\x04\x01\0\0 and more";
     assert_eq!(field_at(bad_size, None, 14).as_deref(), Some("size"));

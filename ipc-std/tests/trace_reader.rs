@@ -17,10 +17,10 @@ use nettrace::{Corruption, End, EventAssembler, Limits, Parser, Record, TraceEve
 
 /// Returns name, bytes and expected numbers of each trace.
 fn traces() -> Vec<(String, Vec<u8>, serde_json::Value)> {
-    let parsed = |trace: ipc_fuzz::RecordedTrace| {
-        (trace.name, trace.bytes, serde_json::from_str(&trace.expected).unwrap())
+    let parsed = |trace: &ipc_testdata::RecordedTrace| {
+        (trace.name.to_owned(), trace.bytes.to_vec(), serde_json::from_str(trace.expected).unwrap())
     };
-    ipc_fuzz::traces().into_iter().map(parsed).collect()
+    ipc_testdata::TRACES.iter().map(parsed).collect()
 }
 
 fn trace(name: &str) -> Vec<u8> {

@@ -37,13 +37,13 @@ fn stored_inputs_hold() {
 #[test]
 fn damaged_inputs_hold() {
     for (name, property) in PROPERTIES {
-        let inputs = ipc_fuzz::corpus(name);
+        let inputs = ipc_testdata::corpus(name);
         for (input, line) in inputs.iter().zip(1..).step_by(inputs.len().div_ceil(40)) {
             for at in (0..input.len()).step_by(1 + input.len() / 40) {
                 let place = format!("testdata/corpus/{name}.txt, line {line}, byte {at}");
                 assert!(holds(property, &input[..at]), "{place}, cut");
                 for flip in [0x01, 0x04, 0x80] {
-                    let mut input = input.clone();
+                    let mut input = input.to_vec();
                     input[at] ^= flip;
                     assert!(holds(property, &input), "{place} ^ {flip}");
                 }
@@ -64,8 +64,8 @@ fn every_case_is_valid() {
 /// Whole traces, in pieces with every kind of error.
 #[test]
 fn traces_are_read_in_pieces() {
-    for trace in ipc_fuzz::traces().iter().filter(|trace| trace.bytes.len() < 100_000) {
-        trace_reader(&[&[0x1f, 0x27, 0x30, 0x0f, 0x02, 0x11, 0x00, 0x0f], &trace.bytes[..]].concat());
+    for trace in ipc_testdata::TRACES.iter().filter(|trace| trace.bytes.len() < 100_000) {
+        trace_reader(&[&[0x1f, 0x27, 0x30, 0x0f, 0x02, 0x11, 0x00, 0x0f], trace.bytes].concat());
     }
 }
 

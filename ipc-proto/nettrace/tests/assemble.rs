@@ -18,7 +18,7 @@ use nettrace::{
 };
 
 fn trace(name: &str) -> Vec<u8> {
-    ipc_fuzz::traces().into_iter().find(|trace| trace.name.starts_with(name)).unwrap().bytes
+    ipc_testdata::TRACES.iter().find(|trace| trace.name.starts_with(name)).unwrap().bytes.to_vec()
 }
 
 /// Returns an assembler that has received a whole trace.
@@ -58,13 +58,13 @@ fn text_of(event: &TraceEvent<'_>) -> String {
 /// A trace in pieces of any size has the same events as the whole trace, and as the parser returns.
 #[test]
 fn pieces_of_any_size() {
-    for ipc_fuzz::RecordedTrace { name, bytes, .. } in ipc_fuzz::traces() {
-        let mut whole = assembler(&bytes);
+    for ipc_testdata::RecordedTrace { name, bytes, .. } in ipc_testdata::TRACES {
+        let mut whole = assembler(bytes);
         let mut events = Vec::new();
         let mut parser = Parser::new(Limits::default());
         while let Some(event) = next(&mut whole) {
             let expected = loop {
-                if let Record::Event(event) = parser.next(&bytes) {
+                if let Record::Event(event) = parser.next(bytes) {
                     break event;
                 }
             };
@@ -390,10 +390,10 @@ fn threads_and_activities_of_v6() {
 /// The clock of the trace has a frequency of 10 MHz.
 #[test]
 fn other_clocks() {
-    let recorded = ipc_fuzz::traces().into_iter().find(|trace| trace.name.contains("windows")).unwrap();
+    let recorded = ipc_testdata::TRACES.iter().find(|trace| trace.name.contains("windows")).unwrap();
     let (bytes, expected) = (recorded.bytes, recorded.expected.parse::<serde_json::Value>().unwrap());
     assert_eq!(expected["trace"]["freq"], 10_000_000);
-    let mut reader = assembler(&bytes).in_order(1 << 20);
+    let mut reader = assembler(bytes).in_order(1 << 20);
     let nanoseconds = next(&mut reader).unwrap().nanoseconds();
     let ticks = expected["ts_range"][0].as_i64().unwrap() - expected["trace"]["qpc"].as_i64().unwrap();
     assert_eq!(nanoseconds, ticks * 100);

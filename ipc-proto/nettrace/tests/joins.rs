@@ -8,7 +8,7 @@
 )]
 use std::collections::HashMap;
 
-use ipc_fuzz::RecordedTrace;
+use ipc_testdata::RecordedTrace;
 use ipc_proto::wire::steps;
 use nettrace::{
     Event, Held, IdMap, Limits, LossCounter, Order, Parser, Record, Slot, Store, StoreFull, Thread, Trace,
@@ -70,18 +70,18 @@ fn by_order<'w>(bytes: &'w [u8], slots: usize, soon: bool) -> (Vec<Event<'w>>, u
 
 #[test]
 fn traces_in_order() {
-    for RecordedTrace { name, bytes, .. } in ipc_fuzz::traces() {
-        let want = by_sorting(&bytes);
-        let (got, late, most) = by_order(&bytes, 4096, false);
+    for RecordedTrace { name, bytes, .. } in ipc_testdata::TRACES {
+        let want = by_sorting(bytes);
+        let (got, late, most) = by_order(bytes, 4096, false);
         assert!(got == want && late == 0, "{name} by region");
-        let (got, late, soon) = by_order(&bytes, 4096, true);
+        let (got, late, soon) = by_order(bytes, 4096, true);
         // Two of the traces made by hand mark events as sorted that are not.
         if name.starts_with("gen-net") {
             assert!(got == want && late == 0, "{name} released early");
             assert!(soon <= most);
         }
         // Without room, all events are returned, and those out of order are counted as late.
-        let (mut got, late, _) = by_order(&bytes, 3, true);
+        let (mut got, late, _) = by_order(bytes, 3, true);
         let mut newest = 0;
         let later = got.iter().filter(|event| {
             let late = event.timestamp < newest;
@@ -243,12 +243,12 @@ fn store() {
 /// A counter whose memory grows counts the same losses, for any number of threads.
 #[test]
 fn owned_loss() {
-    for RecordedTrace { name, bytes, .. } in ipc_fuzz::traces() {
+    for RecordedTrace { name, bytes, .. } in ipc_testdata::TRACES {
         let mut slots = vec![Slot::default(); 1024];
         let (mut want, mut loss) = (LossCounter::new(&mut slots), LossCounter::default());
         let mut parser = Parser::new(Limits::default());
         loop {
-            let step = parser.next(&bytes);
+            let step = parser.next(bytes);
             match &step {
                 Record::Event(event) => assert_eq!(loss.event(event), want.event(event), "{name}"),
                 Record::End(_) | Record::More { .. } => break,

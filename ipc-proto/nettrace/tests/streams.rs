@@ -9,7 +9,7 @@
 )]
 use std::collections::BTreeMap;
 
-use ipc_fuzz::RecordedTrace;
+use ipc_testdata::RecordedTrace;
 use nettrace::{
     BlockKind, Corruption, End, Event, Limits, LossCounter, Parser, Record, Slot, Truncation, Version,
 };
@@ -168,8 +168,8 @@ fn pieces(bytes: &[u8], piece: usize) -> (Summary, usize) {
 
 fn traces() -> Vec<(String, Vec<u8>, Value)> {
     let parsed =
-        |trace: RecordedTrace| (trace.name, trace.bytes, serde_json::from_str(&trace.expected).unwrap());
-    ipc_fuzz::traces().into_iter().map(parsed).collect()
+        |trace: &RecordedTrace| (trace.name.to_owned(), trace.bytes.to_vec(), serde_json::from_str(trace.expected).unwrap());
+    ipc_testdata::TRACES.iter().map(parsed).collect()
 }
 
 #[test]

@@ -6,7 +6,7 @@
     clippy::indexing_slicing,
     reason = "a test states what it expects by unwrapping it"
 )]
-use ipc_fuzz::traces;
+use ipc_testdata::TRACES;
 use nettrace::{
     AssemblerStep, BlockKind, EventAssembler, Limits, LossCounter, Parser, Record, Rewrite, RewriteOptions,
     RewriteSpace, Slot, TimeFilter, TimeRange, TraceWriter,
@@ -42,8 +42,8 @@ fn blocks(bytes: &[u8]) -> Vec<Times> {
 #[test]
 fn stated_ranges() {
     let mut exact = 0;
-    for trace in traces() {
-        let blocks = blocks(&trace.bytes);
+    for trace in TRACES {
+        let blocks = blocks(trace.bytes);
         if trace.name.contains("v3") {
             assert!(blocks.iter().all(|(stated, _)| stated.is_none()), "{}", trace.name);
         } else if trace.name.starts_with("gen-net") {
@@ -52,15 +52,15 @@ fn stated_ranges() {
         }
     }
     assert!(exact > 20, "{exact} blocks");
-    let v6 = traces().into_iter().find(|trace| trace.name.starts_with("gen-v6-onecollect")).unwrap();
-    assert!(blocks(&v6.bytes).iter().any(|(stated, seen)| stated != seen), "one_collect states wrong ranges");
+    let v6 = TRACES.iter().find(|trace| trace.name.starts_with("gen-v6-onecollect")).unwrap();
+    assert!(blocks(v6.bytes).iter().any(|(stated, seen)| stated != seen), "one_collect states wrong ranges");
 }
 
 /// The writer states the exact range of each block.
 #[test]
 fn written_ranges() {
-    for trace in traces().into_iter().filter(|trace| !trace.name.contains("v3")) {
-        let copy = rewritten(&trace.bytes, 0, u64::MAX - 1, false);
+    for trace in TRACES.iter().filter(|trace| !trace.name.contains("v3")) {
+        let copy = rewritten(trace.bytes, 0, u64::MAX - 1, false);
         let blocks = blocks(&copy);
         assert!(blocks.iter().all(|(stated, seen)| stated == seen), "{}", trace.name);
     }
@@ -127,11 +127,11 @@ fn cuts(bytes: &[u8]) -> Vec<u64> {
 #[test]
 fn skipped_by_range() {
     let (mut skipped, mut others) = (0, 0);
-    for trace in traces() {
-        let cuts = cuts(&trace.bytes);
+    for trace in TRACES {
+        let cuts = cuts(trace.bytes);
         for (from, to) in cuts.iter().flat_map(|from| cuts.iter().map(move |to| (*from, *to))) {
-            let (all, lost) = within(&trace.bytes, from, to);
-            let (some, fewer_lost, times) = filtered(&trace.bytes, from, to);
+            let (all, lost) = within(trace.bytes, from, to);
+            let (some, fewer_lost, times) = filtered(trace.bytes, from, to);
             assert!(all == some, "{} from {from} to {to}: {} of {}", trace.name, some.len(), all.len());
             assert!(
                 fewer_lost[0] <= lost[0] && fewer_lost[1] <= lost[1],
@@ -153,8 +153,8 @@ fn skipped_by_range() {
 /// The assembler skips the same blocks once the times are set, in the order of the stream and in that of time.
 #[test]
 fn assembled_by_range() {
-    for trace in traces() {
-        let cuts = cuts(&trace.bytes);
+    for trace in TRACES {
+        let cuts = cuts(trace.bytes);
         for (from, to) in [(cuts[1], cuts[2]), (cuts[3], u64::MAX), (u64::MAX, 0)] {
             for ordered in [false, true] {
                 let mut assembler = EventAssembler::new(Limits::default());
@@ -162,13 +162,13 @@ fn assembled_by_range() {
                     assembler = assembler.in_order(EventAssembler::ORDER_LIMIT);
                 }
                 assembler.skip_outside(from, to);
-                assembler.push(&trace.bytes);
+                assembler.push(trace.bytes);
                 assembler.advance(0);
                 let mut events = Vec::new();
                 while let AssemblerStep::Event = assembler.step() {
                     events.push(assembler.event().unwrap().header.timestamp);
                 }
-                let (expected, lost, times) = filtered(&trace.bytes, from, to);
+                let (expected, lost, times) = filtered(trace.bytes, from, to);
                 let mut expected: Vec<u64> = expected.into_iter().map(|(time, _)| time).collect();
                 if ordered {
                     expected.sort_unstable();
@@ -218,21 +218,21 @@ fn rewritten(bytes: &[u8], from: u64, to: u64, skip: bool) -> Vec<u8> {
 /// Otherwise it has only the losses of the blocks that were read.
 #[test]
 fn rewritten_by_time() {
-    for trace in traces() {
-        let lost = within(&trace.bytes, 0, 0).1[0];
-        let cuts = cuts(&trace.bytes);
+    for trace in TRACES {
+        let lost = within(trace.bytes, 0, 0).1[0];
+        let cuts = cuts(trace.bytes);
         // Each second pair is enough.
         for (from, to) in cuts.iter().flat_map(|from| cuts.iter().map(move |to| (*from, *to))).step_by(2) {
             let times =
                 |events: Vec<(u64, u32)>| events.into_iter().map(|(time, _)| time).collect::<Vec<_>>();
-            let all = times(within(&trace.bytes, from, to).0);
-            let copy = rewritten(&trace.bytes, from, to, false);
+            let all = times(within(trace.bytes, from, to).0);
+            let copy = rewritten(trace.bytes, from, to, false);
             assert!(times(within(&copy, 0, u64::MAX).0) == all, "{} from {from} to {to}", trace.name);
             assert_eq!(within(&copy, 0, 0).1[0], lost, "{} from {from} to {to}", trace.name);
-            let copy = rewritten(&trace.bytes, from, to, true);
+            let copy = rewritten(trace.bytes, from, to, true);
             let (events, [copied, _]) = within(&copy, 0, u64::MAX);
             assert!(times(events) == all, "{} from {from} to {to}", trace.name);
-            let (_, [read, _], _) = filtered(&trace.bytes, from, to);
+            let (_, [read, _], _) = filtered(trace.bytes, from, to);
             assert_eq!(copied, read, "{} from {from} to {to}", trace.name);
         }
     }
@@ -241,16 +241,16 @@ fn rewritten_by_time() {
 /// Wrong ranges are recognised by the first block that is read, and no later block is skipped.
 #[test]
 fn contradicted_ranges() {
-    let trace = traces().into_iter().find(|trace| trace.name.starts_with("gen-net10-small-mixed")).unwrap();
-    let cuts = cuts(&trace.bytes);
+    let trace = TRACES.iter().find(|trace| trace.name.starts_with("gen-net10-small-mixed")).unwrap();
+    let cuts = cuts(trace.bytes);
     let (from, to) = (cuts[1], cuts[3]);
     for first in [[1, u64::MAX / 2], [from, from]] {
-        let mut lies = trace.bytes.clone();
+        let mut lies = trace.bytes.to_vec();
         let mut parser = Parser::new(Limits::default());
         // Every second block gets a wrong range: times of long ago.
         let mut next = first;
         loop {
-            match parser.next(&trace.bytes) {
+            match parser.next(trace.bytes) {
                 Record::Block(block) if block.kind == BlockKind::Event => {
                     let body = usize::try_from(block.body).unwrap();
                     lies[body + 4..body + 20].copy_from_slice(&next.map(u64::to_le_bytes).concat());
@@ -261,7 +261,7 @@ fn contradicted_ranges() {
             }
         }
         let (events, _, times) = filtered(&lies, from, to);
-        let all = within(&trace.bytes, from, to).0;
+        let all = within(trace.bytes, from, to).0;
         if first == [from, from] {
             assert!(times.is_contradicted() && times.skipped_blocks() == 0 && events == all);
         } else {

@@ -76,9 +76,9 @@ fn blocks(bytes: &[u8]) -> Vec<(BlockKind, &[u8])> {
 
 /// The traces of `testdata/nettrace/` that a runtime, or one_collect, wrote.
 fn traces() -> Vec<(String, Version, Vec<u8>)> {
-    let traces = ipc_fuzz::traces().into_iter().filter(|trace| trace.name.ends_with(".nettrace"));
+    let traces = ipc_testdata::TRACES.iter().filter(|trace| trace.name.ends_with(".nettrace"));
     let version = |bytes: &[u8]| if bytes[8] == 0 { Version::V6 } else { Version::V4 };
-    traces.map(|trace| (trace.name, version(&trace.bytes), trace.bytes)).collect()
+    traces.map(|trace| (trace.name.to_owned(), version(trace.bytes), trace.bytes.to_vec())).collect()
 }
 
 #[test]

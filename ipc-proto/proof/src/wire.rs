@@ -46,10 +46,11 @@ proves_each! { WIRE: value,
 }
 
 /// Returns the functions of a list.
-const fn array<T: Encode + Decode<'static> + Copy + Eq + Hash + 'static>() -> [Address; 13] {
+const fn array<T: Encode + Decode<'static> + Copy + Eq + Hash + 'static>() -> [Address; 14] {
     [
         Address(Array::<T>::len as *const ()),
         Address(Array::<T>::is_empty as *const ()),
+        Address(Array::<T>::as_wire as *const ()),
         Address(Array::<T>::iter as *const ()),
         Address(<Iter<'_, T> as Iterator>::next as *const ()),
         Address(<Iter<'_, T> as Iterator>::size_hint as *const ()),

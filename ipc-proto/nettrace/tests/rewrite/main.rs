@@ -27,7 +27,7 @@ use steps::picked;
 use stream::{descriptions, put, stream, written};
 
 fn traces() -> Vec<(String, Vec<u8>)> {
-    ipc_fuzz::traces().into_iter().map(|trace| (trace.name, trace.bytes)).collect()
+    ipc_testdata::TRACES.iter().map(|trace| (trace.name.to_owned(), trace.bytes.to_vec())).collect()
 }
 
 /// Returns the trace with this name.

@@ -32,10 +32,10 @@ pub(crate) fn analysed(name: &str) -> String {
 
 /// Returns the path and the expected contents of each recorded trace.
 pub(crate) fn traces() -> Vec<(String, Value)> {
-    let parsed = |trace: ipc_fuzz::RecordedTrace| {
-        (trace.path.to_str().unwrap().to_owned(), serde_json::from_str(&trace.expected).unwrap())
+    let parsed = |trace: &ipc_testdata::RecordedTrace| {
+        (path(trace.name), serde_json::from_str(trace.expected).unwrap())
     };
-    ipc_fuzz::traces().into_iter().map(parsed).collect()
+    ipc_testdata::TRACES.iter().map(parsed).collect()
 }
 
 /// Returns how the recorded trace ends, and the exit status of the tool for it.

@@ -1,0 +1,19 @@
+//! Writes the inputs with which each fuzz target of this repository begins, to where `cargo fuzz run TARGET` looks for them:
+//! `corpus/TARGET/` in the folder of the target's package.
+#![allow(clippy::print_stdout, reason = "it says what it has written")]
+use std::path::Path;
+
+use ipc_testdata::CORPUS;
+
+fn main() -> std::io::Result<()> {
+    let here = Path::new(env!("CARGO_MANIFEST_DIR"));
+    for target in CORPUS.iter().map(|corpus| corpus.target) {
+        let packages = [here.to_owned(), here.join("std")];
+        let package = packages.iter().find(|package| package.join(format!("fuzz_targets/{target}.rs")).exists());
+        if let Some(package) = package {
+            ipc_fuzz::write_seeds(target, &package.join("corpus").join(target))?;
+        }
+    }
+    println!("{} targets have seeds", CORPUS.len());
+    Ok(())
+}
