@@ -9,7 +9,8 @@ fn main() -> std::io::Result<()> {
     let here = Path::new(env!("CARGO_MANIFEST_DIR"));
     for target in CORPUS.iter().map(|corpus| corpus.target) {
         let packages = [here.to_owned(), here.join("std")];
-        let package = packages.iter().find(|package| package.join(format!("fuzz_targets/{target}.rs")).exists());
+        let package =
+            packages.iter().find(|package| package.join(format!("fuzz_targets/{target}.rs")).exists());
         if let Some(package) = package {
             ipc_fuzz::write_seeds(target, &package.join("corpus").join(target))?;
         }

@@ -2,9 +2,7 @@
 use std::io;
 use std::path::Path;
 
-use ipc_testdata::{
-    FRAGMENTS, LEGACY, MALFORMED, MESSAGES, REFUSED, TOLERATED, TRACES, corpus, regressions,
-};
+use ipc_testdata::{FRAGMENTS, LEGACY, MALFORMED, MESSAGES, REFUSED, TOLERATED, TRACES, corpus, regressions};
 
 /// The longest input in bytes that is useful: it is enough for every part of a message or a trace, and longer ones are
 /// slow. It is libFuzzer's option `-max_len`.

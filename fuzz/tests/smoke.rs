@@ -8,11 +8,11 @@
     reason = "a test fails by panicking, and these are short"
 )]
 use ipc_fuzz::{
-    PROPERTIES, Property, assemble, conversation, events, legacy, message, metadata, monitor,
-    nettrace, payload, port_config, rewrite, session, split, user_events,
+    PROPERTIES, Property, assemble, conversation, events, legacy, message, metadata, monitor, nettrace,
+    payload, port_config, rewrite, session, split, user_events,
 };
-use ipc_testdata::{MALFORMED, MESSAGES, REFUSED, RecordedTrace, TOLERATED, TRACES};
 use ipc_proto::types::TracepointFormat;
+use ipc_testdata::{MALFORMED, MESSAGES, REFUSED, RecordedTrace, TOLERATED, TRACES};
 use nettrace::user_events::{Extension, ExtensionItem, InlineMetadata, TracepointRecord};
 use nettrace::{Limits, Metadata, Parser, Record, Version};
 

@@ -2,10 +2,10 @@
 #![allow(clippy::panic, clippy::unwrap_used, reason = "a test fails by panicking")]
 use core::fmt::Debug;
 
-use ipc_testdata::{FRAGMENTS, Vector};
 use ipc_proto::types::{EventFilter, TracepointConfig, TracepointSet};
 use ipc_proto::wire::{Writer, decode_prefix};
 use ipc_proto::{Array, Decode, Encode, Text};
+use ipc_testdata::{FRAGMENTS, Vector};
 
 /// Checks that the file contains exactly this value, and that a comment of the file names the type `kind`.
 fn holds<'a, T: Decode<'a> + Encode + PartialEq + Debug>(vector: &'a Vector, kind: &str, value: &T) {

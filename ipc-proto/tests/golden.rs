@@ -7,7 +7,6 @@ use std::path::Path;
 use std::{env, fs};
 
 use ipc_fuzz::wire::{feed, take};
-use ipc_testdata::{MALFORMED, MESSAGES, REFUSED, TOLERATED, Vector};
 use ipc_proto::types::{
     EnvironmentEntries, ProcessEnvironment, ProcessInfo, ProcessInfo2, ProcessInfo3, SessionId, Status,
 };
@@ -16,6 +15,7 @@ use ipc_proto::{
     Advertise, Code, Command, CommandInfo, Continuation, Decode, Encode, GenerateCoreDump3, HResult,
     InvalidValue, Message, Parsed, Request, RequestError, Serve, ServerError, Text, Violation, encode,
 };
+use ipc_testdata::{MALFORMED, MESSAGES, REFUSED, TOLERATED, Vector};
 
 /// Compares decoded text with the text file beside the vector; with `BLESS`, writes the text file.
 fn expect(vector: &Vector, decoded: &str) {

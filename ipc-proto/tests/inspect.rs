@@ -10,13 +10,13 @@
 mod cases;
 
 use cases::cases;
-use ipc_testdata::{MALFORMED, MESSAGES, REFUSED, TOLERATED, Vector};
 use ipc_proto::types::{ProcessEnvironment, ProcessInfo, ProcessInfo2, ProcessInfo3, SessionId, Status};
 use ipc_proto::wire::{Part, PartValue, Path, WireError, WireErrorKind};
 use ipc_proto::{
     Advertise, Code, CommandInfo, Decode, DecodeError, DecodeErrorKind, Message, Parsed, Request,
     ServerError, wire,
 };
+use ipc_testdata::{MALFORMED, MESSAGES, REFUSED, TOLERATED, Vector};
 use proptest::prelude::*;
 
 /// Returns name and value of every part, the end of the last part, and the result. Checks that the parts have no gaps.

@@ -6,7 +6,6 @@
 mod cases;
 
 use cases::cases;
-use ipc_testdata::{LEGACY, MALFORMED, MESSAGES, REFUSED, TOLERATED, Vector};
 use ipc_proto::legacy::{
     DraftCollectTracing, DraftErrorCode, DraftPipeName, DraftProvider, DraftSocketName, Legacy,
     OldMessageType, OldRequest, recognise,
@@ -16,6 +15,7 @@ use ipc_proto::wire::{Part, Path, Reader, Writer, decode};
 use ipc_proto::{
     Array, Code, Command, Continuation, Decode, Encode, HResult, Message, Parsed, StopTracing, Text, encode,
 };
+use ipc_testdata::{LEGACY, MALFORMED, MESSAGES, REFUSED, TOLERATED, Vector};
 use proptest::{collection::vec, prelude::*};
 
 fn vector(name: &str) -> &'static Vector {

@@ -7,7 +7,6 @@
     reason = "a test fails by panicking"
 )]
 
-use ipc_testdata::{MESSAGES, REFUSED, TOLERATED, Vector};
 use ipc_proto::types::{
     ClientData, DumpFlags, DumpType, EventFilter, EventLevel, Format, PerfMapType, SessionBufferMode,
     SessionConfig, SessionConfig6, StreamingProvider, StreamingSession, StreamingSession6, TracepointConfig,
@@ -18,6 +17,7 @@ use ipc_proto::{
     DecodeErrorKind, EnablePerfMap, FieldPath, GenerateCoreDump3, Guid, HResult, Message, Parsed, Request,
     SetEnvironmentVariable, Text, Violation,
 };
+use ipc_testdata::{MESSAGES, REFUSED, TOLERATED, Vector};
 
 /// Returns the path of the value for which a command is refused, and the rule that the value breaks.
 fn refused(command: &impl Command) -> (String, Violation) {

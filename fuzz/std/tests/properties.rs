@@ -22,11 +22,8 @@ fn description() -> impl Strategy<Value = Vec<u8>> {
 
 /// A description of pieces, and a trace with a part of it replaced.
 fn trace() -> impl Strategy<Value = Vec<u8>> {
-    let traces: Vec<&[u8]> = ipc_testdata::TRACES
-        .iter()
-        .map(|trace| trace.bytes)
-        .filter(|bytes| bytes.len() < 20_000)
-        .collect();
+    let traces: Vec<&[u8]> =
+        ipc_testdata::TRACES.iter().map(|trace| trace.bytes).filter(|bytes| bytes.len() < 20_000).collect();
     (vec(any::<u8>(), 8), any::<prop::sample::Index>(), any::<prop::sample::Index>(), vec(any::<u8>(), 0..3))
         .prop_map(move |(schedule, trace, at, damage)| {
             let mut bytes = trace.get(&traces).to_vec();

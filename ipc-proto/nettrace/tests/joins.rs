@@ -8,8 +8,8 @@
 )]
 use std::collections::HashMap;
 
-use ipc_testdata::RecordedTrace;
 use ipc_proto::wire::steps;
+use ipc_testdata::RecordedTrace;
 use nettrace::{
     Event, Held, IdMap, Limits, LossCounter, Order, Parser, Record, Slot, Store, StoreFull, Thread, Trace,
     Version,

@@ -167,8 +167,9 @@ fn pieces(bytes: &[u8], piece: usize) -> (Summary, usize) {
 }
 
 fn traces() -> Vec<(String, Vec<u8>, Value)> {
-    let parsed =
-        |trace: &RecordedTrace| (trace.name.to_owned(), trace.bytes.to_vec(), serde_json::from_str(trace.expected).unwrap());
+    let parsed = |trace: &RecordedTrace| {
+        (trace.name.to_owned(), trace.bytes.to_vec(), serde_json::from_str(trace.expected).unwrap())
+    };
     ipc_testdata::TRACES.iter().map(parsed).collect()
 }
 

@@ -21,6 +21,7 @@ pub(crate) const PACKAGES: &[(&str, Layers)] = &[
     ("fuzz/std/src/lib.rs", &[]),
     ("fuzz/c/src/lib.rs", &[]),
     ("benches/lib.rs", &[]),
+    ("testdata/src/lib.rs", &[]),
 ];
 
 const IPC_PROTO: Layers = &[
