@@ -97,7 +97,7 @@ static void write_answer(void) {
             "no server");
     memcpy(step.data, request, len);
     require(dipc_exchange_advance(&exchange, len, NULL) == DIPC_STATUS_OK &&
-                dipc_serve_finish(&exchange, &received, &exchange, NULL) == DIPC_STATUS_OK &&
+                dipc_serve_finish(&exchange, NULL, &received, &exchange, NULL) == DIPC_STATUS_OK &&
                 dipc_reply_process_info(&exchange, &info, NULL) == DIPC_STATUS_OK &&
                 dipc_exchange_step(&exchange, &step, NULL) == DIPC_STATUS_OK,
             "no answer");

@@ -164,7 +164,7 @@ static void serve(void) {
         status = dipc_exchange_advance(&exchange, receive(step, &at), &detail);
         print_status("advance", status, detail);
     }
-    status = dipc_serve_finish(&exchange, &request, &exchange, &detail);
+    status = dipc_serve_finish(&exchange, NULL, &request, &exchange, &detail);
     print_status("serve", status, detail);
     fprintf(out, "code %u of", (unsigned)request.code);
     print_hex(request.bytes, request.len);

@@ -34,7 +34,7 @@ mod trace;
 pub use dump::{DumpConfig, DumpStep, NotDumping};
 pub use explain::{Explanation, SESSION_LIMIT, explain};
 pub use fallback::{Fallback, FallbackError, FallbackStep};
-pub use hazard::{Hazard, hazard};
+pub use hazard::{Hazard, StopHazard, hazard, stop_hazard};
 pub use info::{InfoAnswer, InfoConfig, InfoStep};
 pub use lost_feature::{LostFeature, LostFeatures};
 pub use runtime::{Flavour, Obstacle, Runtime, major_version, obstacle, refusal};

@@ -222,3 +222,61 @@ fn a_stream_that_ends_during_a_pause_ends_the_session() {
     session.stream_advance(b"");
     assert_eq!((session.end(), session.until()), (Some(SessionEnd::Complete), None));
 }
+
+#[test]
+fn a_delayed_stop_is_sent_at_its_time_or_when_the_danger_is_over() {
+    let mut session = Session::new(ID);
+    session.delay_stop(50); // no Stop is requested
+    session.stop(1_000);
+    session.delay_stop(50);
+    assert!(matches!(session.stop_step(), StopStep::Nothing) && session.wants_stream());
+    assert_eq!(session.until(), Some(50));
+    session.tick(49);
+    assert!(matches!(session.stop_step(), StopStep::Nothing));
+    session.tick(50);
+    assert!(matches!(session.stop_step(), StopStep::Connect));
+    session.delay_stop(900);
+    session.send_stop();
+    assert!(matches!(session.stop_step(), StopStep::Connect));
+    session.stop_advance(StopEvent::Connected);
+    session.delay_stop(900); // it has begun
+    assert!(matches!(session.stop_step(), StopStep::Send(_)));
+    session.send_stop();
+    assert!(matches!(session.stop_step(), StopStep::Send(_)));
+}
+
+#[test]
+fn a_silent_runtime_is_given_up() {
+    let mut session = Session::new(ID);
+    session.limit_silence(10);
+    session.tick(500); // silence before the Stop does not count
+    session.stop(1_000);
+    session.tick(500);
+    assert_eq!(session.until(), Some(510));
+    session.stop_advance(StopEvent::Connected);
+    session.stop_advance(StopEvent::Sent(28));
+    session.tick(505);
+    assert_eq!(session.until(), Some(515));
+    session.stream_advance(b"more");
+    session.tick(514);
+    assert_eq!((session.until(), session.end()), (Some(524), None));
+    let StopStep::Receive(space) = session.stop_step() else { panic!() };
+    *space.first_mut().unwrap() = b'D';
+    session.stop_advance(StopEvent::Received(1));
+    session.tick(523);
+    assert_eq!(session.until(), Some(533));
+    session.tick(532);
+    assert_eq!(session.end(), None);
+    session.tick(533);
+    assert_eq!(session.end(), timed_out(SessionPhase::EndOfStream, 28, 1, 4));
+
+    // The time of a delay is not silence.
+    let mut session = Session::new(ID);
+    session.limit_silence(10);
+    session.stop(1_000);
+    session.delay_stop(100);
+    for now in [0, 50, 100, 105] {
+        session.tick(now);
+    }
+    assert_eq!((session.until(), session.end()), (Some(110), None));
+}

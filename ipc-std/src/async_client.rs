@@ -22,6 +22,7 @@ use crate::environment::Environment;
 use crate::error::{Context, Error, Phase, check};
 use crate::process_info::ProcessInfo;
 use crate::timeouts::{Timeouts, milliseconds};
+use crate::trace::first_collection::FirstCollection;
 
 use connector::poll_receive;
 
@@ -164,7 +165,8 @@ impl<A: AsyncConnector> AsyncClient<A> {
         let AsyncCarriedPlan { stream, fallback, .. } = carried;
         let command = (fallback.command().code(), fallback.command().lost());
         let transport = (Arc::clone(&self.connector), self.timeouts);
-        Ok(AsyncTraceSession::new(transport, stream, session_id, command))
+        let first_collection = FirstCollection::new(config);
+        Ok(AsyncTraceSession::new(transport, stream, session_id, first_collection, command))
     }
 
     /// Carries out a plan within `limit`.

@@ -28,6 +28,9 @@ pub struct Timeouts {
     ///
     /// The same limit holds for [`Client::stop_tracing`](crate::Client::stop_tracing).
     pub stop: Duration,
+    /// The longest time without a byte of the stream or of the answer after the Stop. 10 seconds by default. A runtime that
+    /// sends none for so long hangs.
+    pub stop_silence: Duration,
     /// The longest silence of a trace before the trace is [stopped](crate::TraceSession::stop). One day by default: a
     /// runtime sends nothing while no event occurs. Reading can continue after this timeout.
     pub silence: Duration,
@@ -39,6 +42,7 @@ impl Default for Timeouts {
             call: Duration::from_millis(CALL_LIMIT_MS),
             dump: Duration::from_millis(DUMP_LIMIT_MS),
             stop: Duration::from_millis(Session::STOP_LIMIT_MS),
+            stop_silence: Duration::from_millis(Session::STOP_SILENCE_MS),
             silence: Duration::from_secs(24 * 60 * 60),
         }
     }

@@ -1,4 +1,5 @@
 //! `TraceSession`: a tracing session that is read as its stream. The folder `trace` has the Stop.
+pub(crate) mod first_collection;
 mod mailbox;
 mod stop_connection;
 
@@ -23,6 +24,7 @@ use crate::sys;
 use crate::timeouts::{Deadline, milliseconds};
 use crate::transport::Channel;
 
+use first_collection::FirstCollection;
 use mailbox::Mailbox;
 use stop_connection::StopConnection;
 
@@ -57,7 +59,10 @@ pub use mailbox::Stopper;
 ///   answer while it reads the stream to the end. This order matters: a runtime writes its buffered events and the
 ///   rundown before it answers, and waits indefinitely if no client reads them. The whole Stop has the deadline
 ///   [`Timeouts::stop`](crate::Timeouts::stop), which begins when a read takes the request. The runtime must accept the
-///   second connection within [`Timeouts::call`](crate::Timeouts::call).
+///   second connection within [`Timeouts::call`](crate::Timeouts::call). A runtime that sends no byte for
+///   [`Timeouts::stop_silence`](crate::Timeouts::stop_silence) hangs.
+/// * A Stop shortly before the first collection of `System.Diagnostics.Metrics` would block the runtime's diagnostics for
+///   ever: see [`StopHazard`](ipc_proto::plan::StopHazard). It is sent after the collection, or two seconds later.
 /// * [`finish`](Self::finish) stops the session and writes the rest of the stream. **Dropping** the session also stops
 ///   it, then reads and discards the rest, with the same deadline. So a reader that fails does not leave the runtime
 ///   with a session that no client reads. Only a session whose Stop has failed is closed immediately.
@@ -84,6 +89,7 @@ pub struct TraceSession {
     command: Code,
     lost: LostFeatures,
     session: Session,
+    first_collection: FirstCollection,
     stream: Arc<Channel>,
     stop_connection: StopConnection,
     /// The poller of the two connections and the mailbox. It is readable when one of them has work.
@@ -134,11 +140,14 @@ impl TraceSession {
         let local = |source| Error::Io { peer: client.peer().to_owned(), phase: Phase::Connecting, source };
         let (poller, mailbox) = watch().map_err(local)?;
         let epoch = Instant::now();
+        let mut session = Session::new(session_id);
+        session.limit_silence(milliseconds(client.timeouts().stop_silence));
         Ok(Self {
             client: client.clone(),
             command: fallback.command().code(),
             lost: fallback.command().lost(),
-            session: Session::new(session_id),
+            session,
+            first_collection: FirstCollection::new(config),
             stream,
             stop_connection: StopConnection::new(),
             poller,
@@ -281,7 +290,9 @@ impl TraceSession {
                 Err(e) if is_closed(&e) => 0,
                 read => read?,
             };
-            self.session.stream_advance(buf.get(..n).unwrap_or_default());
+            let bytes = buf.get(..n).unwrap_or_default();
+            self.session.stream_advance(bytes);
+            self.first_collection.see(bytes, now, &mut self.session);
             if n > 0 {
                 return Ok(Poll::Ready(n));
             }
@@ -311,6 +322,7 @@ impl TraceSession {
             self.stop_connection.set_requested(begin);
             self.session.stop(self.since_epoch(end));
             self.session.limit_connecting(self.since_epoch(ready));
+            self.first_collection.delay_stop(self.now(), &mut self.session);
         }
     }
 

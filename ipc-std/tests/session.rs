@@ -528,3 +528,80 @@ fn a_stream_that_is_not_closed_after_its_end_mark() {
         reader.into_inner().abandon();
     }
 }
+
+fn start_meters(client: &Client, interval: &str) -> TraceSession {
+    let arguments = format!("SessionId=SHARED;RefreshInterval={interval}");
+    let provider = Provider {
+        keywords: 2,
+        level: EventLevel::INFORMATIONAL,
+        name: "System.Diagnostics.Metrics".into(),
+        arguments: (&*arguments).into(),
+    };
+    client.start_tracing(&TraceConfig::new(&[provider])).unwrap()
+}
+
+fn received_stop(runtime: &FakeRuntime) -> bool {
+    runtime.requests().iter().any(|request| request.code() == Some(StopTracing::CODE))
+}
+
+/// A runtime that receives a Stop shortly before its first collection of meters never answers again.
+#[test]
+fn a_stop_is_sent_after_the_first_collection_of_meters() {
+    let runtime = FakeRuntime::start(Profile::net10()).unwrap();
+    let recording = Path::new(env!("CARGO_MANIFEST_DIR")).join("../testdata/counters/net10-shared.nettrace");
+    let recording = std::fs::read(recording).unwrap();
+    for code in [0x0203, 0x0204] {
+        let recording = recording.clone();
+        runtime.on(Code(code), move |_| Response::Replay(recording.clone()));
+    }
+    // The collections of this runtime are those of the recording; the client expects the first one immediately.
+    let mut session = start_meters(&Client::at(runtime.path()), "0.1");
+    session.stop();
+    let collected: Vec<u8> = "CollectionStop".encode_utf16().flat_map(u16::to_le_bytes).collect();
+    let (mut stream, mut buf, mut stopped_after) = (Vec::new(), vec![0; 4096], None);
+    loop {
+        let n = session.read(&mut buf).unwrap();
+        stream.extend_from_slice(&buf[..n]);
+        if stopped_after.is_none() && received_stop(&runtime) {
+            stopped_after = Some(stream.len());
+        }
+        if n == 0 {
+            break;
+        }
+    }
+    let stopped_after = stopped_after.unwrap();
+    let has = |bytes: &[u8]| bytes.windows(collected.len()).any(|window| window == collected);
+    assert!(
+        has(&stream[..stopped_after]),
+        "the Stop was sent after {stopped_after} bytes of {}",
+        stream.len()
+    );
+    assert!(session.is_complete());
+}
+
+/// A program that does not collect its meters is stopped all the same, also by a session that is dropped.
+#[test]
+fn a_stop_waits_for_a_collection_within_a_bound() {
+    let runtime = FakeRuntime::start(Profile::net10()).unwrap();
+    let session = start_meters(&Client::at(runtime.path()), "0.1");
+    let begin = Instant::now();
+    drop(session);
+    assert!(received_stop(&runtime) && begin.elapsed() < HANGS);
+}
+
+#[test]
+fn a_runtime_that_is_silent_after_the_stop_is_given_up() {
+    let mut connections = Vec::new();
+    let runtime = Runtime::serve(move |mut stream, code| {
+        if code != StopTracing::CODE.0 {
+            stream.write_all(&ok()).unwrap();
+        }
+        connections.push(stream);
+        true
+    });
+    let timeouts = Timeouts { stop_silence: SHORT, ..Timeouts::default() };
+    let mut session = start(&Client::at(&runtime.path).with_timeouts(timeouts));
+    session.stop();
+    let error = inside(io::copy(&mut session, &mut io::sink()).unwrap_err());
+    assert!(matches!(error, Error::Timeout { phase: Phase::StoppingTrace { .. }, .. }), "{error:?}");
+}

@@ -15,8 +15,8 @@ pub struct Answer {
     pub refused: bool,
     /// The reason of a refusal, otherwise 0.
     pub hresult: u32,
-    /// The bytes of the answer, a whole message in the buffer of the call. A
-    /// `dipc_read_*` function decodes it, and `dipc_find` finds its parts.
+    /// The bytes of the answer, a whole message in the buffer of the call. A `dipc_read_*` function decodes it; an OK answer
+    /// to a command without such a function has no data. `dipc_find` finds the parts of any.
     pub bytes: *const u8,
     /// The number of bytes.
     pub len: usize,

@@ -113,7 +113,7 @@ macro_rules! arguments {
     )*};
 }
 arguments! {
-    /// A provider to enable.
+    /// A provider to enable. A session has 1 to 1,000 of them: runtimes refuse others.
     Provider {
         /// Groups of events, one bit each; the provider defines them.
         keywords: u64,
@@ -417,15 +417,17 @@ macro_rules! commands {
         #[repr(u16)]
         pub enum Command {
             $(
-                #[doc = concat!("`", stringify!($specification_name), "` in the specification; since .NET ", stringify!($since), ".")]
+                #[doc = concat!(" `", stringify!($specification_name), "` in the specification; since .NET ", stringify!($since), ".")]
                 $name = $code,
             )*
         }
 
         $(
             #[doc = concat!(
-                "Writes the request `", stringify!($name), "` (`", stringify!($code), "`, since .NET ", stringify!($since),
-                ") into `buf`. `len` receives its length, or the required size with `DIPC_STATUS_BUFFER_TOO_SMALL`."
+                " Writes the request `", stringify!($name), "` (`", stringify!($code), "`, since .NET ", stringify!($since),
+                ") into `buf`. `len` receives its length, or the required size with `DIPC_STATUS_BUFFER_TOO_SMALL`, or the \
+                 length that no message can have with `DIPC_STATUS_MESSAGE_TOO_LONG`. The values are not checked: see \
+                 `dipc_check`."
             )]
             #[allow(non_snake_case, reason = "the table has names of types only")]
             #[unsafe(export_name = concat!("dipc_build_", stringify!($name)))]

@@ -11,19 +11,20 @@ pub const DIPC_YES: u8 = 1;
 /// Known not to be so.
 pub const DIPC_NO: u8 = 2;
 
-/// The runtime of .NET and of .NET Core.
-pub const DIPC_FLAVOUR_CORE_CLR: u32 = 0;
-/// Mono, the runtime of phones and browsers.
-pub const DIPC_FLAVOUR_MONO: u32 = 1;
-/// The runtime in a program that was compiled ahead of time.
-pub const DIPC_FLAVOUR_NATIVE_AOT: u32 = 2;
 /// An unknown kind.
-pub const DIPC_FLAVOUR_UNKNOWN: u32 = 3;
+pub const DIPC_FLAVOUR_UNKNOWN: u32 = 0;
+/// The runtime of .NET and of .NET Core.
+pub const DIPC_FLAVOUR_CORE_CLR: u32 = 1;
+/// Mono, the runtime of phones and browsers.
+pub const DIPC_FLAVOUR_MONO: u32 = 2;
+/// The runtime in a program that was compiled ahead of time.
+pub const DIPC_FLAVOUR_NATIVE_AOT: u32 = 3;
 
-/// The known facts about a runtime.
+/// The known facts about a runtime. All zeros: nothing is known.
 #[repr(C)]
 pub struct Facts {
-    /// The major version of .NET, or of the .NET whose commands a server has; 0 if it is not known.
+    /// The major version of .NET, or of the .NET whose commands a server has; 0 if it is not known. It is the first number
+    /// of `clr_product_version`.
     pub version: u8,
     /// One of `DIPC_YES`, `DIPC_NO` and `DIPC_UNKNOWN`: whether the process runs on Linux.
     pub is_linux: u8,

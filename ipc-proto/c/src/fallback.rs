@@ -26,7 +26,8 @@ use crate::status::{Failure, Outcome, Status, report};
 /// It has no clock and no socket. Do what `dipc_fallback_step` says, and report it with `dipc_fallback_advance`:
 ///
 /// * `DIPC_STEP_CONNECT`: close the last connection and open a new one. Then `DIPC_FALLBACK_CONNECTED`, or
-///   `DIPC_FALLBACK_BUSY` if the runtime accepts no connection at this time. Give up if it is not reachable.
+///   `DIPC_FALLBACK_BUSY` if the runtime accepts no connection at this time: `EAGAIN` of a Unix socket on Linux,
+///   `ECONNREFUSED` on other systems. If it is not reachable, give up: the plan needs no further call.
 /// * `DIPC_STEP_WAIT`: wait until `dipc_fallback_until`, then call `dipc_fallback_tick`.
 /// * `DIPC_STEP_SEND`: write some of the bytes. Then `DIPC_FALLBACK_SENT`.
 /// * `DIPC_STEP_RECEIVE`: read some bytes into the space. Then `DIPC_FALLBACK_RECEIVED`. A connection that was reset counts
@@ -181,21 +182,27 @@ pub extern "C" fn dipc_fallback_size() -> usize {
     size_of::<Fallback>()
 }
 
-/// Replaces the buffer by one that begins with the same bytes: after `DIPC_STATUS_BUFFER_TOO_SMALL`.
+/// Replaces the buffer by one that begins with the same bytes: after `DIPC_STATUS_BUFFER_TOO_SMALL`, which it returns as
+/// well if `buf` is still too small; the plan then has its old buffer.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn dipc_fallback_set_buffer(
     fallback: *mut Fallback,
     buf: *mut u8,
     size: usize,
+    detail: *mut usize,
 ) -> Status {
     // SAFETY: the caller vouches for the pointer.
     let outcome = unsafe { content(fallback) }.and_then(|planned| -> Outcome {
-        memory::check(buf, size)?;
+        // SAFETY: the caller vouches for the pointer.
+        let bytes = unsafe { memory::slice_mut(buf, size) }?;
+        if let FallbackStep::Grow { needed } = planned.fallback.step(bytes) {
+            return Err(Failure { status: Status::BufferTooSmall, detail: needed });
+        }
         (planned.buf, planned.size) = (buf, size);
         Ok(0)
     });
-    // SAFETY: `detail` is null.
-    unsafe { report(outcome, ptr::null_mut()) }
+    // SAFETY: the caller vouches for the pointers.
+    unsafe { report(outcome, detail) }
 }
 
 /// Stores the next action in `step`. It stays the same until `dipc_fallback_advance` or `dipc_fallback_tick`.
@@ -235,24 +242,28 @@ pub unsafe extern "C" fn dipc_fallback_step(
 }
 
 /// Reports the result of the step: one of `DIPC_FALLBACK_*`, with its `value`. An event that does not fit the step is
-/// ignored.
+/// ignored. Returns `DIPC_STATUS_OVERRUN` for more bytes than the step lent, which ends the plan; errors in received bytes
+/// are those of `dipc_fallback_finish`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn dipc_fallback_advance(fallback: *mut Fallback, event: u32, value: u64) -> Status {
     // SAFETY: the caller vouches for the pointer.
     let outcome = unsafe { content(fallback) }.and_then(|planned| -> Outcome {
-        match event {
-            DIPC_FALLBACK_CONNECTED => planned.fallback.connected(),
-            DIPC_FALLBACK_BUSY => planned.fallback.busy(value),
-            DIPC_FALLBACK_SENT | DIPC_FALLBACK_RECEIVED => {
-                // SAFETY: `dipc_fallback_init` has checked the buffer, which the caller lends.
-                let buf = unsafe { memory::slice_mut(planned.buf, planned.size) }?;
-                let fits = matches!(
-                    (planned.fallback.step(buf), event),
-                    (FallbackStep::Send(_), DIPC_FALLBACK_SENT)
-                        | (FallbackStep::Receive(_), DIPC_FALLBACK_RECEIVED)
-                );
-                if fits {
-                    planned.fallback.advance(usize::try_from(value).unwrap_or(usize::MAX), buf);
+        // SAFETY: `dipc_fallback_init` has checked the buffer, which the caller lends.
+        let buf = unsafe { memory::slice_mut(planned.buf, planned.size) }?;
+        let lent = match (planned.fallback.step(buf), event) {
+            (FallbackStep::Send(bytes), DIPC_FALLBACK_SENT) => Some(bytes.len()),
+            (FallbackStep::Receive(space), DIPC_FALLBACK_RECEIVED) => Some(space.len()),
+            _ => None,
+        };
+        match (event, lent) {
+            (DIPC_FALLBACK_CONNECTED, _) => planned.fallback.connected(),
+            (DIPC_FALLBACK_BUSY, _) => planned.fallback.busy(value),
+            (DIPC_FALLBACK_SENT | DIPC_FALLBACK_RECEIVED, None) => {}
+            (DIPC_FALLBACK_SENT | DIPC_FALLBACK_RECEIVED, Some(lent)) => {
+                let n = usize::try_from(value).unwrap_or(usize::MAX);
+                planned.fallback.advance(n, buf);
+                if n > lent {
+                    return Err(Failure { status: Status::Overrun, detail: lent });
                 }
             }
             _ => return Err(Status::InvalidArgument.into()),
@@ -272,12 +283,12 @@ pub unsafe extern "C" fn dipc_fallback_tick(fallback: *mut Fallback, now: u64) -
     unsafe { report(outcome.map(|()| 0), ptr::null_mut()) }
 }
 
-/// Returns the latest time for the next `dipc_fallback_tick`; `UINT64_MAX` if the plan is over or not initialised.
+/// Returns the latest time for the next `dipc_fallback_tick`; 0 if the plan is over, and `UINT64_MAX` if it is not
+/// initialised.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn dipc_fallback_until(fallback: *mut Fallback) -> u64 {
     // SAFETY: the caller vouches for the pointer.
-    let until = unsafe { content(fallback) }.map(|planned| planned.fallback.until());
-    until.ok().flatten().unwrap_or(u64::MAX)
+    unsafe { content(fallback) }.map_or(u64::MAX, |planned| planned.fallback.until().unwrap_or(0))
 }
 
 /// Returns the code of the command that is being sent, or that was answered, for `dipc_read_process_info` and others; 0 if
@@ -288,7 +299,7 @@ pub unsafe extern "C" fn dipc_fallback_command(fallback: *mut Fallback) -> u16 {
     unsafe { content(fallback) }.map_or(0, |planned| planned.fallback.command().code().0)
 }
 
-/// Writes a sentence about what was requested and what this command lacks into `text`, as UTF-8 with a NUL at the end: the
+/// Writes a sentence about what was requested and what this command lacks, before or after it is sent, into `text`, as UTF-8 with a NUL at the end: the
 /// one with this `index`, from 0 on. Returns `DIPC_STATUS_NOT_FOUND` after the last one.
 ///
 /// `len` receives the number of bytes without the NUL. If `size` is too small, `text` receives the characters that fit
@@ -317,7 +328,8 @@ pub unsafe extern "C" fn dipc_fallback_lost(
 /// too. The payload of an OK answer is not checked yet.
 ///
 /// Returns the error that ended the plan: `DIPC_STATUS_TIMED_OUT`, with 1 in `detail` if a connection was open; or
-/// `DIPC_STATUS_CLOSED` if the plan is not over, or that an answer is malformed.
+/// `DIPC_STATUS_CLOSED` if the plan is not over, or that an answer is malformed. For `dipc_status_field` such an answer is at
+/// the front of the buffer, and belongs to `dipc_fallback_command`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn dipc_fallback_finish(
     fallback: *mut Fallback,

@@ -222,7 +222,11 @@ unsafe fn next<T>(
     take: impl FnOnce(&mut List) -> Result<T, Failure>,
 ) -> Status {
     // SAFETY: the caller vouches for the list.
-    let outcome = memory::check(list, 1).and_then(|()| take(unsafe { &mut *list })).and_then(|taken| {
+    let taken = memory::check(list, 1).map(|()| unsafe { &mut *list }).and_then(|list| match list.count {
+        0 if list.items == 0 => Err(Status::NotFound.into()),
+        _ => take(list),
+    });
+    let outcome = taken.and_then(|taken| {
         // SAFETY: the caller vouches for the pointer.
         unsafe { memory::store(item, taken) }.map(|()| 0)
     });
@@ -255,6 +259,36 @@ pub unsafe extern "C" fn dipc_next_provider(list: *mut List, provider: *mut Requ
     };
     // SAFETY: the caller vouches for the pointers.
     unsafe { next(list, provider.cast::<RequestedProvider<'static>>(), take) }
+}
+
+/// Returns whether a provider of a requested session sends an event: by its keywords, then its level, then the filter.
+///
+/// The event must have no keyword, or one in common with the provider. The level of the event must be at most the
+/// provider's, unless the level of the provider is `DIPC_LEVEL_LOG_ALWAYS`. Names of providers are compared exactly, by the
+/// caller: `dipc_text_equals`. The name `*`, with all keywords and `DIPC_LEVEL_VERBOSE`, means all events of all providers.
+///
+/// It searches all ids of the filter: call it once for each kind of event, not for each event.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn dipc_provider_includes(
+    provider: *const RequestedProvider<'_>,
+    keywords: u64,
+    level: EventLevel,
+    event_id: u32,
+) -> bool {
+    // SAFETY: the caller vouches for the pointer.
+    let Ok(provider) = (unsafe { memory::reference(provider) }) else { return false };
+    let unfiltered = types::StreamingProvider {
+        keywords: provider.keywords,
+        level: types::EventLevel(provider.level),
+        name: ipc_proto::Text::NULL,
+        arguments: ipc_proto::Text::NULL,
+        filter: types::EventFilter::ALL,
+    };
+    let mut ids = provider.event_ids;
+    // SAFETY: the caller vouches for the message of the list.
+    let mut next = || unsafe { ids.next::<u32>() }.ok();
+    let is_listed = core::iter::from_fn(&mut next).any(|id| id == event_id);
+    unfiltered.includes(keywords, types::EventLevel(level), event_id) && is_listed == provider.filter_enable
 }
 
 /// Stores the next id of a list in `event_id`.
@@ -333,7 +367,8 @@ pub struct RequestedDump<'a> {
     pub path: Text<'a>,
     /// How much of the process the dump contains: one of `DIPC_DUMP_*`.
     pub dump_type: DumpType,
-    /// Options of the dump writer: any of `DIPC_DUMP_FLAG_*`.
+    /// Options of the dump writer: any of `DIPC_DUMP_FLAG_*`. The `diagnostics` of GenerateCoreDump other than 0 means
+    /// `DIPC_DUMP_FLAG_LOGGING`.
     pub flags: DumpFlags,
 }
 

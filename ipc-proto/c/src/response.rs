@@ -12,7 +12,7 @@ use crate::text::Text;
 /// The description of a process. Fields that the answer does not have are null or 0.
 #[repr(C)]
 pub struct ProcessInfo<'a> {
-    /// The version of the answer, from GetProcessInfo3 only.
+    /// The version of the answer, from GetProcessInfo3 only. Servers send 1.
     pub version: u32,
     /// The process id, in the PID namespace of the process.
     pub process_id: u64,

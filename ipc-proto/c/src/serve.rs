@@ -1,14 +1,15 @@
 //! The server's role: one request, and the reply to it.
 use ipc_proto::plan::InfoStep;
 use ipc_proto::{
-    Code, Continuation, HResult, ProtocolError, Reply, Request as ProtoRequest, RequestError, Serve,
-    ServerError, SuspendedReply, SuspendedServe,
+    Code, Continuation, HResult, Message as ProtoMessage, ProtocolError, Reply, Request as ProtoRequest,
+    RequestError, Serve, ServerError, SuspendedReply, SuspendedServe,
 };
 
 use crate::command::{Argument, Array, Payload};
 use crate::exchange::{Exchange, Kind, Placed};
 use crate::facts::Facts;
 use crate::memory;
+use crate::message::DIPC_HEADER_LEN;
 use crate::response::ProcessInfo;
 use crate::status::{Failure, Outcome, Status, report};
 use crate::text::Text;
@@ -26,15 +27,22 @@ pub const DIPC_THEN_USER_EVENTS: u32 = 3;
 /// A request that was received, in the buffer of the exchange. The functions `dipc_request_*` read its values.
 #[repr(C)]
 pub struct Request {
-    /// The code of the command, also if its payload is malformed; 0 if the header is malformed.
+    /// The code of the command, also if its payload is malformed, cut off or too long; 0 without a whole header, or if its
+    /// magic is wrong.
     pub code: u16,
     /// What follows an OK reply: one of `DIPC_THEN_*`.
     pub then: u32,
     /// The bytes of the message.
     pub bytes: *const u8,
-    /// The number of bytes; 0 if the connection ended before the first one.
+    /// The number of bytes; 0 if the connection ended before the first one. A port at which the server listens replies to
+    /// that, too, as runtimes do; one that connects to a monitor does not: see `dipc_connect_port`.
     pub len: usize,
 }
+
+/// The most sessions that a runtime has at a time. It refuses the next one with `DIPC_HRESULT_FAIL`.
+pub const DIPC_SESSIONS_MAX: usize = 64;
+
+const _: () = assert!(DIPC_SESSIONS_MAX == ipc_proto::plan::SESSION_LIMIT);
 
 /// The state of a `Serve`, and its second buffer.
 #[derive(Clone, Copy)]
@@ -118,10 +126,12 @@ pub unsafe extern "C" fn dipc_serve_init(
 ///
 /// `server` states which commands the server has: those of its version and its kind, on its system. A command that such a
 /// runtime does not have is refused as it refuses it: `DIPC_STATUS_REFUSED`, with the HRESULT in `detail`. So clients send
-/// an older command instead of one that is newer than the server. With null, no command is refused for that reason.
+/// an older command instead of one that is newer than the server. A server that is suspended refuses AttachProfiler. With
+/// null, no command is refused for these reasons.
 ///
 /// Returns an error for a request that runtimes refuse, as `dipc_check` does, except that a message which is cut off is
-/// `DIPC_STATUS_UNEXPECTED_END`. Drive `reply` in any case.
+/// `DIPC_STATUS_UNEXPECTED_END`. Drive `reply` in any case but these: misuse, such as facts that do not exist, stores
+/// nothing.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn dipc_serve_finish(
     serve: *mut Exchange,
@@ -139,7 +149,13 @@ pub unsafe extern "C" fn dipc_serve_finish(
         let Serving { send, send_size, .. } = placed.state();
         let running = placed.finish()?;
         let len = running.bytes().len();
-        let code = running.code().unwrap_or(Code(0));
+        // Also of a message that is cut off or too long, if its header is complete.
+        let header = running.bytes().get(..DIPC_HEADER_LEN).and_then(|header| header.get(16..18));
+        let code = running.code().or_else(|| {
+            let &[set, id] = header? else { return None };
+            running.bytes().starts_with(&ProtoMessage::MAGIC).then_some(Code(u16::from_be_bytes([set, id])))
+        });
+        let code = code.unwrap_or(Code(0));
         let (received, replying) = match server {
             Some(server) => running.finish_for(&server),
             None => running.finish(),
@@ -240,7 +256,8 @@ pub unsafe extern "C" fn dipc_reply_ok(exchange: *mut Exchange, detail: *mut usi
     unsafe { answer(exchange, Response::Status, &[&0_u32], detail) }
 }
 
-/// Sets the OK reply to StopTracing, or to a command that starts a session; the id of a session is not 0.
+/// Sets the OK reply to StopTracing, with the id of the request also if there is no such session; or to a command that
+/// starts a session, with an id other than 0. A Stop can arrive as soon as the reply is sent.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn dipc_reply_session_id(
     exchange: *mut Exchange,
@@ -302,7 +319,8 @@ pub unsafe extern "C" fn dipc_reply_process_info(
     unsafe { answer(exchange, response_type, fields.unwrap_or_default(), detail) }
 }
 
-/// Sets a refusal as the reply. `message` is null, except for GenerateCoreDump3, whose refusal has a text.
+/// Sets a refusal as the reply. `message` is null, or for GenerateCoreDump3 a text. With a text for another command the
+/// function returns `DIPC_STATUS_INVALID_ARGUMENT`, and the reply stays what it was.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn dipc_reply_refuse(
     exchange: *mut Exchange,
@@ -328,7 +346,9 @@ pub unsafe extern "C" fn dipc_reply_refuse(
     unsafe { report(outcome, detail) }
 }
 
-/// Writes the environment, which follows the reply to GetProcessEnvironment: `count` entries, usually `NAME=value`.
+/// Writes the environment, which the caller sends after the reply to GetProcessEnvironment: `count` entries, usually
+/// `NAME=value`. An entry that can be invalid UTF-8 has the form `DIPC_TEXT_TRACE_UTF8`; an invalid one of the form
+/// `DIPC_TEXT_UTF8` is `DIPC_STATUS_INVALID_ARGUMENT`.
 ///
 /// `len` receives the number of bytes, or the required size with `DIPC_STATUS_BUFFER_TOO_SMALL`.
 #[unsafe(no_mangle)]

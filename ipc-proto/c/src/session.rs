@@ -1,10 +1,13 @@
 //! The client's role: a tracing session, and the Stop that ends it without a deadlock.
 use core::ptr;
 
-use ipc_proto::{Session as ProtoSession, SessionEnd, StopEvent, StopStep as ProtoStopStep};
+use ipc_proto::plan::{TraceConfig, stop_hazard};
+use ipc_proto::{Answer, HResult, Session as ProtoSession, SessionEnd, StopEvent, StopStep as ProtoStopStep};
 
 use crate::exchange::{DIPC_STEP_DONE, DIPC_STEP_RECEIVE, DIPC_STEP_SEND, Step};
+use crate::facts::Facts;
 use crate::memory;
+use crate::message::complete;
 use crate::place::{Opaque, content, place};
 use crate::status::{Outcome, Status, report};
 
@@ -17,9 +20,23 @@ use crate::status::{Outcome, Status, report};
 /// * As long as `dipc_session_wants_stream`, read the stream, and report its bytes with `dipc_session_stream_advance`.
 /// * `dipc_session_stop` only requests the Stop. After it, do what `dipc_session_stop_step` says on a second connection,
 ///   and report it with `dipc_session_stop_advance`.
-/// * Call `dipc_session_tick` at the time of `dipc_session_until` at the latest. The session has no clock: it counts in
+/// * Call `dipc_session_tick` at the time of `dipc_session_until` at the latest. The session has no clock: all times are
 ///   milliseconds of yours.
-/// * It is over when `dipc_session_end` is not `DIPC_SESSION_RUNNING`.
+/// * It is over when `dipc_session_end` is not `DIPC_SESSION_RUNNING`. Then close both connections.
+///
+/// ```c
+/// while (dipc_session_end(&session) == DIPC_SESSION_RUNNING) {
+///     dipc_step step;
+///     dipc_session_tick(&session, now_ms());
+///     dipc_session_stop_step(&session, &step);
+///     if (step.kind == DIPC_STEP_CONNECT) {
+///         // connect, and report it: dipc_session_stop_advance(&session, DIPC_STOP_CONNECTED, 0)
+///         continue;
+///     }
+///     // Wait until `dipc_session_until`, for the stream if dipc_session_wants_stream(&session), and for the second
+///     // connection as the step says: to write with DIPC_STEP_SEND, to read with DIPC_STEP_RECEIVE. Then do what is ready.
+/// }
+/// ```
 #[repr(C)]
 pub struct Session {
     /// The state.
@@ -40,7 +57,8 @@ pub const DIPC_STEP_CONNECT: u32 = 3;
 pub const DIPC_STOP_CONNECTED: u32 = 0;
 /// The runtime accepts no connection, or no bytes, at the time `value`. The step is attempted again later.
 pub const DIPC_STOP_BUSY: u32 = 1;
-/// The runtime is not reachable, or the connection is broken.
+/// The runtime is not reachable, or the connection is broken: connecting or writing failed. A connection that breaks while
+/// the answer is read counts as closed: `DIPC_STOP_RECEIVED` with 0.
 pub const DIPC_STOP_FAILED: u32 = 2;
 /// `value` bytes were written; 0 means that the peer closed the connection.
 pub const DIPC_STOP_SENT: u32 = 3;
@@ -51,9 +69,10 @@ pub const DIPC_STOP_RECEIVED: u32 = 4;
 pub const DIPC_SESSION_RUNNING: u32 = 0;
 /// The stream was read to its end and has the end mark of its format.
 pub const DIPC_SESSION_COMPLETE: u32 = 1;
-/// The stream ended without that mark, in most cases because the process exited.
+/// The stream ended without that mark, in most cases because the process exited; also if the deadline of the Stop passed
+/// after the end of the stream.
 pub const DIPC_SESSION_CUT_OFF: u32 = 2;
-/// The deadline of the Stop passed.
+/// The deadline of the Stop passed before the end of the stream.
 pub const DIPC_SESSION_TIMED_OUT: u32 = 3;
 /// The session was abandoned.
 pub const DIPC_SESSION_ABANDONED: u32 = 4;
@@ -94,7 +113,11 @@ pub unsafe extern "C" fn dipc_session_wants_stream(session: *mut Session) -> boo
 /// Reports bytes that were read from the stream, in a piece of any size. No bytes mean that the stream has ended or is
 /// broken.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn dipc_session_stream_advance(session: *mut Session, bytes: *const u8, len: usize) -> Status {
+pub unsafe extern "C" fn dipc_session_stream_advance(
+    session: *mut Session,
+    bytes: *const u8,
+    len: usize,
+) -> Status {
     // SAFETY: the caller vouches for the pointers.
     let outcome = unsafe { memory::slice(bytes, len) };
     // SAFETY: the caller vouches for the pointers.
@@ -187,11 +210,112 @@ pub unsafe extern "C" fn dipc_session_tick(session: *mut Session, now: u64) -> S
     }
 }
 
-/// Returns the latest time for the next `dipc_session_tick`; `UINT64_MAX` if no Stop is under way.
+/// Returns the latest time for the next `dipc_session_tick`; 0 if the session is over, and `UINT64_MAX` before a Stop.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn dipc_session_until(session: *mut Session) -> u64 {
     // SAFETY: the caller vouches for the pointer.
-    unsafe { content(session) }.ok().and_then(|session| session.until()).unwrap_or(u64::MAX)
+    unsafe { content(session) }.map_or(u64::MAX, |session| match session.end() {
+        Some(_) => 0,
+        None => session.until().unwrap_or(u64::MAX),
+    })
+}
+
+/// Stores the reason of a refused Stop in `hresult`, otherwise 0.
+///
+/// Returns `DIPC_STATUS_OK` if the runtime has answered the Stop, `DIPC_STATUS_MORE` if it has not yet,
+/// `DIPC_STATUS_REFUSED` for a refusal, and the error of an answer that is malformed or did not arrive whole. The last is no
+/// failure of the Stop: the end of the stream decides, and until the deadline the session waits for it.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn dipc_session_stop_answer(
+    session: *mut Session,
+    hresult: *mut u32,
+    detail: *mut usize,
+) -> Status {
+    // SAFETY: the caller vouches for the pointer.
+    let outcome = unsafe { content(session) }.and_then(|session| -> Outcome {
+        let answer = session.stop_answer();
+        let reason = match answer {
+            Some(Ok(Answer::Refused(error))) => error.hresult,
+            _ => HResult::OK,
+        };
+        // SAFETY: the caller vouches for the pointer.
+        unsafe { memory::store(hresult, reason.0) }?;
+        match answer {
+            Some(Ok(Answer::Ok(_))) => Ok(0),
+            Some(Ok(Answer::Refused(_))) => Err(reason.into()),
+            Some(Err(error)) => Err(error.into()),
+            None => Err(Status::More.into()),
+        }
+    });
+    // SAFETY: the caller vouches for the pointers.
+    unsafe { report(outcome, detail) }
+}
+
+/// Sets for how many milliseconds a stopped session may receive and send no byte: from then on, it has timed out. There is
+/// no limit by default; a usual one is 10,000.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn dipc_session_limit_silence(session: *mut Session, milliseconds: u64) -> Status {
+    // SAFETY: the caller vouches for the pointer.
+    unsafe {
+        with(session, |session| {
+            session.limit_silence(milliseconds);
+            Ok(0)
+        })
+    }
+}
+
+/// Delays a requested Stop: the first step for it is returned from the time `until` on, or after
+/// `dipc_session_send_stop`. For the times of `dipc_stop_hazard`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn dipc_session_delay_stop(session: *mut Session, until: u64) -> Status {
+    // SAFETY: the caller vouches for the pointer.
+    unsafe {
+        with(session, |session| {
+            session.delay_stop(until);
+            Ok(0)
+        })
+    }
+}
+
+/// Ends the delay of `dipc_session_delay_stop`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn dipc_session_send_stop(session: *mut Session) -> Status {
+    // SAFETY: the caller vouches for the pointer.
+    unsafe {
+        with(session, |session| {
+            session.send_stop();
+            Ok(0)
+        })
+    }
+}
+
+/// Stores when the session that a request starts must not be stopped, in milliseconds after its start. A StopTracing that
+/// arrives shortly before the first collection of `System.Diagnostics.Metrics` blocks the diagnostics of a .NET since 9 for
+/// ever; the first event `CollectionStop` of that provider ends the danger. `facts` is what is known of the runtime, or null.
+///
+/// Returns `DIPC_STATUS_NOT_FOUND` if there is no such time, and an error for a malformed request.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn dipc_stop_hazard(
+    request: *const u8,
+    len: usize,
+    facts: *const Facts,
+    from_ms: *mut u64,
+    until_ms: *mut u64,
+    detail: *mut usize,
+) -> Status {
+    // SAFETY: the caller vouches for the pointers.
+    let outcome = unsafe { memory::slice(request, len) }.and_then(|request| -> Outcome {
+        // SAFETY: the caller vouches for the pointer.
+        let runtime = unsafe { Facts::runtime(facts) }?.unwrap_or_default();
+        let config = TraceConfig::try_from(&complete(request)?.0.request()?).map_err(|_| Status::NotFound)?;
+        let hazard = stop_hazard(&config, &runtime).ok_or(Status::NotFound)?;
+        // SAFETY: the caller vouches for the pointer.
+        unsafe { memory::store(from_ms, hazard.from_ms) }?;
+        // SAFETY: the caller vouches for the pointer.
+        unsafe { memory::store(until_ms, hazard.until_ms) }.map(|()| 0)
+    });
+    // SAFETY: the caller vouches for the pointers.
+    unsafe { report(outcome, detail) }
 }
 
 /// Ends the session without the runtime.

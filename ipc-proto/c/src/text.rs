@@ -18,7 +18,8 @@ pub const DIPC_TEXT_UTF8: u32 = 1;
 pub const DIPC_TEXT_UTF16: u32 = 2;
 /// UTF-16 in little-endian byte order, not aligned; `len` is the number of code units. The form of texts in messages.
 pub const DIPC_TEXT_WIRE: u32 = 3;
-/// UTF-8 of a trace, which can be invalid; `len` is the number of bytes. Invalid bytes become U+FFFD.
+/// UTF-8 of a trace, or other UTF-8 that can be invalid, such as a variable of the environment; `len` is the number of
+/// bytes. Invalid bytes become U+FFFD.
 pub const DIPC_TEXT_TRACE_UTF8: u32 = 4;
 
 /// A text in memory of another owner: the caller's string, or a part of a message or trace. It is valid as long as

@@ -73,7 +73,7 @@ pub struct Event<'w> {
     pub thread: u64,
     /// The processor, or `UINT32_MAX` if it is unknown.
     pub processor: u32,
-    /// The number of the stack; 0 for none. Version 3 has the stack in the event instead: `stack`.
+    /// The number of the stack, which can be an empty one; 0 for none. Version 3 has the stack in the event instead: `stack`.
     pub stack_id: u32,
     /// The time, in ticks: see `dipc_trace`.
     pub timestamp: u64,

@@ -27,6 +27,8 @@ use crate::{BusyBackoff, Command, ProtocolError, StopTracing};
 ///   stream and the answer. The session has no clock: all times are in the units of the caller's clock.
 /// * While the runtime is [busy](StopEvent::Busy), the session schedules further attempts, until the time that
 ///   [`limit_connecting`](Self::limit_connecting) sets.
+/// * A Stop at a [dangerous time](crate::plan::stop_hazard) can be [delayed](Self::delay_stop). A runtime that sends
+///   nothing after the Stop can be given up early: see [`limit_silence`](Self::limit_silence).
 /// * If the Stop connection [fails](StopEvent::Failed), or the runtime refuses the Stop, the Stop is over and its
 ///   deadline no longer applies. The stream continues, and `stop` can be called again.
 /// * The session ends when the stream has ended and no answer is outstanding, or when the deadline passes. The end of
@@ -78,6 +80,10 @@ pub struct Session {
     backoff: BusyBackoff,
     /// The number of bytes of `StopTracing` that were sent.
     sent: u64,
+    /// The longest time without a byte during the Stop; since when there was none, and how many there were before.
+    silence: u64,
+    quiet_since: Option<u64>,
+    transferred: u64,
     end: Option<SessionEnd>,
 }
 
@@ -181,6 +187,9 @@ impl Session {
     /// at the end of the stream describes every compiled method.
     pub const STOP_LIMIT_MS: u64 = 120_000;
 
+    /// The default time without a byte after which a client gives up a session that is stopped, in milliseconds.
+    pub const STOP_SILENCE_MS: u64 = 10_000;
+
     /// Creates the client's state of a session that the runtime has just started.
     #[must_use]
     pub const fn new(session_id: u64) -> Self {
@@ -198,6 +207,9 @@ impl Session {
             retry_at: None,
             backoff: BusyBackoff::new(),
             sent: 0,
+            silence: u64::MAX,
+            quiet_since: None,
+            transferred: 0,
             end: None,
         }
     }
@@ -255,6 +267,7 @@ impl Session {
                 self.connect_until = until;
                 self.backoff = BusyBackoff::new();
                 self.sent = 0;
+                self.quiet_since = None;
                 self.received_before = self.received;
             }
             Stop::Connecting | Stop::Calling(_) | Stop::InvalidResponse(_) => {
@@ -267,6 +280,27 @@ impl Session {
     /// latest possible time, is the deadline of the Stop.
     pub fn limit_connecting(&mut self, until: u64) {
         self.connect_until = self.connect_until.min(until);
+    }
+
+    /// Sets for how long a stopped session may receive and send no byte: from then on, it has timed out. A runtime that
+    /// does so hangs. There is no limit by default; [`STOP_SILENCE_MS`](Self::STOP_SILENCE_MS) is a usual one.
+    pub fn limit_silence(&mut self, milliseconds: u64) {
+        self.silence = milliseconds;
+    }
+
+    /// Delays a requested Stop: the first [`stop_step`](Self::stop_step) is returned from the time `until` on. A Stop that
+    /// was begun continues, and the deadline of the Stop does not change.
+    pub fn delay_stop(&mut self, until: u64) {
+        if matches!(self.stop, Stop::Connecting) {
+            self.retry_at = Some(until.min(self.connect_until));
+        }
+    }
+
+    /// Ends the delay of [`delay_stop`](Self::delay_stop).
+    pub fn send_stop(&mut self) {
+        if matches!(self.stop, Stop::Connecting) {
+            self.retry_at = None;
+        }
     }
 
     /// Returns whether a Stop is under way: requested, and neither failed nor refused.
@@ -363,10 +397,34 @@ impl Session {
     /// Returns the latest time for the next [`tick`](Self::tick): the next attempt, or the deadline of the Stop.
     #[must_use]
     pub const fn until(&self) -> Option<u64> {
-        match (self.end, self.until, self.retry_at) {
+        match (self.end, self.deadline(), self.retry_at) {
             (Some(_), ..) | (None, None, _) => None,
             (None, Some(until), Some(retry_at)) if retry_at < until => Some(retry_at),
             (None, until, _) => until,
+        }
+    }
+
+    /// Returns the deadline of the Stop, which is earlier if no byte arrives.
+    const fn deadline(&self) -> Option<u64> {
+        match (self.until, self.quiet_since) {
+            (Some(until), Some(since)) if since.saturating_add(self.silence) < until => {
+                Some(since.saturating_add(self.silence))
+            }
+            (until, _) => until,
+        }
+    }
+
+    /// Remembers since when no byte was transferred.
+    fn observe_silence(&mut self, now: u64) {
+        let answered = match self.stop {
+            Stop::Calling(progress) => to_u64(progress.received),
+            _ => 0,
+        };
+        let transferred = self.received.saturating_add(self.sent).saturating_add(answered);
+        // A Stop that is not sent yet is not silence of the runtime.
+        if transferred != self.transferred || self.quiet_since.is_none() || self.retry_at.is_some() {
+            self.transferred = transferred;
+            self.quiet_since = Some(now);
         }
     }
 
@@ -375,6 +433,9 @@ impl Session {
     /// If an attempt is due at the same time, [`stop_step`](Self::stop_step) first returns its step; the next `tick`
     /// checks the deadline.
     pub fn tick(&mut self, now: u64) {
+        if self.is_stopping() {
+            self.observe_silence(now);
+        }
         let Some(until) = self.until() else { return };
         if now < until || self.retry_at.take().is_some() {
             return;

@@ -15,6 +15,7 @@ use super::connector::{AsyncConnector, poll_receive};
 use crate::drive::transferred;
 use crate::error::{Context as ErrorContext, Phase};
 use crate::timeouts::{Timeouts, milliseconds};
+use crate::trace::first_collection::FirstCollection;
 use crate::transport::ConnectError;
 
 /// A tracing session over an [`AsyncConnector`]: a [`Session`] and its two connections.
@@ -67,6 +68,7 @@ pub struct AsyncTraceSession<A: AsyncConnector> {
     lost: LostFeatures,
     stream: A::Stream,
     session: Session,
+    first_collection: FirstCollection,
     stop: Option<A::Stream>,
     connecting: Option<Boxed<io::Result<A::Stream>>>,
     /// The next time at which the session has work, and the wait for this time.
@@ -84,16 +86,20 @@ impl<A: AsyncConnector> AsyncTraceSession<A> {
         (connector, timeouts): (Arc<A>, Timeouts),
         stream: A::Stream,
         session_id: u64,
+        first_collection: FirstCollection,
         (command, lost): (Code, LostFeatures),
     ) -> Self {
         let epoch = Instant::now();
+        let mut session = Session::new(session_id);
+        session.limit_silence(milliseconds(timeouts.stop_silence));
         Self {
             connector,
             timeouts,
             command,
             lost,
             stream,
-            session: Session::new(session_id),
+            session,
+            first_collection,
             stop: None,
             connecting: None,
             timer: None,
@@ -132,6 +138,7 @@ impl<A: AsyncConnector> AsyncTraceSession<A> {
         let (until, connect_until) = (after(timeouts.stop), after(timeouts.call.min(timeouts.stop)));
         self.session.stop(until);
         self.session.limit_connecting(connect_until);
+        self.first_collection.delay_stop(self.now(), &mut self.session);
     }
 
     /// Returns how the session ended. `None` while the session lasts.
@@ -172,7 +179,10 @@ impl<A: AsyncConnector> AsyncTraceSession<A> {
             if self.session.wants_stream() {
                 if let Poll::Ready(read) = A::poll_transfer(&mut self.stream, context, Step::Receive(buf)) {
                     let Some(n) = transferred(read)? else { continue };
-                    self.session.stream_advance(buf.get(..n).unwrap_or_default());
+                    let bytes = buf.get(..n).unwrap_or_default();
+                    self.session.stream_advance(bytes);
+                    let now = self.now();
+                    self.first_collection.see(bytes, now, &mut self.session);
                     match n {
                         0 => continue,
                         n => return Poll::Ready(Ok(n)),

@@ -79,7 +79,7 @@ unsafe fn carry_out(plan: &mut Memory<Fallback>, buf: &mut Memory<u8>, server: &
         unsafe {
             if dipc_fallback_step(plan.at, step.at, detail.at) == Status::BufferTooSmall {
                 buf.relocate(detail.get());
-                ok(dipc_fallback_set_buffer(plan.at, buf.at, buf.count));
+                ok(dipc_fallback_set_buffer(plan.at, buf.at, buf.count, null_mut()));
                 continue;
             }
             let Step { kind, data, len } = step.get();
@@ -121,7 +121,7 @@ unsafe fn asked(request: &Memory<u8>, facts: *const Facts, version: u8) -> (Answ
         carry_out(&mut plan, &mut buf, &mut server);
         ok(dipc_fallback_finish(plan.at, answer.at, null_mut()));
         assert_eq!(dipc_fallback_command(plan.at), *server.asked.last().unwrap());
-        assert_eq!(dipc_fallback_until(plan.at), u64::MAX);
+        assert_eq!(dipc_fallback_until(plan.at), 0);
         let mut lost = Vec::new();
         while dipc_fallback_lost(plan.at, lost.len(), null_mut(), 0, null_mut()) != Status::NotFound {
             let write = |space, size, len| dipc_fallback_lost(plan.at, lost.len(), space, size, len);
@@ -203,9 +203,15 @@ fn a_plan_without_an_answer() {
         ok(init(20, 64, 10));
         ok(dipc_fallback_step(plan.at, step.at, null_mut()));
         ok(dipc_fallback_advance(plan.at, DIPC_FALLBACK_CONNECTED, 0));
-        ok(dipc_fallback_advance(plan.at, DIPC_FALLBACK_SENT, 21)); // more than was lent
+        assert_eq!(dipc_fallback_advance(plan.at, DIPC_FALLBACK_SENT, 21), Status::Overrun);
         assert_eq!(dipc_fallback_finish(plan.at, answer.at, detail.at), Status::Overrun);
         assert_eq!(dipc_fallback_advance(plan.at, 4, 0), Status::InvalidArgument);
+        // A buffer that is too small leaves the plan with the old one.
+        ok(init(20, 10, 10));
+        assert_eq!(dipc_fallback_step(plan.at, step.at, detail.at), Status::BufferTooSmall);
+        assert_eq!(dipc_fallback_set_buffer(plan.at, buf.at, 19, detail.at), Status::BufferTooSmall);
+        assert_eq!(detail.get(), 20);
+        ok(dipc_fallback_set_buffer(plan.at, buf.at, 64, detail.at));
         ok(init(20, 64, 10));
         ok(dipc_fallback_step(plan.at, step.at, null_mut()));
         ok(dipc_fallback_advance(plan.at, DIPC_FALLBACK_CONNECTED, 0));

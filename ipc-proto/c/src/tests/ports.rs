@@ -178,3 +178,68 @@ fn a_session_is_stopped() {
         assert_eq!(dipc_session_end(session.at), DIPC_SESSION_COMPLETE);
     }
 }
+
+#[test]
+fn why_a_stop_has_no_effect() {
+    unsafe {
+        let (session, step, hresult) =
+            (Memory::<Session>::zeros(), Memory::<Step>::one(), Memory::<u32>::one());
+        let answer = || dipc_session_stop_answer(session.at, hresult.at, null_mut());
+        assert_eq!(answer(), Status::WrongKind);
+        for (received, status, code) in [
+            (&b""[..], Status::Closed, 0),
+            (b"xxxxxxxxxxxxxxxxxxxx", Status::BadMagic, 0),
+            (b"DOTNET_IPC_V1\0\x18\0\xff\xff\0\0\x05\x40\0\x80", Status::Refused, 0x8000_4005),
+            (b"DOTNET_IPC_V1\0\x1c\0\xff\0\0\0\x07\0\0\0\0\0\0\0", Status::Ok, 0),
+        ] {
+            ok(dipc_session_init(session.at, 7));
+            ok(dipc_session_limit_silence(session.at, 10_000));
+            ok(dipc_session_stop(session.at, 1_000));
+            ok(dipc_session_delay_stop(session.at, 500));
+            ok(dipc_session_stop_step(session.at, step.at));
+            assert_eq!((step.get().kind, dipc_session_until(session.at)), (DIPC_STEP_DONE, 500));
+            ok(dipc_session_send_stop(session.at));
+            ok(dipc_session_stop_advance(session.at, DIPC_STOP_CONNECTED, 0));
+            ok(dipc_session_stop_advance(session.at, DIPC_STOP_SENT, 28));
+            assert_eq!(answer(), Status::More);
+            let mut rest = received;
+            loop {
+                ok(dipc_session_stop_step(session.at, step.at));
+                let Step { kind, data, len } = step.get();
+                if kind != DIPC_STEP_RECEIVE {
+                    break;
+                }
+                let n = len.min(rest.len());
+                data.copy_from_nonoverlapping(rest.as_ptr(), n);
+                rest = &rest[n..];
+                ok(dipc_session_stop_advance(session.at, DIPC_STOP_RECEIVED, n as u64));
+            }
+            assert_eq!((answer(), hresult.get()), (status, code));
+            assert_eq!(dipc_session_stop_failed(session.at), status == Status::Refused);
+            ok(dipc_session_stream_advance(session.at, null(), 0));
+            assert_eq!(dipc_session_end(session.at), DIPC_SESSION_CUT_OFF);
+            assert_eq!(dipc_session_until(session.at), 0);
+        }
+    }
+}
+
+#[test]
+fn when_a_stop_is_dangerous() {
+    unsafe {
+        let provider = Memory::of(Provider {
+            keywords: 2,
+            level: 4,
+            name: dipc_utf8(c"System.Diagnostics.Metrics".as_ptr()),
+            arguments: dipc_utf8(c"RefreshInterval=3".as_ptr()),
+        });
+        let (buf, len) = (Memory::<u8>::array(512), Memory::one());
+        ok(CollectTracing2(buf.at, 512, len.at, 1, 1, false, Array::new(provider.at, 1)));
+        let (from, until) = (Memory::<u64>::one(), Memory::<u64>::one());
+        let hazard = |facts| dipc_stop_hazard(buf.at, len.get(), facts, from.at, until.at, null_mut());
+        ok(hazard(null()));
+        assert_eq!((from.get(), until.get()), (2_750, 5_000));
+        let net_8 = Memory::<Facts>::zeros();
+        (*net_8.at).version = 8;
+        assert_eq!(hazard(net_8.at), Status::NotFound);
+    }
+}

@@ -75,8 +75,12 @@ fn a_session_that_streams() {
         assert_eq!(dipc_next_event_id(list, numbers.at), Status::WrongKind);
         ok(dipc_next_provider(&raw mut again, provider.at));
         assert_eq!(utf8(provider.get().name), "First");
+        let includes = |keywords, level, id| dipc_provider_includes(provider.at, keywords, level, id);
+        assert!(includes(1, 4, 7) && includes(0, 1, u32::MAX));
+        assert!(!includes(2, 4, 7) && !includes(1, 5, 7) && !includes(1, 4, 8));
+        assert!(!dipc_provider_includes(null(), 1, 4, 7));
         let mut zeros = Memory::<List>::zeros().get();
-        assert_eq!(dipc_next_provider(&raw mut zeros, provider.at), Status::WrongKind);
+        assert_eq!(dipc_next_provider(&raw mut zeros, provider.at), Status::NotFound);
         assert_eq!(dipc_next_provider(null_mut(), provider.at), Status::NullPointer);
         assert_eq!(dipc_next_provider(&raw mut again, null_mut()), Status::NullPointer);
         let (too_short, detail) = (bytes.count - 1, Memory::<usize>::one());

@@ -177,7 +177,7 @@ fn a_mutated_request_has_the_same_answer() {
         let mut random = fastrand::Rng::with_seed(number("MUTATIONS_SEED", 1));
         let mut real = start();
         let mut fake = FakeRuntime::start(profile(&real)).unwrap();
-        let (mut alike, mut dead) = (0, 0);
+        let (mut alike, mut dead) = (0, 0_u32);
         let mut decisions = std::collections::BTreeMap::<_, u32>::new();
         let mut different = Vec::new();
         for _ in 0..mutations {
@@ -205,9 +205,11 @@ fn a_mutated_request_has_the_same_answer() {
             } else {
                 different.push((request, ours, theirs));
             }
-            // A runtime that hangs is replaced like one that has ended.
-            if theirs == Answer::Silent || real.has_ended() {
-                dead += 1;
+            let ended = theirs == Answer::Silent || real.has_ended();
+            dead += u32::from(ended);
+            // After different answers the two can have different states: one has carried out what the other has refused. A
+            // runtime that hangs is replaced like one that has ended.
+            if ended || ours != theirs {
                 real = start();
                 fake = FakeRuntime::start(profile(&real)).unwrap();
             }
