@@ -63,6 +63,9 @@ pub use trace::trace;
 pub use user_events::user_events;
 pub use work::work;
 
+/// A dictionary for libFuzzer and AFL++: magics, codes, names of providers. It is libFuzzer's option `-dict`.
+pub const DICTIONARY: &str = include_str!("../ipc.dict");
+
 /// A property: a function that panics if the property does not hold for these bytes.
 pub type Property = fn(&[u8]);
 

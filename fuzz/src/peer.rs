@@ -10,8 +10,9 @@ use crate::wire::sizes;
 /// protocol itself, as a client or as a server.
 ///
 /// What the peer sends is built of valid messages and of damage, by the bytes of the fuzzer: out of order, one after the
-/// other, cut, with wrong sizes and counts. It arrives in pieces of 1 to 32 bytes. The peer takes a part of what it is
-/// sent, in such pieces, and then closes the connection.
+/// other, cut, with wrong sizes and counts. It arrives in pieces of 1 to 32 bytes; then reads return 0. The peer takes what
+/// it is sent, or a part of it, in such pieces; then writes fail with `BrokenPipe`. Code that continues to read or to write
+/// after that a thousand times panics: it is a loop without end, which a fuzzer would not notice otherwise.
 ///
 /// ```
 /// use std::io::{Read, Write};

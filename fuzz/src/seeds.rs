@@ -17,7 +17,8 @@ pub fn seeds(target: &str) -> impl Iterator<Item = &'static [u8]> {
     corpus(target).iter().copied().chain(vectors).chain(traces)
 }
 
-/// Writes the [`seeds`] of a target into a folder, a file each, and creates the folder. libFuzzer and AFL++ read it.
+/// Writes the [`seeds`] of a target into a folder, a file each, and creates the folder. libFuzzer and AFL++ read it. Beside
+/// it, `FOLDER.dict` receives the [`DICTIONARY`](crate::DICTIONARY).
 ///
 /// # Errors
 /// If the folder or a file cannot be written.
@@ -26,11 +27,13 @@ pub fn seeds(target: &str) -> impl Iterator<Item = &'static [u8]> {
 /// let folder = std::env::temp_dir().join(format!("seeds-{}", std::process::id()));
 /// ipc_fuzz::write_seeds("message", &folder)?;
 /// assert!(std::fs::read_dir(&folder)?.count() > 500);
+/// # std::fs::remove_file(folder.with_extension("dict"))?;
 /// # std::fs::remove_dir_all(&folder)?;
 /// # Ok::<(), std::io::Error>(())
 /// ```
 pub fn write_seeds(target: &str, folder: &Path) -> io::Result<()> {
     std::fs::create_dir_all(folder)?;
+    std::fs::write(folder.with_extension("dict"), crate::DICTIONARY)?;
     for (number, seed) in seeds(target).enumerate() {
         std::fs::write(folder.join(format!("seed-{number}")), seed)?;
     }

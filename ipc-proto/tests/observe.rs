@@ -12,7 +12,7 @@ use ipc_proto::wire::Writer;
 use ipc_proto::{
     Answer, Array, Code, CollectTracing2, CollectTracing5, Command, Continuation, DecodeError,
     DecodeErrorKind, Direction, Encode, EncodeError, GetProcessEnvironment, HResult, Message, Observation,
-    Observe, Parsed, ProtocolError, Request, Response, ResumeRuntime, ServerError, encode_command,
+    Observe, Parsed, ProtocolError, Request, Response, ResumeRuntime, ServerError, Text, encode_command,
     encode_to_vec,
 };
 
@@ -324,4 +324,46 @@ fn recorded_conversations_are_understood() {
         }
     }
     assert!(advertised > 2 && answered > 20, "{advertised} {answered}");
+}
+
+/// It is lost at the header, whatever the buffers and the pieces are.
+#[test]
+fn messages_of_the_other_direction() {
+    let long = command(&CollectTracing2 {
+        buffer_mb: 1,
+        format: Format::NET_TRACE,
+        rundown: false,
+        providers: Array::from(
+            &[ipc_proto::types::Provider {
+                keywords: 1,
+                level: ipc_proto::types::EventLevel::VERBOSE,
+                name: "a name that is longer than the small buffer".into(),
+                arguments: Text::NULL,
+            }][..],
+        ),
+    });
+    let answers = [ok(&Status::OK), encode_to_vec(Code(0xff07), &Status::OK).unwrap()];
+    for (direction, message) in [(TO_CLIENT, &long), (TO_RUNTIME, &answers[0]), (TO_RUNTIME, &answers[1])] {
+        let code = Code(u16::from_be_bytes([message[16], message[17]]));
+        let stream = [&message[..], b"and more"].concat();
+        for buffer in [34, 64, Message::MAX_LEN] {
+            for size in [1, 7, stream.len()] {
+                let mut observe = Observe::new(vec![0; buffer], vec![0; buffer]).unwrap();
+                let mut seen = Vec::new();
+                for mut piece in stream.chunks(size) {
+                    while !piece.is_empty() {
+                        let (taken, observed) = observe.supply(direction, piece);
+                        piece = &piece[taken..];
+                        seen.extend(
+                            observed.map(|seen| {
+                                (seen.offset, seen.bytes.len(), format!("{:?}", seen.observation))
+                            }),
+                        );
+                    }
+                }
+                let lost = Observation::Lost(ProtocolError::Unexpected(code));
+                assert_eq!(seen, [(0, 20, format!("{lost:?}"))], "{buffer} {size}");
+            }
+        }
+    }
 }

@@ -41,7 +41,7 @@ impl Vector {
     }
 
     /// Returns what a careful server answers to a request of [`MALFORMED`], [`REFUSED`] or [`TOLERATED`]: `OK`, or the
-    /// HRESULT of an Error answer, as `x80131384`.
+    /// HRESULT of an Error answer, as `0x80131384`.
     #[must_use]
     pub fn server(&self) -> Option<&'static str> {
         self.text.lines().find_map(|line| line.strip_prefix("# server: "))

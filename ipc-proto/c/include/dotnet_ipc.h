@@ -330,24 +330,24 @@
 #define DIPC_NO 2
 
 /**
+ * An unknown kind.
+ */
+#define DIPC_FLAVOUR_UNKNOWN 0
+
+/**
  * The runtime of .NET and of .NET Core.
  */
-#define DIPC_FLAVOUR_CORE_CLR 0
+#define DIPC_FLAVOUR_CORE_CLR 1
 
 /**
  * Mono, the runtime of phones and browsers.
  */
-#define DIPC_FLAVOUR_MONO 1
+#define DIPC_FLAVOUR_MONO 2
 
 /**
  * The runtime in a program that was compiled ahead of time.
  */
-#define DIPC_FLAVOUR_NATIVE_AOT 2
-
-/**
- * An unknown kind.
- */
-#define DIPC_FLAVOUR_UNKNOWN 3
+#define DIPC_FLAVOUR_NATIVE_AOT 3
 
 /**
  * The connection is established.
@@ -717,6 +717,11 @@
 #define DIPC_THEN_USER_EVENTS 3
 
 /**
+ * The most sessions that a runtime has at a time. It refuses the next one with `DIPC_HRESULT_FAIL`.
+ */
+#define DIPC_SESSIONS_MAX 64
+
+/**
  * Connect to the runtime without blocking for long; then report `DIPC_STOP_CONNECTED`, `DIPC_STOP_BUSY` or
  * `DIPC_STOP_FAILED`. The other steps are `DIPC_STEP_DONE`: nothing now, `DIPC_STEP_SEND` and `DIPC_STEP_RECEIVE`.
  */
@@ -733,7 +738,8 @@
 #define DIPC_STOP_BUSY 1
 
 /**
- * The runtime is not reachable, or the connection is broken.
+ * The runtime is not reachable, or the connection is broken: connecting or writing failed. A connection that breaks while
+ * the answer is read counts as closed: `DIPC_STOP_RECEIVED` with 0.
  */
 #define DIPC_STOP_FAILED 2
 
@@ -758,12 +764,13 @@
 #define DIPC_SESSION_COMPLETE 1
 
 /**
- * The stream ended without that mark, in most cases because the process exited.
+ * The stream ended without that mark, in most cases because the process exited; also if the deadline of the Stop passed
+ * after the end of the stream.
  */
 #define DIPC_SESSION_CUT_OFF 2
 
 /**
- * The deadline of the Stop passed.
+ * The deadline of the Stop passed before the end of the stream.
  */
 #define DIPC_SESSION_TIMED_OUT 3
 
@@ -793,7 +800,8 @@
 #define DIPC_TEXT_WIRE 3
 
 /**
- * UTF-8 of a trace, which can be invalid; `len` is the number of bytes. Invalid bytes become U+FFFD.
+ * UTF-8 of a trace, or other UTF-8 that can be invalid, such as a variable of the environment; `len` is the number of
+ * bytes. Invalid bytes become U+FFFD.
  */
 #define DIPC_TEXT_TRACE_UTF8 4
 
@@ -1129,87 +1137,87 @@ enum dipc_command
 #endif // __cplusplus
  {
     /**
-     *`CreateCoreDump` in the specification; since .NET 3.
+     * `CreateCoreDump` in the specification; since .NET 3.
      */
     DIPC_COMMAND_GENERATE_CORE_DUMP = 257,
     /**
-     *`CreateCoreDump2` in the specification; since .NET 6.
+     * `CreateCoreDump2` in the specification; since .NET 6.
      */
     DIPC_COMMAND_GENERATE_CORE_DUMP2 = 258,
     /**
-     *`CreateCoreDump3` in the specification; since .NET 7.
+     * `CreateCoreDump3` in the specification; since .NET 7.
      */
     DIPC_COMMAND_GENERATE_CORE_DUMP3 = 259,
     /**
-     *`StopTracing` in the specification; since .NET 3.
+     * `StopTracing` in the specification; since .NET 3.
      */
     DIPC_COMMAND_STOP_TRACING = 513,
     /**
-     *`CollectTracing` in the specification; since .NET 3.
+     * `CollectTracing` in the specification; since .NET 3.
      */
     DIPC_COMMAND_COLLECT_TRACING = 514,
     /**
-     *`CollectTracing2` in the specification; since .NET 3.
+     * `CollectTracing2` in the specification; since .NET 3.
      */
     DIPC_COMMAND_COLLECT_TRACING2 = 515,
     /**
-     *`CollectTracing3` in the specification; since .NET 9.
+     * `CollectTracing3` in the specification; since .NET 9.
      */
     DIPC_COMMAND_COLLECT_TRACING3 = 516,
     /**
-     *`CollectTracing4` in the specification; since .NET 9.
+     * `CollectTracing4` in the specification; since .NET 9.
      */
     DIPC_COMMAND_COLLECT_TRACING4 = 517,
     /**
-     *`CollectTracing5` in the specification; since .NET 10.
+     * `CollectTracing5` in the specification; since .NET 10.
      */
     DIPC_COMMAND_COLLECT_TRACING5 = 518,
     /**
-     *`CollectTracing6` in the specification; since .NET 11.
+     * `CollectTracing6` in the specification; since .NET 11.
      */
     DIPC_COMMAND_COLLECT_TRACING6 = 519,
     /**
-     *`AttachProfiler` in the specification; since .NET 3.
+     * `AttachProfiler` in the specification; since .NET 3.
      */
     DIPC_COMMAND_ATTACH_PROFILER = 769,
     /**
-     *`StartupProfiler` in the specification; since .NET 6.
+     * `StartupProfiler` in the specification; since .NET 6.
      */
     DIPC_COMMAND_STARTUP_PROFILER = 770,
     /**
-     *`ProcessInfo` in the specification; since .NET 5.
+     * `ProcessInfo` in the specification; since .NET 5.
      */
     DIPC_COMMAND_GET_PROCESS_INFO = 1024,
     /**
-     *`ResumeRuntime` in the specification; since .NET 5.
+     * `ResumeRuntime` in the specification; since .NET 5.
      */
     DIPC_COMMAND_RESUME_RUNTIME = 1025,
     /**
-     *`ProcessEnvironment` in the specification; since .NET 5.
+     * `ProcessEnvironment` in the specification; since .NET 5.
      */
     DIPC_COMMAND_GET_PROCESS_ENVIRONMENT = 1026,
     /**
-     *`SetEnvironmentVariable` in the specification; since .NET 6.
+     * `SetEnvironmentVariable` in the specification; since .NET 6.
      */
     DIPC_COMMAND_SET_ENVIRONMENT_VARIABLE = 1027,
     /**
-     *`ProcessInfo2` in the specification; since .NET 6.
+     * `ProcessInfo2` in the specification; since .NET 6.
      */
     DIPC_COMMAND_GET_PROCESS_INFO2 = 1028,
     /**
-     *`EnablePerfMap` in the specification; since .NET 8.
+     * `EnablePerfMap` in the specification; since .NET 8.
      */
     DIPC_COMMAND_ENABLE_PERF_MAP = 1029,
     /**
-     *`DisablePerfMap` in the specification; since .NET 8.
+     * `DisablePerfMap` in the specification; since .NET 8.
      */
     DIPC_COMMAND_DISABLE_PERF_MAP = 1030,
     /**
-     *`ApplyStartupHook` in the specification; since .NET 8.
+     * `ApplyStartupHook` in the specification; since .NET 8.
      */
     DIPC_COMMAND_APPLY_STARTUP_HOOK = 1031,
     /**
-     *`ProcessInfo3` in the specification; since .NET 8.
+     * `ProcessInfo3` in the specification; since .NET 8.
      */
     DIPC_COMMAND_GET_PROCESS_INFO3 = 1032,
 };
@@ -1279,8 +1287,8 @@ typedef struct dipc_answer {
      */
     uint32_t hresult;
     /**
-     * The bytes of the answer, a whole message in the buffer of the call. A
-     * `dipc_read_*` function decodes it, and `dipc_find` finds its parts.
+     * The bytes of the answer, a whole message in the buffer of the call. A `dipc_read_*` function decodes it; an OK answer
+     * to a command without such a function has no data. `dipc_find` finds the parts of any.
      */
     const uint8_t *bytes;
     /**
@@ -1329,7 +1337,7 @@ typedef uint32_t dipc_format;
 typedef uint32_t dipc_event_level;
 
 /**
- * A provider to enable.
+ * A provider to enable. A session has 1 to 1,000 of them: runtimes refuse others.
  */
 typedef struct dipc_provider {
     /**
@@ -1731,7 +1739,8 @@ typedef struct dipc_step {
  * It has no clock and no socket. Do what `dipc_fallback_step` says, and report it with `dipc_fallback_advance`:
  *
  * * `DIPC_STEP_CONNECT`: close the last connection and open a new one. Then `DIPC_FALLBACK_CONNECTED`, or
- *   `DIPC_FALLBACK_BUSY` if the runtime accepts no connection at this time. Give up if it is not reachable.
+ *   `DIPC_FALLBACK_BUSY` if the runtime accepts no connection at this time: `EAGAIN` of a Unix socket on Linux,
+ *   `ECONNREFUSED` on other systems. If it is not reachable, give up: the plan needs no further call.
  * * `DIPC_STEP_WAIT`: wait until `dipc_fallback_until`, then call `dipc_fallback_tick`.
  * * `DIPC_STEP_SEND`: write some of the bytes. Then `DIPC_FALLBACK_SENT`.
  * * `DIPC_STEP_RECEIVE`: read some bytes into the space. Then `DIPC_FALLBACK_RECEIVED`. A connection that was reset counts
@@ -1749,11 +1758,12 @@ typedef struct dipc_fallback {
 } dipc_fallback;
 
 /**
- * The known facts about a runtime.
+ * The known facts about a runtime. All zeros: nothing is known.
  */
 typedef struct dipc_facts {
     /**
-     * The major version of .NET, or of the .NET whose commands a server has; 0 if it is not known.
+     * The major version of .NET, or of the .NET whose commands a server has; 0 if it is not known. It is the first number
+     * of `clr_product_version`.
      */
     uint8_t version;
     /**
@@ -2206,7 +2216,8 @@ typedef struct dipc_requested_dump {
      */
     dipc_dump_type dump_type;
     /**
-     * Options of the dump writer: any of `DIPC_DUMP_FLAG_*`.
+     * Options of the dump writer: any of `DIPC_DUMP_FLAG_*`. The `diagnostics` of GenerateCoreDump other than 0 means
+     * `DIPC_DUMP_FLAG_LOGGING`.
      */
     dipc_dump_flags flags;
 } dipc_requested_dump;
@@ -2239,7 +2250,7 @@ typedef struct dipc_requested_profiler {
  */
 typedef struct dipc_process_info {
     /**
-     * The version of the answer, from GetProcessInfo3 only.
+     * The version of the answer, from GetProcessInfo3 only. Servers send 1.
      */
     uint32_t version;
     /**
@@ -2281,7 +2292,8 @@ typedef struct dipc_process_info {
  */
 typedef struct dipc_request {
     /**
-     * The code of the command, also if its payload is malformed; 0 if the header is malformed.
+     * The code of the command, also if its payload is malformed, cut off or too long; 0 without a whole header, or if its
+     * magic is wrong.
      */
     uint16_t code;
     /**
@@ -2293,7 +2305,8 @@ typedef struct dipc_request {
      */
     const uint8_t *bytes;
     /**
-     * The number of bytes; 0 if the connection ended before the first one.
+     * The number of bytes; 0 if the connection ended before the first one. A port at which the server listens replies to
+     * that, too, as runtimes do; one that connects to a monitor does not: see `dipc_connect_port`.
      */
     size_t len;
 } dipc_request;
@@ -2308,9 +2321,23 @@ typedef struct dipc_request {
  * * As long as `dipc_session_wants_stream`, read the stream, and report its bytes with `dipc_session_stream_advance`.
  * * `dipc_session_stop` only requests the Stop. After it, do what `dipc_session_stop_step` says on a second connection,
  *   and report it with `dipc_session_stop_advance`.
- * * Call `dipc_session_tick` at the time of `dipc_session_until` at the latest. The session has no clock: it counts in
+ * * Call `dipc_session_tick` at the time of `dipc_session_until` at the latest. The session has no clock: all times are
  *   milliseconds of yours.
- * * It is over when `dipc_session_end` is not `DIPC_SESSION_RUNNING`.
+ * * It is over when `dipc_session_end` is not `DIPC_SESSION_RUNNING`. Then close both connections.
+ *
+ * ```c
+ * while (dipc_session_end(&session) == DIPC_SESSION_RUNNING) {
+ *     dipc_step step;
+ *     dipc_session_tick(&session, now_ms());
+ *     dipc_session_stop_step(&session, &step);
+ *     if (step.kind == DIPC_STEP_CONNECT) {
+ *         // connect, and report it: dipc_session_stop_advance(&session, DIPC_STOP_CONNECTED, 0)
+ *         continue;
+ *     }
+ *     // Wait until `dipc_session_until`, for the stream if dipc_session_wants_stream(&session), and for the second
+ *     // connection as the step says: to write with DIPC_STEP_SEND, to read with DIPC_STEP_RECEIVE. Then do what is ready.
+ * }
+ * ```
  */
 typedef struct dipc_session {
     /**
@@ -2355,7 +2382,7 @@ typedef struct dipc_event {
      */
     uint32_t processor;
     /**
-     * The number of the stack; 0 for none. Version 3 has the stack in the event instead: `stack`.
+     * The number of the stack, which can be an empty one; 0 for none. Version 3 has the stack in the event instead: `stack`.
      */
     uint32_t stack_id;
     /**
@@ -2761,7 +2788,7 @@ dipc_status dipc_call_finish(struct dipc_exchange *exchange,
                              size_t *detail);
 
 /**
- *Writes the request `GenerateCoreDump` (`0x0101`, since .NET 3) into `buf`. `len` receives its length, or the required size with `DIPC_STATUS_BUFFER_TOO_SMALL`.
+ * Writes the request `GenerateCoreDump` (`0x0101`, since .NET 3) into `buf`. `len` receives its length, or the required size with `DIPC_STATUS_BUFFER_TOO_SMALL`, or the length that no message can have with `DIPC_STATUS_MESSAGE_TOO_LONG`. The values are not checked: see `dipc_check`.
  */
 dipc_status dipc_build_GenerateCoreDump(uint8_t *buf,
                                         size_t size,
@@ -2771,7 +2798,7 @@ dipc_status dipc_build_GenerateCoreDump(uint8_t *buf,
                                         uint32_t diagnostics);
 
 /**
- *Writes the request `GenerateCoreDump2` (`0x0102`, since .NET 6) into `buf`. `len` receives its length, or the required size with `DIPC_STATUS_BUFFER_TOO_SMALL`.
+ * Writes the request `GenerateCoreDump2` (`0x0102`, since .NET 6) into `buf`. `len` receives its length, or the required size with `DIPC_STATUS_BUFFER_TOO_SMALL`, or the length that no message can have with `DIPC_STATUS_MESSAGE_TOO_LONG`. The values are not checked: see `dipc_check`.
  */
 dipc_status dipc_build_GenerateCoreDump2(uint8_t *buf,
                                          size_t size,
@@ -2781,7 +2808,7 @@ dipc_status dipc_build_GenerateCoreDump2(uint8_t *buf,
                                          dipc_dump_flags flags);
 
 /**
- *Writes the request `GenerateCoreDump3` (`0x0103`, since .NET 7) into `buf`. `len` receives its length, or the required size with `DIPC_STATUS_BUFFER_TOO_SMALL`.
+ * Writes the request `GenerateCoreDump3` (`0x0103`, since .NET 7) into `buf`. `len` receives its length, or the required size with `DIPC_STATUS_BUFFER_TOO_SMALL`, or the length that no message can have with `DIPC_STATUS_MESSAGE_TOO_LONG`. The values are not checked: see `dipc_check`.
  */
 dipc_status dipc_build_GenerateCoreDump3(uint8_t *buf,
                                          size_t size,
@@ -2791,7 +2818,7 @@ dipc_status dipc_build_GenerateCoreDump3(uint8_t *buf,
                                          dipc_dump_flags flags);
 
 /**
- *Writes the request `StopTracing` (`0x0201`, since .NET 3) into `buf`. `len` receives its length, or the required size with `DIPC_STATUS_BUFFER_TOO_SMALL`.
+ * Writes the request `StopTracing` (`0x0201`, since .NET 3) into `buf`. `len` receives its length, or the required size with `DIPC_STATUS_BUFFER_TOO_SMALL`, or the length that no message can have with `DIPC_STATUS_MESSAGE_TOO_LONG`. The values are not checked: see `dipc_check`.
  */
 dipc_status dipc_build_StopTracing(uint8_t *buf,
                                    size_t size,
@@ -2799,7 +2826,7 @@ dipc_status dipc_build_StopTracing(uint8_t *buf,
                                    uint64_t session_id);
 
 /**
- *Writes the request `CollectTracing` (`0x0202`, since .NET 3) into `buf`. `len` receives its length, or the required size with `DIPC_STATUS_BUFFER_TOO_SMALL`.
+ * Writes the request `CollectTracing` (`0x0202`, since .NET 3) into `buf`. `len` receives its length, or the required size with `DIPC_STATUS_BUFFER_TOO_SMALL`, or the length that no message can have with `DIPC_STATUS_MESSAGE_TOO_LONG`. The values are not checked: see `dipc_check`.
  */
 dipc_status dipc_build_CollectTracing(uint8_t *buf,
                                       size_t size,
@@ -2809,7 +2836,7 @@ dipc_status dipc_build_CollectTracing(uint8_t *buf,
                                       struct dipc_providers providers);
 
 /**
- *Writes the request `CollectTracing2` (`0x0203`, since .NET 3) into `buf`. `len` receives its length, or the required size with `DIPC_STATUS_BUFFER_TOO_SMALL`.
+ * Writes the request `CollectTracing2` (`0x0203`, since .NET 3) into `buf`. `len` receives its length, or the required size with `DIPC_STATUS_BUFFER_TOO_SMALL`, or the length that no message can have with `DIPC_STATUS_MESSAGE_TOO_LONG`. The values are not checked: see `dipc_check`.
  */
 dipc_status dipc_build_CollectTracing2(uint8_t *buf,
                                        size_t size,
@@ -2820,7 +2847,7 @@ dipc_status dipc_build_CollectTracing2(uint8_t *buf,
                                        struct dipc_providers providers);
 
 /**
- *Writes the request `CollectTracing3` (`0x0204`, since .NET 9) into `buf`. `len` receives its length, or the required size with `DIPC_STATUS_BUFFER_TOO_SMALL`.
+ * Writes the request `CollectTracing3` (`0x0204`, since .NET 9) into `buf`. `len` receives its length, or the required size with `DIPC_STATUS_BUFFER_TOO_SMALL`, or the length that no message can have with `DIPC_STATUS_MESSAGE_TOO_LONG`. The values are not checked: see `dipc_check`.
  */
 dipc_status dipc_build_CollectTracing3(uint8_t *buf,
                                        size_t size,
@@ -2832,7 +2859,7 @@ dipc_status dipc_build_CollectTracing3(uint8_t *buf,
                                        struct dipc_providers providers);
 
 /**
- *Writes the request `CollectTracing4` (`0x0205`, since .NET 9) into `buf`. `len` receives its length, or the required size with `DIPC_STATUS_BUFFER_TOO_SMALL`.
+ * Writes the request `CollectTracing4` (`0x0205`, since .NET 9) into `buf`. `len` receives its length, or the required size with `DIPC_STATUS_BUFFER_TOO_SMALL`, or the length that no message can have with `DIPC_STATUS_MESSAGE_TOO_LONG`. The values are not checked: see `dipc_check`.
  */
 dipc_status dipc_build_CollectTracing4(uint8_t *buf,
                                        size_t size,
@@ -2844,7 +2871,7 @@ dipc_status dipc_build_CollectTracing4(uint8_t *buf,
                                        struct dipc_providers providers);
 
 /**
- *Writes the request `CollectTracing5` (`0x0206`, since .NET 10) into `buf`. `len` receives its length, or the required size with `DIPC_STATUS_BUFFER_TOO_SMALL`.
+ * Writes the request `CollectTracing5` (`0x0206`, since .NET 10) into `buf`. `len` receives its length, or the required size with `DIPC_STATUS_BUFFER_TOO_SMALL`, or the length that no message can have with `DIPC_STATUS_MESSAGE_TOO_LONG`. The values are not checked: see `dipc_check`.
  */
 dipc_status dipc_build_CollectTracing5(uint8_t *buf,
                                        size_t size,
@@ -2852,7 +2879,7 @@ dipc_status dipc_build_CollectTracing5(uint8_t *buf,
                                        struct dipc_session_config session);
 
 /**
- *Writes the request `CollectTracing6` (`0x0207`, since .NET 11) into `buf`. `len` receives its length, or the required size with `DIPC_STATUS_BUFFER_TOO_SMALL`.
+ * Writes the request `CollectTracing6` (`0x0207`, since .NET 11) into `buf`. `len` receives its length, or the required size with `DIPC_STATUS_BUFFER_TOO_SMALL`, or the length that no message can have with `DIPC_STATUS_MESSAGE_TOO_LONG`. The values are not checked: see `dipc_check`.
  */
 dipc_status dipc_build_CollectTracing6(uint8_t *buf,
                                        size_t size,
@@ -2860,7 +2887,7 @@ dipc_status dipc_build_CollectTracing6(uint8_t *buf,
                                        struct dipc_session_config6 session);
 
 /**
- *Writes the request `AttachProfiler` (`0x0301`, since .NET 3) into `buf`. `len` receives its length, or the required size with `DIPC_STATUS_BUFFER_TOO_SMALL`.
+ * Writes the request `AttachProfiler` (`0x0301`, since .NET 3) into `buf`. `len` receives its length, or the required size with `DIPC_STATUS_BUFFER_TOO_SMALL`, or the length that no message can have with `DIPC_STATUS_MESSAGE_TOO_LONG`. The values are not checked: see `dipc_check`.
  */
 dipc_status dipc_build_AttachProfiler(uint8_t *buf,
                                       size_t size,
@@ -2871,7 +2898,7 @@ dipc_status dipc_build_AttachProfiler(uint8_t *buf,
                                       struct dipc_client_data client_data);
 
 /**
- *Writes the request `StartupProfiler` (`0x0302`, since .NET 6) into `buf`. `len` receives its length, or the required size with `DIPC_STATUS_BUFFER_TOO_SMALL`.
+ * Writes the request `StartupProfiler` (`0x0302`, since .NET 6) into `buf`. `len` receives its length, or the required size with `DIPC_STATUS_BUFFER_TOO_SMALL`, or the length that no message can have with `DIPC_STATUS_MESSAGE_TOO_LONG`. The values are not checked: see `dipc_check`.
  */
 dipc_status dipc_build_StartupProfiler(uint8_t *buf,
                                        size_t size,
@@ -2880,28 +2907,28 @@ dipc_status dipc_build_StartupProfiler(uint8_t *buf,
                                        struct dipc_text profiler_path);
 
 /**
- *Writes the request `GetProcessInfo` (`0x0400`, since .NET 5) into `buf`. `len` receives its length, or the required size with `DIPC_STATUS_BUFFER_TOO_SMALL`.
+ * Writes the request `GetProcessInfo` (`0x0400`, since .NET 5) into `buf`. `len` receives its length, or the required size with `DIPC_STATUS_BUFFER_TOO_SMALL`, or the length that no message can have with `DIPC_STATUS_MESSAGE_TOO_LONG`. The values are not checked: see `dipc_check`.
  */
 dipc_status dipc_build_GetProcessInfo(uint8_t *buf,
                                       size_t size,
                                       size_t *len);
 
 /**
- *Writes the request `ResumeRuntime` (`0x0401`, since .NET 5) into `buf`. `len` receives its length, or the required size with `DIPC_STATUS_BUFFER_TOO_SMALL`.
+ * Writes the request `ResumeRuntime` (`0x0401`, since .NET 5) into `buf`. `len` receives its length, or the required size with `DIPC_STATUS_BUFFER_TOO_SMALL`, or the length that no message can have with `DIPC_STATUS_MESSAGE_TOO_LONG`. The values are not checked: see `dipc_check`.
  */
 dipc_status dipc_build_ResumeRuntime(uint8_t *buf,
                                      size_t size,
                                      size_t *len);
 
 /**
- *Writes the request `GetProcessEnvironment` (`0x0402`, since .NET 5) into `buf`. `len` receives its length, or the required size with `DIPC_STATUS_BUFFER_TOO_SMALL`.
+ * Writes the request `GetProcessEnvironment` (`0x0402`, since .NET 5) into `buf`. `len` receives its length, or the required size with `DIPC_STATUS_BUFFER_TOO_SMALL`, or the length that no message can have with `DIPC_STATUS_MESSAGE_TOO_LONG`. The values are not checked: see `dipc_check`.
  */
 dipc_status dipc_build_GetProcessEnvironment(uint8_t *buf,
                                              size_t size,
                                              size_t *len);
 
 /**
- *Writes the request `SetEnvironmentVariable` (`0x0403`, since .NET 6) into `buf`. `len` receives its length, or the required size with `DIPC_STATUS_BUFFER_TOO_SMALL`.
+ * Writes the request `SetEnvironmentVariable` (`0x0403`, since .NET 6) into `buf`. `len` receives its length, or the required size with `DIPC_STATUS_BUFFER_TOO_SMALL`, or the length that no message can have with `DIPC_STATUS_MESSAGE_TOO_LONG`. The values are not checked: see `dipc_check`.
  */
 dipc_status dipc_build_SetEnvironmentVariable(uint8_t *buf,
                                               size_t size,
@@ -2910,14 +2937,14 @@ dipc_status dipc_build_SetEnvironmentVariable(uint8_t *buf,
                                               struct dipc_text value);
 
 /**
- *Writes the request `GetProcessInfo2` (`0x0404`, since .NET 6) into `buf`. `len` receives its length, or the required size with `DIPC_STATUS_BUFFER_TOO_SMALL`.
+ * Writes the request `GetProcessInfo2` (`0x0404`, since .NET 6) into `buf`. `len` receives its length, or the required size with `DIPC_STATUS_BUFFER_TOO_SMALL`, or the length that no message can have with `DIPC_STATUS_MESSAGE_TOO_LONG`. The values are not checked: see `dipc_check`.
  */
 dipc_status dipc_build_GetProcessInfo2(uint8_t *buf,
                                        size_t size,
                                        size_t *len);
 
 /**
- *Writes the request `EnablePerfMap` (`0x0405`, since .NET 8) into `buf`. `len` receives its length, or the required size with `DIPC_STATUS_BUFFER_TOO_SMALL`.
+ * Writes the request `EnablePerfMap` (`0x0405`, since .NET 8) into `buf`. `len` receives its length, or the required size with `DIPC_STATUS_BUFFER_TOO_SMALL`, or the length that no message can have with `DIPC_STATUS_MESSAGE_TOO_LONG`. The values are not checked: see `dipc_check`.
  */
 dipc_status dipc_build_EnablePerfMap(uint8_t *buf,
                                      size_t size,
@@ -2925,14 +2952,14 @@ dipc_status dipc_build_EnablePerfMap(uint8_t *buf,
                                      dipc_perf_map_type perf_map_type);
 
 /**
- *Writes the request `DisablePerfMap` (`0x0406`, since .NET 8) into `buf`. `len` receives its length, or the required size with `DIPC_STATUS_BUFFER_TOO_SMALL`.
+ * Writes the request `DisablePerfMap` (`0x0406`, since .NET 8) into `buf`. `len` receives its length, or the required size with `DIPC_STATUS_BUFFER_TOO_SMALL`, or the length that no message can have with `DIPC_STATUS_MESSAGE_TOO_LONG`. The values are not checked: see `dipc_check`.
  */
 dipc_status dipc_build_DisablePerfMap(uint8_t *buf,
                                       size_t size,
                                       size_t *len);
 
 /**
- *Writes the request `ApplyStartupHook` (`0x0407`, since .NET 8) into `buf`. `len` receives its length, or the required size with `DIPC_STATUS_BUFFER_TOO_SMALL`.
+ * Writes the request `ApplyStartupHook` (`0x0407`, since .NET 8) into `buf`. `len` receives its length, or the required size with `DIPC_STATUS_BUFFER_TOO_SMALL`, or the length that no message can have with `DIPC_STATUS_MESSAGE_TOO_LONG`. The values are not checked: see `dipc_check`.
  */
 dipc_status dipc_build_ApplyStartupHook(uint8_t *buf,
                                         size_t size,
@@ -2940,7 +2967,7 @@ dipc_status dipc_build_ApplyStartupHook(uint8_t *buf,
                                         struct dipc_text startup_hook_path);
 
 /**
- *Writes the request `GetProcessInfo3` (`0x0408`, since .NET 8) into `buf`. `len` receives its length, or the required size with `DIPC_STATUS_BUFFER_TOO_SMALL`.
+ * Writes the request `GetProcessInfo3` (`0x0408`, since .NET 8) into `buf`. `len` receives its length, or the required size with `DIPC_STATUS_BUFFER_TOO_SMALL`, or the length that no message can have with `DIPC_STATUS_MESSAGE_TOO_LONG`. The values are not checked: see `dipc_check`.
  */
 dipc_status dipc_build_GetProcessInfo3(uint8_t *buf,
                                        size_t size,
@@ -3163,9 +3190,10 @@ dipc_status dipc_fallback_init(struct dipc_fallback *fallback,
 size_t dipc_fallback_size(void);
 
 /**
- * Replaces the buffer by one that begins with the same bytes: after `DIPC_STATUS_BUFFER_TOO_SMALL`.
+ * Replaces the buffer by one that begins with the same bytes: after `DIPC_STATUS_BUFFER_TOO_SMALL`, which it returns as
+ * well if `buf` is still too small; the plan then has its old buffer.
  */
-dipc_status dipc_fallback_set_buffer(struct dipc_fallback *fallback, uint8_t *buf, size_t size);
+dipc_status dipc_fallback_set_buffer(struct dipc_fallback *fallback, uint8_t *buf, size_t size, size_t *detail);
 
 /**
  * Stores the next action in `step`. It stays the same until `dipc_fallback_advance` or `dipc_fallback_tick`.
@@ -3176,9 +3204,12 @@ dipc_status dipc_fallback_step(struct dipc_fallback *fallback, struct dipc_step 
 
 /**
  * Reports the result of the step: one of `DIPC_FALLBACK_*`, with its `value`. An event that does not fit the step is
- * ignored.
+ * ignored. Returns `DIPC_STATUS_OVERRUN` for more bytes than the step lent, which ends the plan; errors in received bytes
+ * are those of `dipc_fallback_finish`.
  */
-dipc_status dipc_fallback_advance(struct dipc_fallback *fallback, uint32_t event, uint64_t value);
+dipc_status dipc_fallback_advance(struct dipc_fallback *fallback,
+                                  uint32_t event,
+                                  uint64_t value);
 
 /**
  * Reports the time. At the deadline, a plan that is not over fails with `DIPC_STATUS_TIMED_OUT`.
@@ -3186,7 +3217,8 @@ dipc_status dipc_fallback_advance(struct dipc_fallback *fallback, uint32_t event
 dipc_status dipc_fallback_tick(struct dipc_fallback *fallback, uint64_t now);
 
 /**
- * Returns the latest time for the next `dipc_fallback_tick`; `UINT64_MAX` if the plan is over or not initialised.
+ * Returns the latest time for the next `dipc_fallback_tick`; 0 if the plan is over, and `UINT64_MAX` if it is not
+ * initialised.
  */
 uint64_t dipc_fallback_until(struct dipc_fallback *fallback);
 
@@ -3197,7 +3229,7 @@ uint64_t dipc_fallback_until(struct dipc_fallback *fallback);
 uint16_t dipc_fallback_command(struct dipc_fallback *fallback);
 
 /**
- * Writes a sentence about what was requested and what this command lacks into `text`, as UTF-8 with a NUL at the end: the
+ * Writes a sentence about what was requested and what this command lacks, before or after it is sent, into `text`, as UTF-8 with a NUL at the end: the
  * one with this `index`, from 0 on. Returns `DIPC_STATUS_NOT_FOUND` after the last one.
  *
  * `len` receives the number of bytes without the NUL. If `size` is too small, `text` receives the characters that fit
@@ -3214,7 +3246,8 @@ dipc_status dipc_fallback_lost(struct dipc_fallback *fallback,
  * too. The payload of an OK answer is not checked yet.
  *
  * Returns the error that ended the plan: `DIPC_STATUS_TIMED_OUT`, with 1 in `detail` if a connection was open; or
- * `DIPC_STATUS_CLOSED` if the plan is not over, or that an answer is malformed.
+ * `DIPC_STATUS_CLOSED` if the plan is not over, or that an answer is malformed. For `dipc_status_field` such an answer is at
+ * the front of the buffer, and belongs to `dipc_fallback_command`.
  */
 dipc_status dipc_fallback_finish(struct dipc_fallback *fallback,
                                  struct dipc_answer *answer,
@@ -3496,6 +3529,20 @@ dipc_status dipc_request_session(const uint8_t *bytes,
 dipc_status dipc_next_provider(struct dipc_list *list, struct dipc_requested_provider *provider);
 
 /**
+ * Returns whether a provider of a requested session sends an event: by its keywords, then its level, then the filter.
+ *
+ * The event must have no keyword, or one in common with the provider. The level of the event must be at most the
+ * provider's, unless the level of the provider is `DIPC_LEVEL_LOG_ALWAYS`. Names of providers are compared exactly, by the
+ * caller: `dipc_text_equals`. The name `*`, with all keywords and `DIPC_LEVEL_VERBOSE`, means all events of all providers.
+ *
+ * It searches all ids of the filter: call it once for each kind of event, not for each event.
+ */
+bool dipc_provider_includes(const struct dipc_requested_provider *provider,
+                            uint64_t keywords,
+                            dipc_event_level level,
+                            uint32_t event_id);
+
+/**
  * Stores the next id of a list in `event_id`.
  */
 dipc_status dipc_next_event_id(struct dipc_list *list, uint32_t *event_id);
@@ -3589,10 +3636,12 @@ dipc_status dipc_serve_init(struct dipc_exchange *exchange,
  *
  * `server` states which commands the server has: those of its version and its kind, on its system. A command that such a
  * runtime does not have is refused as it refuses it: `DIPC_STATUS_REFUSED`, with the HRESULT in `detail`. So clients send
- * an older command instead of one that is newer than the server. With null, no command is refused for that reason.
+ * an older command instead of one that is newer than the server. A server that is suspended refuses AttachProfiler. With
+ * null, no command is refused for these reasons.
  *
  * Returns an error for a request that runtimes refuse, as `dipc_check` does, except that a message which is cut off is
- * `DIPC_STATUS_UNEXPECTED_END`. Drive `reply` in any case.
+ * `DIPC_STATUS_UNEXPECTED_END`. Drive `reply` in any case but these: misuse, such as facts that do not exist, stores
+ * nothing.
  */
 dipc_status dipc_serve_finish(struct dipc_exchange *serve,
                               const struct dipc_facts *server,
@@ -3611,7 +3660,8 @@ dipc_status dipc_reply_ok(struct dipc_exchange *exchange,
                           size_t *detail);
 
 /**
- * Sets the OK reply to StopTracing, or to a command that starts a session; the id of a session is not 0.
+ * Sets the OK reply to StopTracing, with the id of the request also if there is no such session; or to a command that
+ * starts a session, with an id other than 0. A Stop can arrive as soon as the reply is sent.
  */
 dipc_status dipc_reply_session_id(struct dipc_exchange *exchange, uint64_t session_id, size_t *detail);
 
@@ -3629,7 +3679,8 @@ dipc_status dipc_reply_process_info(struct dipc_exchange *exchange,
                                     size_t *detail);
 
 /**
- * Sets a refusal as the reply. `message` is null, except for GenerateCoreDump3, whose refusal has a text.
+ * Sets a refusal as the reply. `message` is null, or for GenerateCoreDump3 a text. With a text for another command the
+ * function returns `DIPC_STATUS_INVALID_ARGUMENT`, and the reply stays what it was.
  */
 dipc_status dipc_reply_refuse(struct dipc_exchange *exchange,
                               uint32_t hresult,
@@ -3637,7 +3688,9 @@ dipc_status dipc_reply_refuse(struct dipc_exchange *exchange,
                               size_t *detail);
 
 /**
- * Writes the environment, which follows the reply to GetProcessEnvironment: `count` entries, usually `NAME=value`.
+ * Writes the environment, which the caller sends after the reply to GetProcessEnvironment: `count` entries, usually
+ * `NAME=value`. An entry that can be invalid UTF-8 has the form `DIPC_TEXT_TRACE_UTF8`; an invalid one of the form
+ * `DIPC_TEXT_UTF8` is `DIPC_STATUS_INVALID_ARGUMENT`.
  *
  * `len` receives the number of bytes, or the required size with `DIPC_STATUS_BUFFER_TOO_SMALL`.
  */
@@ -3700,9 +3753,52 @@ bool dipc_session_stop_failed(struct dipc_session *session);
 dipc_status dipc_session_tick(struct dipc_session *session, uint64_t now);
 
 /**
- * Returns the latest time for the next `dipc_session_tick`; `UINT64_MAX` if no Stop is under way.
+ * Returns the latest time for the next `dipc_session_tick`; 0 if the session is over, and `UINT64_MAX` before a Stop.
  */
 uint64_t dipc_session_until(struct dipc_session *session);
+
+/**
+ * Stores the reason of a refused Stop in `hresult`, otherwise 0.
+ *
+ * Returns `DIPC_STATUS_OK` if the runtime has answered the Stop, `DIPC_STATUS_MORE` if it has not yet,
+ * `DIPC_STATUS_REFUSED` for a refusal, and the error of an answer that is malformed or did not arrive whole. The last is no
+ * failure of the Stop: the end of the stream decides, and until the deadline the session waits for it.
+ */
+dipc_status dipc_session_stop_answer(struct dipc_session *session,
+                                     uint32_t *hresult,
+                                     size_t *detail);
+
+/**
+ * Sets for how many milliseconds a stopped session may receive and send no byte: from then on, it has timed out. There is
+ * no limit by default; a usual one is 10,000.
+ */
+dipc_status dipc_session_limit_silence(struct dipc_session *session,
+                                       uint64_t milliseconds);
+
+/**
+ * Delays a requested Stop: the first step for it is returned from the time `until` on, or after
+ * `dipc_session_send_stop`. For the times of `dipc_stop_hazard`.
+ */
+dipc_status dipc_session_delay_stop(struct dipc_session *session, uint64_t until);
+
+/**
+ * Ends the delay of `dipc_session_delay_stop`.
+ */
+dipc_status dipc_session_send_stop(struct dipc_session *session);
+
+/**
+ * Stores when the session that a request starts must not be stopped, in milliseconds after its start. A StopTracing that
+ * arrives shortly before the first collection of `System.Diagnostics.Metrics` blocks the diagnostics of a .NET since 9 for
+ * ever; the first event `CollectionStop` of that provider ends the danger. `facts` is what is known of the runtime, or null.
+ *
+ * Returns `DIPC_STATUS_NOT_FOUND` if there is no such time, and an error for a malformed request.
+ */
+dipc_status dipc_stop_hazard(const uint8_t *request,
+                             size_t len,
+                             const struct dipc_facts *facts,
+                             uint64_t *from_ms,
+                             uint64_t *until_ms,
+                             size_t *detail);
 
 /**
  * Ends the session without the runtime.

@@ -22,7 +22,7 @@ SANITIZED = ["-O1", "-g", "-fsanitize=address,undefined", "-fno-sanitize-recover
 SMALL = ["-Os", "-ffunction-sections", "-fdata-sections", "-Wl,--gc-sections", "-s"]
 VALGRIND = ["valgrind", "--quiet", "--error-exitcode=9"]
 # The most bytes of code and constants: the whole library, and a client that is linked with what it needs.
-LIBRARY_LIMIT, CLIENT_LIMIT = 205_000, 25 * 1024
+LIBRARY_LIMIT, CLIENT_LIMIT = 210_000, 25 * 1024
 
 
 def output(*command, **options):

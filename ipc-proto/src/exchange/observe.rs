@@ -21,8 +21,8 @@ pub enum Direction {
 pub struct Observed<'m> {
     /// The offset of `bytes` in their direction.
     pub offset: u64,
-    /// The bytes as they were sent. Of [`Observation::TooLong`] only the header, of [`Observation::Lost`] those of the
-    /// frame before the wrong one.
+    /// The bytes as they were sent. Of [`Observation::TooLong`] only the header. Of [`Observation::Lost`] the bytes of the
+    /// malformed frame before the offset of its error, and only the header of a message of the other direction.
     pub bytes: &'m [u8],
     /// Their meaning.
     pub observation: Observation<'m>,
@@ -38,13 +38,15 @@ pub enum Observation<'m> {
     Request(Message<'m>),
     /// An answer. [`Message::response`] decodes it.
     Answer {
-        /// The command; `None` if the other direction has not brought the request yet.
+        /// The command; `None` if the other direction has not brought the request yet. Keep the bytes then, and decode them
+        /// once the request is known.
         to: Option<Code>,
         /// The message.
         message: Message<'m>,
     },
     /// A piece of what follows: after a request the byte that accompanies a descriptor, after an answer the environment
-    /// or the stream. `None` if the request is not known.
+    /// or the stream. Never [`Continuation::Nothing`]. `None` if the request does not say it: it has not been seen, is
+    /// malformed, too long for the buffer, or of an unknown command; or if the length of the environment is not known.
     Continuation(Option<Continuation>),
     /// A message that is longer than the buffer. Its other bytes are skipped.
     TooLong {
@@ -53,9 +55,9 @@ pub enum Observation<'m> {
         /// The length of the message.
         len: usize,
     },
-    /// The bytes of this direction have no known meaning from here on: it was observed from its middle, or the peer
-    /// violates the protocol. Offsets in the error count from [`Observed::offset`]. Nothing more is returned of this
-    /// direction.
+    /// The bytes of this direction have no known meaning from here on: it was observed from its middle, bytes are missing,
+    /// the directions are swapped, or the peer violates the protocol, for example by a second request on the connection.
+    /// Offsets in the error count from [`Observed::offset`]. Nothing more is returned of this direction.
     Lost(ProtocolError),
 }
 
@@ -63,8 +65,15 @@ pub enum Observation<'m> {
 /// any size, and returns the frames and what follows them.
 ///
 /// The order of the two directions does not matter, and one of them can be missing. Only what depends on the request is
-/// then unknown: [`Observation::Answer::to`], and the kind of the bytes after the answer. The kind of these bytes is
-/// decided when the first of them arrives, and does not change.
+/// then unknown: [`Observation::Answer::to`], and the kind of the bytes after the answer, so that surplus bytes after it are
+/// not noticed either. The kind of these bytes is decided when the first of them arrives, and does not change. With both
+/// directions at hand, supply the one to the runtime first.
+///
+/// * A connection carries one request. A capture of several connections needs an `Observe` for each.
+/// * Who is the runtime? On most connections the one that accepts them; on those of a diagnostic port the one that connects.
+///   The side whose first byte is `A`, or whose message has a code of set 0xff, is the runtime.
+/// * An `Observe` does not know that bytes are missing: after a gap, or at the end of the connection, look at
+///   [`unfinished`](Self::unfinished), and count the bytes of an environment.
 ///
 /// A buffer of 64 KiB for each direction holds every message.
 ///
@@ -191,7 +200,8 @@ impl<'m> Frame<'m> {
 }
 
 impl<B: AsRef<[u8]> + AsMut<[u8]>> Observe<B> {
-    /// Creates an observer of a new connection, with a buffer for each direction.
+    /// Creates an observer of a new connection, with a buffer for each direction. Buffers of different lengths have the same
+    /// type as slices or as `Vec`s.
     ///
     /// # Errors
     /// If a buffer is smaller than the advertise frame (34 bytes).
@@ -203,8 +213,8 @@ impl<B: AsRef<[u8]> + AsMut<[u8]>> Observe<B> {
         Ok(Self { to_runtime: half(to_runtime), to_client: half(to_client), asked: None })
     }
 
-    /// Receives the next bytes of a direction. Returns how many were taken from their front, and what these complete. At
-    /// least one is taken; call it again with the others.
+    /// Receives the next bytes of a direction. Returns how many were taken from their front, and what these complete. Of
+    /// some bytes at least one is taken; call it again with the others.
     pub fn supply<'m>(&'m mut self, direction: Direction, bytes: &'m [u8]) -> (usize, Option<Observed<'m>>) {
         let half = match direction {
             Direction::ToRuntime => &mut self.to_runtime,
@@ -259,7 +269,7 @@ impl<B: AsRef<[u8]> + AsMut<[u8]>> Observe<B> {
     }
 
     /// Returns the received bytes of an unfinished frame, which is cut off if the connection has ended; or those of the
-    /// malformed frame at which the direction was lost.
+    /// malformed frame at which the direction was lost, as many as were taken until then.
     #[must_use]
     pub fn unfinished(&self, direction: Direction) -> &[u8] {
         match direction {
@@ -286,6 +296,9 @@ impl<B: AsRef<[u8]> + AsMut<[u8]>> Half<B> {
         let or_advertise = first && direction == Direction::ToClient;
         let mut taken = 0_usize;
         while let Ok(Parsed::Partial { needed }) = Frame::parse(self.received(), or_advertise) {
+            if self.unexpected(direction).is_some() {
+                break;
+            }
             let Some(space) = self.buf.as_mut().get_mut(self.len..needed) else { break };
             let rest = bytes.get(taken..).unwrap_or_default();
             if rest.is_empty() {
@@ -296,20 +309,22 @@ impl<B: AsRef<[u8]> + AsMut<[u8]>> Half<B> {
             self.len = self.len.saturating_add(n);
             taken = taken.saturating_add(n);
         }
+        let unexpected = self.unexpected(direction);
         let Self { buf, len, offset, state } = self;
         let frame = B::as_ref(buf).get(..*len).unwrap_or_default();
         let observation;
-        (observation, *state) = match Frame::parse(frame, or_advertise) {
-            Ok(Parsed::Complete { value: Frame::Advertise(advertise), .. }) => {
+        (observation, *state) = match (Frame::parse(frame, or_advertise), unexpected) {
+            (_, Some(code)) => (Observation::Lost(ProtocolError::Unexpected(code)), State::Lost),
+            (Ok(Parsed::Complete { value: Frame::Advertise(advertise), .. }), None) => {
                 (Observation::Advertise(advertise), State::Frame { first: false })
             }
-            Ok(Parsed::Complete { value: Frame::Message(message), .. }) => match direction {
+            (Ok(Parsed::Complete { value: Frame::Message(message), .. }), None) => match direction {
                 Direction::ToRuntime => request(message, asked),
                 Direction::ToClient => answer(message, *asked),
             },
             // It has its header, and is longer than the buffer.
-            Ok(Parsed::Partial { needed }) => too_long(direction, frame, needed, asked),
-            Err(error) => (Observation::Lost(error.into()), State::Lost),
+            (Ok(Parsed::Partial { needed }), None) => too_long(direction, frame, needed, asked),
+            (Err(error), None) => (Observation::Lost(error.into()), State::Lost),
         };
         let seen = match observation {
             Observation::Lost(ProtocolError::Decode(error)) => frame.get(..error.offset).unwrap_or(frame),
@@ -324,9 +339,24 @@ impl<B: AsRef<[u8]> + AsMut<[u8]>> Half<B> {
         (taken, Some(observed))
     }
 
+    /// Returns the code in the header of the message, if no message of this direction has such a code.
+    fn unexpected(&self, direction: Direction) -> Option<Code> {
+        let header = Header::decode(&mut Reader::new(self.received())).ok()?;
+        let unexpected = header.check_magic().is_ok() && !belongs(header.code, direction);
+        unexpected.then_some(header.code)
+    }
+
     /// Returns the bytes of the unfinished frame.
     fn received(&self) -> &[u8] {
         self.buf.as_ref().get(..self.len).unwrap_or_default()
+    }
+}
+
+/// Returns whether a code belongs to messages of this direction.
+const fn belongs(code: Code, direction: Direction) -> bool {
+    match direction {
+        Direction::ToRuntime => code.set() != Code::OK.set(),
+        Direction::ToClient => matches!(code, Code::OK | Code::ERROR),
     }
 }
 
@@ -349,8 +379,7 @@ fn answer(message: Message<'_>, asked: Option<Asked>) -> (Observation<'_>, State
             let counted = environment.map(|environment| environment.incoming_bytes);
             (answer, State::After(After::Continuation { counted }))
         }
-        Code::ERROR => (answer, State::After(After::Nothing)),
-        other => (Observation::Lost(ProtocolError::Unexpected(other)), State::Lost),
+        _ => (answer, State::After(After::Nothing)),
     }
 }
 

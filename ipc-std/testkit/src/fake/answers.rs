@@ -112,11 +112,9 @@ impl Respond for GenerateCoreDump2<'_> {
 }
 impl Respond for GenerateCoreDump3<'_> {
     fn respond(&self, runtime: &FakeCore, _: usize) -> Response {
-        if runtime.is_coreclr() {
-            Response::RefuseWith(HResult::FAIL, NO_DUMP.to_owned())
-        } else {
-            Response::Refuse(HResult::FAIL)
-        }
+        // NativeAOT gives no reason, in an empty text.
+        let message = if runtime.is_coreclr() { NO_DUMP } else { "" };
+        Response::RefuseWith(HResult::FAIL, message.to_owned())
     }
 }
 impl Respond for StopTracing {
