@@ -9,7 +9,7 @@
 //!
 //! let request = MESSAGES.iter().find(|vector| vector.name() == "StopTracing.request.hex").unwrap();
 //! assert!(request.bytes.starts_with(b"DOTNET_IPC_V1\0"));
-//! assert!(request.text.contains("# session_id:"));
+//! assert!(request.text.contains("# session id: 0x"));
 //! // What a careful server answers to malformed bytes.
 //! assert!(MALFORMED.iter().all(|vector| vector.server().is_some()));
 //! ```

@@ -137,7 +137,7 @@ def serve(folder):
         try:
             socket = runtime.stdout.readline().strip()
             if tests_all:
-                print("runtime:", output(tool, "conformance", "--socket", socket), end="")
+                print("runtime:", output(tool, "conformance", "--deadly", "--socket", socket), end="")
             info = json.loads(output(tool, "info", "--json", "--socket", socket))
             if info["command_line"] != "small-runtime" or info["runtime_identifier"] != "linux-x64":
                 sys.exit(f"the runtime describes itself as {info}")

@@ -41,6 +41,17 @@ pub use run::{run, send};
 /// The cases. `testdata/conformance/cases.jsonl` is a link to this file, because a copy would become outdated.
 const CASES: &str = include_str!("conformance/cases.jsonl");
 
+/// Returns the newest version of .NET that the cases were tried with. What ends a newer runtime is not known.
+///
+/// ```
+/// assert!(ipc_testkit::conformance::newest_version() >= 10);
+/// ```
+#[must_use]
+pub fn newest_version() -> u8 {
+    let kinds = cases().into_iter().flat_map(|case| case.observed.into_keys());
+    kinds.filter_map(|kind| case::version_of(&kind)).max().unwrap_or(0)
+}
+
 /// Returns all cases, in the order in which to try them.
 #[must_use]
 pub fn cases() -> Vec<Case> {

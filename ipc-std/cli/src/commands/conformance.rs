@@ -6,7 +6,7 @@ use clap::ValueEnum;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use ipc_proto::plan::Flavour;
 use ipc_proto::{Code, HResult};
-use ipc_std::Client;
+use ipc_std::{Client, ErrorKind};
 use ipc_testkit::conformance::{self, Against, Case, Difference, ReceivedAnswer, Seen, State};
 use serde_json::json;
 
@@ -27,9 +27,12 @@ of the .NET version that the server reports and the kind that its refusals
 show. With --as, every response that such a runtime was observed to send is
 right.
 
-Some requests are known to end or hang real runtimes; they are sent only with
---deadly. Others start sessions (and stop them), set variables and enable perf
-maps.
+Some requests end or hang real runtimes. Without --deadly, a request is sent
+only if it harmed no runtime of the server's version or of a newer one; nothing
+is sent to a server that reports no version, or a newer one than is known. The
+other requests start sessions (and stop them), set variables and enable perf
+maps. If a server does not respond to a request, the command waits until it
+responds to others again.
 
 Examples:
   dotnet-ipc conformance 4242 --as net10
@@ -68,8 +71,8 @@ enum States {
 /// How long the command waits where the compared runtime sends no response.
 const NEVER: Duration = Duration::from_secs(1);
 
-/// After this many cases in a row without a response, the server counts as hanging: the remaining cases are not tried.
-const HANGS: u8 = 3;
+/// After this many attempts to ask a server that did not respond to a case, it counts as hanging.
+const ATTEMPTS: u8 = 6;
 
 /// Cases with an unknown command in a command set that some runtimes do not have: that of profilers, and that of dumps.
 const PROFILERS: &str = "empty/03ff";
@@ -84,8 +87,6 @@ struct CaseCounts {
     deadly: usize,
     /// Not tried, because no response of the compared runtime is recorded.
     unseen: usize,
-    /// The number of cases since the last response.
-    silent: u8,
 }
 
 pub(crate) fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
@@ -95,12 +96,16 @@ pub(crate) fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
         States::Suspended => State::Suspended,
     };
     let kind = Some(&*args.kind).filter(|kind| *kind != OURS);
+    let version = version(&client)?;
+    if !args.deadly {
+        check_harm_is_known(version)?;
+    }
     // The version and kind that the careful server imitates. With an unknown version it knows every command.
-    let (version, flavour) = match kind {
-        Some(_) => (None, Flavour::CoreClr),
-        None => (version(&client)?, flavour(&client, &wire_log)?),
+    let flavour = match kind {
+        Some(_) => Flavour::CoreClr,
+        None => flavour(&client, &wire_log)?,
     };
-    if let Some(version) = version {
+    if let Some(version) = version.filter(|_| kind.is_none()) {
         let core = if version < 5 { "Core " } else { "" };
         let flavour = match flavour {
             Flavour::CoreClr => "",
@@ -112,7 +117,7 @@ pub(crate) fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
     let mut counts = CaseCounts::default();
     let cases = conformance::cases().into_iter().filter(|case| case.state == state && case.can_be_sent());
     for case in cases {
-        let deadly = kind.map_or_else(|| case.is_deadly(), |kind| case.is_deadly_for(kind));
+        let deadly = case.is_deadly_since(version.unwrap_or(0)) || kind.is_some_and(|kind| case.is_deadly_for(kind));
         let seen = kind.map(|kind| case.seen(kind));
         if deadly && !args.deadly {
             counts.deadly = counts.deadly.saturating_add(1);
@@ -135,12 +140,8 @@ pub(crate) fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
             counts.different = counts.different.saturating_add(1);
             show(&difference, globals)?;
         }
-        counts.silent =
-            if answer == ReceivedAnswer::Silence && !waits { counts.silent.saturating_add(1) } else { 0 };
-        if counts.silent == HANGS {
-            let message =
-                format!("the server did not respond to {} and the {} cases before it", case.name, HANGS - 1);
-            return Err(Failure::new(Kind::Timeout, message));
+        if answer == ReceivedAnswer::Silence && !waits {
+            wait_for_server(&client, &case.name, globals)?;
         }
     }
     summary(&counts, globals)?;
@@ -152,6 +153,35 @@ pub(crate) fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
             Err(Failure::new(Kind::Different, message))
         }
     }
+}
+
+/// Fails if it is not known which requests harm a server of this version.
+fn check_harm_is_known(version: Option<u8>) -> Result<(), Failure> {
+    let newest = conformance::newest_version();
+    let server = match version {
+        Some(version) if version <= newest => return Ok(()),
+        Some(version) => format!("the server is .NET {version}, and which requests harm it is known up to .NET {newest}"),
+        None => "the server does not report its version, so that it is not known which requests harm it".to_owned(),
+    };
+    Err(Failure::new(Kind::Usage, server).with_hint("--deadly sends all requests; they can end the process"))
+}
+
+/// Waits until a server that did not respond to a case responds to another request.
+fn wait_for_server(client: &Client, case: &str, globals: &Globals) -> Result<(), Failure> {
+    let begin = Instant::now();
+    for _ in 0..ATTEMPTS {
+        match client.process_info() {
+            Err(e) if e.kind() == ErrorKind::Timeout => {}
+            // A refusal is a response, too. If the server has ended, the next case says so.
+            _ => {
+                let after = begin.elapsed().as_secs_f64();
+                globals.note(&format!("the server did not respond to {case}; it responds again after {after:.1} s"));
+                return Ok(());
+            }
+        }
+    }
+    let message = format!("the server does not respond any more: the last request was {case}");
+    Err(Failure::new(Kind::Timeout, message))
 }
 
 /// Returns the major version that a server reports, if it reports one.

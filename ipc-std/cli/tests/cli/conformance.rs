@@ -80,13 +80,90 @@ fn differences_are_reported() {
     assert_eq!(error["kind"], "different");
 }
 
+/// Only the harm to runtimes of the reported version, or of a newer one, counts, whatever the answers are compared with.
+#[test]
+fn the_version_of_the_server_decides_what_is_deadly() {
+    let counts = |profile, args: &[&str]| {
+        let runtime = FakeRuntime::start(profile).unwrap();
+        let output = conformance(&runtime, &[&["--json"], args].concat());
+        let last: Value = serde_json::from_str(lines(&output).last().unwrap()).unwrap();
+        (last["deadly"].as_u64().unwrap(), runtime.requests())
+    };
+    let (net10, _) = counts(Profile::net10(), &[]);
+    let (net8, _) = counts(Profile::net8(), &[]);
+    assert!(net8 > net10, "{net8} {net10}");
+    // An empty CollectTracing5 ends .NET 10; .NET 9 did not know the command.
+    let (as_net9, requests) = counts(Profile::net10(), &["--as", "net9"]);
+    assert!(as_net9 > net10, "{as_net9} {net10}");
+    assert!(requests.iter().all(|request| !request.bytes.ends_with(&[0x14, 0, 2, 6, 0, 0])));
+}
+
+#[test]
+fn a_server_of_an_unknown_version_gets_nothing() {
+    for (version, words) in [(Some(77), "the server is .NET 77"), (None, "does not report its version")] {
+        let runtime =
+            FakeRuntime::start(Profile { version: version.unwrap_or(10), ..Profile::net10() }).unwrap();
+        if version.is_none() {
+            for code in [0x0400, 0x0404, 0x0408] {
+                runtime.on(ipc_proto::Code(code), |_| Response::Refuse(HResult::FAIL));
+            }
+        }
+        let output = conformance(&runtime, &[]);
+        assert_eq!(output.status.code(), Some(2), "{output:?}");
+        let stderr = from_utf8(&output.stderr).unwrap();
+        assert!(stderr.contains(words) && stderr.contains("--deadly"), "{stderr}");
+        assert!(
+            runtime.requests().iter().all(|request| request.bytes[16] == 4),
+            "it was asked for its version only"
+        );
+    }
+}
+
+#[test]
+fn a_request_that_is_never_answered_is_named_and_the_others_are_sent() {
+    let runtime = FakeRuntime::start(Profile::net10()).unwrap();
+    let (never, waits) = std::sync::mpsc::channel::<()>();
+    let waits = std::sync::Mutex::new(waits);
+    let held = std::sync::atomic::AtomicBool::new(false);
+    runtime.on(EnablePerfMap::CODE, move |_| {
+        if !held.swap(true, std::sync::atomic::Ordering::Relaxed) {
+            let _ = waits.lock().unwrap().recv();
+        }
+        Response::Refuse(HResult::INVALID_ARG)
+    });
+    let output = conformance(&runtime, &["--timeout", "0.3"]);
+    let stderr = from_utf8(&output.stderr).unwrap();
+    assert!(stderr.contains("the server did not respond to perfmap/"), "{stderr}");
+    assert!(stderr.contains("it responds again after"), "{stderr}");
+    assert!(lines(&output).last().unwrap().contains(" cases, "), "{output:?}");
+    drop(never);
+}
+
 #[test]
 fn a_server_that_hangs_stops_the_comparison() {
     let runtime = FakeRuntime::start(Profile::net10()).unwrap();
-    runtime.set_fault(ipc_testkit::Fault::Silent);
-    let output = conformance(&runtime, &["--as", "net10", "--timeout", "0.05"]);
-    assert_eq!(output.status.code(), Some(4), "{output:?}");
-    assert_eq!(lines(&output).len(), 3);
+    let (never, waits) = std::sync::mpsc::channel::<()>();
+    let waits = std::sync::Mutex::new(waits);
+    // From the first perf map on, nothing is answered.
+    let hangs = std::sync::Arc::new(std::sync::atomic::AtomicBool::new(false));
+    let seen = std::sync::Arc::clone(&hangs);
+    runtime.on(EnablePerfMap::CODE, move |_| {
+        seen.store(true, std::sync::atomic::Ordering::Relaxed);
+        let _ = waits.lock().unwrap().recv();
+        Response::ok(&Status::OK)
+    });
+    let fault = std::thread::scope(|scope| {
+        let comparison = scope.spawn(|| conformance(&runtime, &["--as", "net10", "--timeout", "0.2"]));
+        while !hangs.load(std::sync::atomic::Ordering::Relaxed) {
+            std::thread::yield_now();
+        }
+        runtime.set_fault(ipc_testkit::Fault::Silent);
+        comparison.join().unwrap()
+    });
+    drop(never);
+    assert_eq!(fault.status.code(), Some(4), "{fault:?}");
+    let stderr = from_utf8(&fault.stderr).unwrap();
+    assert!(stderr.contains("does not respond any more: the last request was perfmap/"), "{stderr}");
 }
 
 #[test]

@@ -127,6 +127,20 @@ impl Case {
         !self.kills.is_empty() || !self.over_reads.is_empty()
     }
 
+    /// Returns whether the request can end a runtime of this version of .NET, as far as is known: it ended a runtime of
+    /// this version or of a newer one, of any kind. What ended only older runtimes was corrected.
+    ///
+    /// ```
+    /// let cases = ipc_testkit::conformance::cases();
+    /// let case = cases.iter().find(|case| case.name == "count/CollectTracing/provider/ffffffff").unwrap();
+    /// assert!(case.is_deadly_since(9) && !case.is_deadly_since(10));
+    /// ```
+    #[must_use]
+    pub fn is_deadly_since(&self, version: u8) -> bool {
+        let mut harmed = self.kills.iter().chain(&self.over_reads);
+        harmed.any(|kind| version_of(kind).is_none_or(|harmed| harmed >= version))
+    }
+
     /// Returns whether an OK answer starts a session, which the sender of the request should stop.
     #[must_use]
     pub fn starts_sessions(&self) -> bool {
@@ -272,6 +286,12 @@ impl FromStr for Case {
             over_reads: set("over_reads").ok_or_else(invalid("over_reads"))?,
         })
     }
+}
+
+/// Returns the version of a kind: 10 for `net10-single-file`, 3 for `net31`, which is .NET Core 3.1.
+pub(super) fn version_of(kind: &str) -> Option<u8> {
+    let digits = kind.strip_prefix("net")?.split('-').next()?;
+    if digits == "31" { Some(3) } else { digits.parse().ok() }
 }
 
 /// Returns whether a name in the data is of this kind of runtime.
