@@ -120,6 +120,41 @@ fn compilations_inside_others_and_on_other_threads() {
     assert_eq!(statistics.all.durations.total(), 170);
 }
 
+/// Returns the payload for the method with this number.
+fn of_method(id: u64, mut payload: Vec<u8>) -> Vec<u8> {
+    payload[..8].copy_from_slice(&id.to_le_bytes());
+    payload
+}
+
+/// With a lost start or a lost load, the others keep their own partners.
+#[test]
+fn a_load_ends_the_compilation_of_its_own_method() {
+    let load = |id, size| of_method(id, loaded(None, size, JITTED, 0));
+    let start = |id, size| of_method(id, started("M", size));
+    let trace = Written::new()
+        .event(100, 7, JITTING_STARTED, &start(1, 1)) // its load is lost
+        .event(110, 7, LOAD, &load(2, 22)) // its start is lost
+        .event(120, 7, JITTING_STARTED, &start(3, 3))
+        .event(130, 7, JITTING_STARTED, &start(4, 4))
+        .event(135, 8, LOAD, &load(3, 88)) // of another thread
+        .event(140, 7, LOAD, &load(3, 33))
+        .event(150, 7, LOAD, &load(4, 44))
+        .bytes();
+    let (found, statistics) = compilations(&trace);
+    let rows: Vec<_> = found.iter().map(|found| (found.il_size, found.native_size, found.duration)).collect();
+    assert_eq!(
+        rows,
+        [
+            (Some(1), None, None),
+            (None, Some(22), None),
+            (Some(3), Some(33), Some(20)),
+            (Some(4), Some(44), Some(20)),
+            (None, Some(88), None),
+        ]
+    );
+    assert_eq!(statistics.all.durations.total(), 40);
+}
+
 /// A load without a size ends a compilation if time has passed: the next load of the thread is another method.
 #[test]
 fn a_load_without_a_size_ends_a_compilation() {
@@ -157,7 +192,8 @@ fn parts_of_compilations() {
         [
             (100, None, Some(1), None),
             (101, None, Some(2), None),
-            (103, None, Some(3), Some(1)),
+            (103, None, None, None),
+            (104, None, Some(3), None),
             (110, None, Some(4), None),
             (120, Some(6), None, None),
         ]
@@ -166,8 +202,8 @@ fn parts_of_compilations() {
         (found[0].method.as_str(), found[1].method.as_str()),
         ("My.Type.Loaded(int32,class System.String)", "")
     );
-    assert_eq!((found[4].tier, found[4].tier.to_string()), (Tier::UNKNOWN, "Unknown".into()));
-    assert_eq!((statistics.all.durations.count(), statistics.all.durations.total()), (1, 1));
+    assert_eq!((found[5].tier, found[5].tier.to_string()), (Tier::UNKNOWN, "Unknown".into()));
+    assert_eq!((statistics.all.durations.count(), statistics.all.durations.total()), (0, 0));
 }
 
 /// Only a limited number of compilations waits for a compilation that never ends.

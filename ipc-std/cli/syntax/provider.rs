@@ -85,7 +85,7 @@ impl FromStr for ProviderSpec {
         let mut part = || parts.next().unwrap_or_default();
         let (name, keywords, level, arguments) = (part(), part(), part(), part());
         if name.is_empty() {
-            return Err("a provider needs a name".to_owned());
+            return Err(format!("a provider needs a name: write NAME{text} for {text:?}"));
         }
         Ok(Self {
             name: name.to_owned().into(),
@@ -134,7 +134,8 @@ impl FromStr for ProviderList {
 /// Splits the first provider off a list.
 ///
 /// dotnet-trace splits at every comma. Here, a comma within ARGS separates providers only if it is outside quotation
-/// marks and followed by `NAME:`, so that `Metrics=A,B` remains one argument.
+/// marks and followed by `NAME:`, so that `Metrics=A,B` remains one argument; or by `:`, since a provider without a name is
+/// an error and no argument.
 fn split_first(text: &str) -> (&str, Option<&str>) {
     let (mut colons, mut is_quoted) = (0_u32, false);
     for (at, c) in text.char_indices() {
@@ -158,7 +159,7 @@ fn split_first(text: &str) -> (&str, Option<&str>) {
 /// Returns whether `NAME:` begins the text.
 fn begins_with_provider(text: &str) -> bool {
     let is_name = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '-' | '_');
-    text.split_once(':').is_some_and(|(name, _)| !name.is_empty() && name.chars().all(is_name))
+    text.split_once(':').is_some_and(|(name, _)| name.chars().all(is_name))
 }
 
 #[cfg(test)]
@@ -205,7 +206,8 @@ mod tests {
         ] {
             assert_eq!(text.parse(), Ok(ProviderList(expected)), "{text}");
         }
-        for text in ["", ",", "A,", ",A", "A,,B", "A:1,B:loud"] {
+        for text in ["", ",", "A,", ",A", "A,,B", "A:1,B:loud", "A:1:5:F=\"Q\",:2:2:k=v,B:3:3", "A:::X=a,:1"]
+        {
             assert!(text.parse::<ProviderList>().is_err(), "{text}");
         }
     }

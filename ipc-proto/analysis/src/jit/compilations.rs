@@ -14,7 +14,8 @@ use crate::event_fields::{number, runtime_event_id, text};
 ///
 /// Take compilations with [`pop`](Self::pop) after each event. Compilations that began after one that has not ended
 /// wait, in up to 4 MiB. If they need more memory, the first ones are returned without an end. The work for each event
-/// is logarithmic in the number of threads.
+/// is logarithmic in the number of threads and of methods that are compiled. A load ends the compilation of its own method
+/// on its thread: one without a start, and a start without a load, stay alone.
 ///
 /// ```
 /// use nettrace::{EventAssembler, Limits, AssemblerStep};
@@ -44,8 +45,9 @@ pub struct Compilations {
     waiting_bytes: usize,
     /// The number of compilations that were returned.
     returned: u64,
-    /// The open compilations of each thread, by their indexes among all compilations, in the order of their start.
-    open: BTreeMap<u64, VecDeque<u64>>,
+    /// The open compilations of each thread and method, by their indexes among all compilations, in the order of their
+    /// start.
+    open: BTreeMap<(u64, u64), VecDeque<u64>>,
     is_finished: bool,
     statistics: JitStatistics,
 }
@@ -53,19 +55,20 @@ pub struct Compilations {
 #[derive(Debug, Clone)]
 struct WaitingCompilation {
     compilation: Compilation,
+    method_id: u64,
     has_start: bool,
     is_open: bool,
 }
 
 impl WaitingCompilation {
-    /// Returns the memory of the compilation in bytes, with its index among the open ones of its thread.
+    /// Returns the memory of the compilation in bytes, with its list of open ones.
     fn bytes(&self) -> usize {
         self.compilation.method.capacity().saturating_add(FIXED_BYTES)
     }
 }
 
 /// The memory of a compilation without its name, in bytes.
-const FIXED_BYTES: usize = size_of::<WaitingCompilation>() + 64;
+const FIXED_BYTES: usize = size_of::<WaitingCompilation>() + 160;
 
 /// The most bytes of memory for compilations that wait.
 const MAX_WAITING_BYTES: usize = 4 << 20;
@@ -82,7 +85,7 @@ impl Compilations {
         match runtime_event_id(event) {
             Some(id::JITTING_STARTED) => {
                 let il_size = number(event, "MethodILSize");
-                self.start(Compilation { il_size, ..compilation(event) }, true);
+                self.start(Compilation { il_size, ..compilation(event) }, method_id(event), true);
             }
             Some(id::LOAD | id::LOAD_VERBOSE) => self.load(event),
             _ => {}
@@ -97,10 +100,10 @@ impl Compilations {
         }
         self.waiting_bytes = self.waiting_bytes.saturating_sub(front.bytes());
         self.returned = self.returned.saturating_add(1);
-        let WaitingCompilation { compilation, is_open, .. } = self.waiting.pop_front()?;
+        let WaitingCompilation { compilation, method_id, is_open, .. } = self.waiting.pop_front()?;
         if is_open {
-            // The oldest compilation that waits is also the oldest open one of its thread.
-            self.close(compilation.thread, VecDeque::pop_front);
+            // The oldest compilation that waits is also the oldest open one of its method on its thread.
+            self.close((compilation.thread, method_id), VecDeque::pop_front);
         }
         Some(compilation)
     }
@@ -116,10 +119,10 @@ impl Compilations {
         &self.statistics
     }
 
-    fn start(&mut self, compilation: Compilation, has_start: bool) {
+    fn start(&mut self, compilation: Compilation, method_id: u64, has_start: bool) {
         let place = self.returned.saturating_add(to_u64(self.waiting.len()));
-        self.open.entry(compilation.thread).or_default().push_back(place);
-        let started = WaitingCompilation { compilation, has_start, is_open: true };
+        self.open.entry((compilation.thread, method_id)).or_default().push_back(place);
+        let started = WaitingCompilation { compilation, method_id, has_start, is_open: true };
         self.waiting_bytes = self.waiting_bytes.saturating_add(started.bytes());
         self.waiting.push_back(started);
     }
@@ -133,14 +136,15 @@ impl Compilations {
         if flags & JITTED == 0 {
             return;
         }
-        let thread = event.thread_id();
-        if !self.open.contains_key(&thread) {
-            self.start(compilation(event), false);
+        // A load belongs to the start of the same method. Without one, the start was lost or was before the trace.
+        let key = (event.thread_id(), method_id(event));
+        if !self.open.contains_key(&key) {
+            self.start(compilation(event), key.1, false);
         }
-        let place = self.open.get(&thread).and_then(|places| places.back()).copied();
+        let place = self.open.get(&key).and_then(|places| places.back()).copied();
         let place = place.and_then(|place| usize::try_from(place.checked_sub(self.returned)?).ok());
         let Some(started) = place.and_then(|place| self.waiting.get_mut(place)) else { return };
-        let WaitingCompilation { compilation, has_start, is_open } = started;
+        let WaitingCompilation { compilation, has_start, is_open, .. } = started;
         let elapsed = elapsed(compilation.start, event.nanoseconds());
         compilation.native_size = Some(native_size);
         compilation.duration = has_start.then_some(elapsed);
@@ -150,16 +154,16 @@ impl Compilations {
         // TraceEvent recognizes the end of a compilation by its size and time. A method with neither stays open.
         if native_size > 0 || elapsed > 0 {
             *is_open = false;
-            self.close(thread, VecDeque::pop_back);
+            self.close(key, VecDeque::pop_back);
         }
     }
 
-    /// Removes the first or the last open compilation of a thread.
-    fn close(&mut self, thread: u64, remove: fn(&mut VecDeque<u64>) -> Option<u64>) {
-        if let Some(places) = self.open.get_mut(&thread) {
+    /// Removes the first or the last open compilation of a method on a thread.
+    fn close(&mut self, key: (u64, u64), remove: fn(&mut VecDeque<u64>) -> Option<u64>) {
+        if let Some(places) = self.open.get_mut(&key) {
             remove(places);
             if places.is_empty() {
-                self.open.remove(&thread);
+                self.open.remove(&key);
             }
         }
     }
@@ -174,6 +178,11 @@ fn compilation(event: &TraceEvent<'_>) -> Compilation {
         thread: event.thread_id(),
         ..Compilation::default()
     }
+}
+
+/// Returns the runtime's number of a method, which both events state.
+fn method_id(event: &TraceEvent<'_>) -> u64 {
+    number(event, "MethodID").unwrap_or_default()
 }
 
 /// Returns the name of a method as TraceEvent prints it: without the return type.

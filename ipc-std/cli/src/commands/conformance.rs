@@ -197,7 +197,8 @@ fn version(client: &Client) -> Result<Option<u8>, Failure> {
         }
         // .NET Core 3 does not know the commands that request process information.
         Err(e) if e.hresult() == Some(HResult::UNKNOWN_COMMAND) => Ok(Some(3)),
-        Err(e) if e.hresult().is_some() => Ok(None),
+        // The cases show what is wrong with the response.
+        Err(e) if e.hresult().is_some() || e.kind() == ErrorKind::Protocol => Ok(None),
         Err(e) => Err(e.into()),
     }
 }

@@ -195,13 +195,45 @@ impl Condition {
 /// The state of a condition over the samples so far.
 pub(crate) struct Watch {
     condition: Condition,
-    /// By term and process: the series that satisfy the term, with the times of the first and of the last such sample
-    /// in a row.
-    holding: BTreeMap<(usize, Process), BTreeMap<String, (i128, i128)>>,
+    /// By term and process: the series of the term.
+    holding: BTreeMap<(usize, Process), BTreeMap<String, Series>>,
     /// The terms whose counter exists.
     seen: BTreeSet<usize>,
     /// Why a term can never hold.
     contradiction: Option<String>,
+}
+
+/// What was observed of a series.
+#[derive(Debug, Clone, Copy)]
+struct Series {
+    /// The time of the last sample in nanoseconds, and the time that a sample covers: its interval, or the shortest time
+    /// between two samples.
+    last: i128,
+    step: Option<i128>,
+    /// The time covered by the samples that satisfied the term without a hole between them; `None` if the last one did
+    /// not satisfy it.
+    covered: Option<i128>,
+}
+
+impl Series {
+    /// Takes a sample. It covers its own interval, and a hole between two samples ends the hold.
+    fn take(previous: Option<Self>, now: i128, interval: Option<f64>, is_satisfied: bool) -> Self {
+        let gap = previous.map(|previous| now.saturating_sub(previous.last)).filter(|gap| *gap > 0);
+        let known = previous.and_then(|previous| previous.step);
+        let stated = interval.filter(|seconds| *seconds > 0.0).map(|seconds| (seconds * 1e9) as i128);
+        let step = stated.or_else(|| known.into_iter().chain(gap).min());
+        if !is_satisfied {
+            return Self { last: now, step, covered: None };
+        }
+        let own = step.unwrap_or(0);
+        // The times of samples vary a little.
+        let follows = |gap: i128| gap.saturating_mul(2) <= own.saturating_mul(3);
+        let before = previous.and_then(|previous| previous.covered).filter(|_| gap.is_none_or(follows));
+        // The first sample of a series whose interval nothing states covers as much as the second one.
+        let before = before.map(|before| if known.is_none() && stated.is_none() { own } else { before });
+        let own = if gap.is_none() && previous.is_some() { 0 } else { own };
+        Self { last: now, step, covered: Some(before.unwrap_or(0).saturating_add(own)) }
+    }
 }
 
 /// The maximum number of series that are stored for a term in a process.
@@ -249,12 +281,10 @@ impl Watch {
             is_about = true;
             let is_satisfied = term.part.of(sample).is_some_and(|number| term.holds(number));
             let series = self.holding.entry((n, process.clone())).or_default();
-            if !is_satisfied {
-                series.remove(&sample.tag_text);
-            } else if let Some((_, until)) = series.get_mut(&sample.tag_text) {
-                *until = sample.unix_nanoseconds;
-            } else if series.len() < MAX_SERIES {
-                series.insert(sample.tag_text.clone(), (sample.unix_nanoseconds, sample.unix_nanoseconds));
+            let previous = series.get(&sample.tag_text).copied();
+            if previous.is_some() || series.len() < MAX_SERIES {
+                let taken = Series::take(previous, sample.unix_nanoseconds, sample.interval, is_satisfied);
+                series.insert(sample.tag_text.clone(), taken);
             }
         }
         is_about && self.holds_in(process, sample)
@@ -262,13 +292,15 @@ impl Watch {
 
     fn holds_in(&mut self, process: &Process, sample: &OwnedSample) -> bool {
         let now = sample.unix_nanoseconds;
-        let silent = sample.interval.unwrap_or(1.0) * SILENT * 1e9;
+        let silent = |series: &Series| series.step.unwrap_or(1_000_000_000) as f64 * SILENT;
         let holding = &mut self.holding;
         self.condition.terms.iter().enumerate().all(|(n, term)| {
             let Some(series) = holding.get_mut(&(n, process.clone())) else { return false };
-            series.retain(|_, (_, until)| now.saturating_sub(*until) as f64 <= silent);
+            series.retain(|_, series| now.saturating_sub(series.last) as f64 <= silent(series));
             let hold = i128::try_from(term.hold.as_nanos()).unwrap_or(i128::MAX);
-            series.values().any(|(since, until)| until.saturating_sub(*since) >= hold)
+            // The intervals that a runtime states are a little shorter or longer than those that were asked for.
+            let covers = |covered: i128| covered.saturating_add(covered / 50) >= hold;
+            series.values().filter_map(|series| series.covered).any(covers)
         })
     }
 
@@ -287,6 +319,59 @@ impl Watch {
 mod tests {
     use super::*;
     use crate::counters::feed::last_recorded;
+
+    /// The covered time of samples at these times, in milliseconds, each with its interval; of those that do not satisfy
+    /// the term, the times are negative.
+    fn covered(samples: impl IntoIterator<Item = (i64, Option<f64>)>) -> Option<i128> {
+        let series = samples.into_iter().fold(None, |series, (at, interval)| {
+            let now = i128::from(at.abs()) * 1_000_000;
+            Some(Series::take(series, now, interval, at > 0))
+        });
+        series.and_then(|series| series.covered).map(|covered| covered / 1_000_000)
+    }
+
+    #[test]
+    fn a_sample_covers_its_own_interval() {
+        let two = Some(2.0);
+        for (times, expected) in [
+            (&[5_000][..], Some(2_000)),
+            (&[4_000, 6_000, 8_000], Some(6_000)),
+            (&[4_000, 6_000, 10_000], Some(2_000)), // one is missing
+            (&[5_000, 26_000], Some(2_000)),
+            (&[4_000, -6_000, 8_000, 10_000], Some(4_000)),
+            (&[4_000, 6_000, -8_000], None),
+            (&[4_000, 4_000, 6_000], Some(4_000)), // the same sample twice
+        ] {
+            assert_eq!(covered(times.iter().map(|at| (*at, two))), expected, "{times:?}");
+        }
+        // Gauges state no interval: the shortest distance is it.
+        for (times, expected) in [
+            (&[4_000][..], Some(0)),
+            (&[4_000, 6_000, 8_000], Some(6_000)),
+            (&[10_000, 20_000, 30_000, 60_000], Some(10_000)),
+        ] {
+            assert_eq!(covered(times.iter().map(|at| (*at, None))), expected, "{times:?}");
+        }
+    }
+
+    /// Samples that come a little early or late, by up to a fifth of their interval, are no hole.
+    #[test]
+    fn jitter_is_no_hole() {
+        for seed in 0..200 {
+            let mut random = fastrand::Rng::with_seed(seed);
+            let mut at = 10_000;
+            let samples: Vec<_> = (0..20)
+                .map(|_| {
+                    at += 1_000 + random.i64(-200..=200);
+                    (at, Some(1.0 + random.f64() * 0.001))
+                })
+                .collect();
+            let covered_by = covered(samples.clone()).unwrap();
+            assert!((20_000..20_100).contains(&covered_by), "{seed}: {covered_by}");
+            let hole = samples.iter().enumerate().filter(|(n, _)| *n != 10).map(|(_, sample)| *sample);
+            assert!((9_000..9_100).contains(&covered(hole).unwrap()), "{seed}");
+        }
+    }
 
     #[test]
     fn nothing_measured_has_no_minimum_and_no_maximum() {

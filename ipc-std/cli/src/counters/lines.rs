@@ -217,9 +217,10 @@ fn csv_rows(sample: &OwnedSample) -> Vec<[String; 5]> {
     let unit = if sample.unit.is_empty() || sample.unit == "count" { "Count" } else { &sample.unit };
     let per_interval = format!("{name} ({unit} / {seconds} sec)");
     let plain = if sample.unit.is_empty() { name.clone() } else { format!("{name} ({})", sample.unit) };
+    let tags: Vec<String> = sample.sample().tags().map(|(name, value)| format!("{name}={value}")).collect();
     let row = |label: &str, more: &str, kind: &str, value: f64| {
-        let comma = if sample.tag_text.is_empty() || more.is_empty() { "" } else { "," };
-        let tags = format!("{}{comma}{more}", sample.tag_text);
+        let more = (!more.is_empty()).then_some(more);
+        let tags = tags.iter().map(String::as_str).chain(more).collect::<Vec<_>>().join(";");
         let label = if tags.is_empty() { label.to_owned() } else { format!("{label}[{tags}]") };
         [time.clone(), sample.provider.clone(), label, kind.to_owned(), value.to_string()]
     };

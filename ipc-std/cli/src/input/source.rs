@@ -9,7 +9,7 @@ use std::os::fd::AsFd;
 use std::os::windows::io::AsHandle;
 use std::path::{Path, PathBuf};
 
-use nettrace::End;
+use nettrace::{Corruption, End};
 
 use super::reading_progress::ReadingProgress;
 use crate::output::failure::{Failure, Kind};
@@ -92,6 +92,10 @@ pub(crate) fn check(end: End, name: impl fmt::Display) -> Result<(), Failure> {
         End::Truncated { .. } => Err(failure(format!("{name}: the trace is {end}")).with_hint(
             "the recording did not finish, or the file was cut; the events before that were read",
         )),
+        End::Corrupt { reason: Corruption::Version(version @ (..=2 | 7..)), .. } => {
+            let message = format!("{name}: version {version} of the format is not supported; 3 to 6 are");
+            Err(Failure::new(Kind::UnsupportedVersion, message))
+        }
         End::Corrupt { .. } => Err(failure(format!("{name}: the trace is {end}"))
             .with_hint("the events outside of the corrupt part were read")),
     }

@@ -38,6 +38,8 @@ pub(crate) enum Kind {
     Refused,
     Unsupported,
     Protocol,
+    /// A trace of a version that cannot be read.
+    UnsupportedVersion,
     Gone,
     Different,
 }
@@ -57,6 +59,7 @@ impl Kind {
             Self::Refused => ("refused", 5),
             Self::Unsupported => ("unsupported", 5),
             Self::Protocol => ("protocol", 6),
+            Self::UnsupportedVersion => ("unsupported_version", 6),
             Self::Gone => ("gone", 7),
             Self::Different => ("different", 8),
         }
@@ -116,6 +119,9 @@ fn advice(kind: Kind) -> Option<String> {
             "check that this is the socket of a .NET runtime; --wire-log FILE records its messages"
         }
         Kind::Io => "check the path, free space and permissions",
+        Kind::UnsupportedVersion => {
+            "the program that recorded it may write version 4, or a newer dotnet-ipc may read it"
+        }
         Kind::Gone => "check with `dotnet-ipc ps` whether the process still runs",
         // No advice fits all failures of these kinds. The message of `Permission` already contains its advice.
         Kind::Other | Kind::Refused | Kind::Unsupported | Kind::Different | Kind::Permission => return None,

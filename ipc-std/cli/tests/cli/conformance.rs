@@ -3,7 +3,8 @@
 use core::str::from_utf8;
 use std::process::{Command, Output};
 
-use ipc_proto::{Command as _, EnablePerfMap, GetProcessInfo3, HResult, types::Status};
+use ipc_proto::types::{ProcessInfo3, Status};
+use ipc_proto::{Command as _, EnablePerfMap, GetProcessInfo3, Guid, HResult};
 use ipc_testkit::{FakeRuntime, Profile, Response};
 use serde_json::Value;
 
@@ -65,14 +66,14 @@ fn differences_are_reported() {
     let runtime = FakeRuntime::start(Profile::net10()).unwrap();
     runtime.on(EnablePerfMap::CODE, |_| Response::Refuse(HResult(0x8000_0001)));
     runtime.on(GetProcessInfo3::CODE, |_| Response::ok(&Status::OK));
-    let output = conformance(&runtime, &["--as", "net10"]);
+    let output = conformance(&runtime, &["--as", "net10", "--deadly"]);
     assert_eq!(output.status.code(), Some(8), "{output:?}");
     let lines = lines(&output);
     let expected = "perfmap/3: expected OK, 24 bytes, got 0x80000001";
     assert!(lines.contains(&expected), "{lines:?}");
     let stderr = from_utf8(&output.stderr).unwrap();
     assert!(stderr.contains(" responses are wrong"), "{stderr}");
-    let output = conformance(&runtime, &["--as", "net10", "--json"]);
+    let output = conformance(&runtime, &["--as", "net10", "--deadly", "--json"]);
     assert_eq!(output.status.code(), Some(8));
     let first: Value = serde_json::from_slice(output.stdout.split(|b| *b == b'\n').next().unwrap()).unwrap();
     assert!(first["case"].is_string() && first["expected"].is_string() && first["answered"].is_string());
@@ -100,14 +101,24 @@ fn the_version_of_the_server_decides_what_is_deadly() {
 
 #[test]
 fn a_server_of_an_unknown_version_gets_nothing() {
-    for (version, words) in [(Some(77), "the server is .NET 77"), (None, "does not report its version")] {
-        let runtime =
-            FakeRuntime::start(Profile { version: version.unwrap_or(10), ..Profile::net10() }).unwrap();
-        if version.is_none() {
-            for code in [0x0400, 0x0404, 0x0408] {
-                runtime.on(ipc_proto::Code(code), |_| Response::Refuse(HResult::FAIL));
-            }
-        }
+    let newer = ProcessInfo3 {
+        version: 1,
+        process_id: 1,
+        runtime_cookie: Guid::NIL,
+        command_line: "newer".into(),
+        os: "Linux".into(),
+        arch: "x64".into(),
+        managed_entrypoint_assembly_name: "newer".into(),
+        clr_product_version: "77.0.0".into(),
+        portable_rid: "linux-x64".into(),
+    };
+    for (answer, words) in [
+        (Response::ok(&newer), "the server is .NET 77"),
+        (Response::Refuse(HResult::FAIL), "does not report its version"),
+        (Response::ok(&Status::OK), "does not report its version"),
+    ] {
+        let runtime = FakeRuntime::start(Profile::net10()).unwrap();
+        runtime.on(GetProcessInfo3::CODE, move |_| answer.clone());
         let output = conformance(&runtime, &[]);
         assert_eq!(output.status.code(), Some(2), "{output:?}");
         let stderr = from_utf8(&output.stderr).unwrap();
