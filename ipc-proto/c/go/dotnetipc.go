@@ -793,7 +793,7 @@ func (s *Session) driveStop(until C.uint64_t) {
 			if failed {
 				s.stream.SetReadDeadline(time.Unix(1, 0)) // Read returns the error
 			}
-			if failed || due >= until {
+			if failed || due == 0 || due >= until { // 0: the session is over
 				return
 			}
 			// Until the next attempt to connect.
