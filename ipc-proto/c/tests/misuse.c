@@ -496,7 +496,7 @@ static void configs(void) {
     EXPECT(false, dipc_config_default_port_suspends(&config));
     EXPECT(DIPC_STATUS_NULL_POINTER, dipc_config_init(&config, DIPC_FLAVOUR_MONO, NULL, NULL));
     EXPECT(DIPC_STATUS_NULL_POINTER, dipc_config_init(NULL, DIPC_FLAVOUR_MONO, lookup, &variable));
-    EXPECT(DIPC_STATUS_INVALID_ARGUMENT, dipc_config_init(&config, 3, lookup, &variable));
+    EXPECT(DIPC_STATUS_INVALID_ARGUMENT, dipc_config_init(&config, 4, lookup, &variable));
     for (size_t row = 0; row < sizeof table / sizeof *table; row++) {
         size_t i = 0;
         variable.value = table[row].list;

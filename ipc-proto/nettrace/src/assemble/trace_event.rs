@@ -10,6 +10,7 @@ use crate::parse::event::Event;
 use crate::parse::label::Labels;
 use crate::parse::stack::frames;
 use crate::parse::thread::Thread;
+use crate::parse::trace::Trace;
 use crate::parse::trace_clock::TraceClock;
 use crate::values::Values;
 use crate::values::value::Value;
@@ -127,6 +128,12 @@ impl<'a> TraceEvent<'a> {
     pub fn labels(&self) -> Labels<'a> {
         let labels = self.context.label_digest(self.header.label_list);
         labels.map_or_else(Labels::default, |labels| self.context.labels(labels))
+    }
+
+    /// Returns the record of the trace's first block, which names the process.
+    #[must_use]
+    pub fn trace(&self) -> Option<Trace<'a>> {
+        self.context.trace()
     }
 
     /// Returns the clock of the trace, which converts other times.

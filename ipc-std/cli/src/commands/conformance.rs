@@ -117,7 +117,8 @@ pub(crate) fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
     let mut counts = CaseCounts::default();
     let cases = conformance::cases().into_iter().filter(|case| case.state == state && case.can_be_sent());
     for case in cases {
-        let deadly = case.is_deadly_since(version.unwrap_or(0)) || kind.is_some_and(|kind| case.is_deadly_for(kind));
+        let deadly =
+            case.is_deadly_since(version.unwrap_or(0)) || kind.is_some_and(|kind| case.is_deadly_for(kind));
         let seen = kind.map(|kind| case.seen(kind));
         if deadly && !args.deadly {
             counts.deadly = counts.deadly.saturating_add(1);
@@ -160,8 +161,11 @@ fn check_harm_is_known(version: Option<u8>) -> Result<(), Failure> {
     let newest = conformance::newest_version();
     let server = match version {
         Some(version) if version <= newest => return Ok(()),
-        Some(version) => format!("the server is .NET {version}, and which requests harm it is known up to .NET {newest}"),
-        None => "the server does not report its version, so that it is not known which requests harm it".to_owned(),
+        Some(version) => {
+            format!("the server is .NET {version}, and which requests harm it is known up to .NET {newest}")
+        }
+        None => "the server does not report its version, so that it is not known which requests harm it"
+            .to_owned(),
     };
     Err(Failure::new(Kind::Usage, server).with_hint("--deadly sends all requests; they can end the process"))
 }
@@ -175,7 +179,9 @@ fn wait_for_server(client: &Client, case: &str, globals: &Globals) -> Result<(),
             // A refusal is a response, too. If the server has ended, the next case says so.
             _ => {
                 let after = begin.elapsed().as_secs_f64();
-                globals.note(&format!("the server did not respond to {case}; it responds again after {after:.1} s"));
+                globals.note(&format!(
+                    "the server did not respond to {case}; it responds again after {after:.1} s"
+                ));
                 return Ok(());
             }
         }

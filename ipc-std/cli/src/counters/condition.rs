@@ -220,7 +220,7 @@ impl Series {
     fn take(previous: Option<Self>, now: i128, interval: Option<f64>, is_satisfied: bool) -> Self {
         let gap = previous.map(|previous| now.saturating_sub(previous.last)).filter(|gap| *gap > 0);
         let known = previous.and_then(|previous| previous.step);
-        let stated = interval.filter(|seconds| *seconds > 0.0).map(|seconds| (seconds * 1e9) as i128);
+        let stated = interval.filter(|seconds| *seconds > 0.0).and_then(nanoseconds);
         let step = stated.or_else(|| known.into_iter().chain(gap).min());
         if !is_satisfied {
             return Self { last: now, step, covered: None };
@@ -234,6 +234,11 @@ impl Series {
         let own = if gap.is_none() && previous.is_some() { 0 } else { own };
         Self { last: now, step, covered: Some(before.unwrap_or(0).saturating_add(own)) }
     }
+}
+
+/// Returns seconds in nanoseconds; `None` for a number that no interval has.
+fn nanoseconds(seconds: f64) -> Option<i128> {
+    i128::try_from(Duration::try_from_secs_f64(seconds).ok()?.as_nanos()).ok()
 }
 
 /// The maximum number of series that are stored for a term in a process.
@@ -316,6 +321,7 @@ impl Watch {
 }
 
 #[cfg(test)]
+#[allow(clippy::arithmetic_side_effects, reason = "a test fails by panicking")]
 mod tests {
     use super::*;
     use crate::counters::feed::last_recorded;

@@ -365,14 +365,13 @@ pub(crate) fn read_file(
     let mut counters = CounterReader::new().only(selections).preferring_meters();
     let mut process: Option<Process> = None;
     loop {
-        let id = trace.trace().and_then(|trace| trace.process_id);
         let event = match trace.next_event() {
             Ok(Some(event)) => event,
             Ok(None) => break,
             Err(e) => return Err(trace.get_ref().failed(&e)),
         };
         let process = process.get_or_insert(Process { id: None, name: String::new() });
-        process.id = process.id.or(id);
+        process.id = process.id.or_else(|| event.trace().and_then(|trace| trace.process_id));
         let report = counters.event(&event).and_then(|event| Report::of(&event));
         if report.is_some_and(|report| take(process, report).is_break()) {
             return Ok(());

@@ -217,10 +217,14 @@ fn csv_rows(sample: &OwnedSample) -> Vec<[String; 5]> {
     let unit = if sample.unit.is_empty() || sample.unit == "count" { "Count" } else { &sample.unit };
     let per_interval = format!("{name} ({unit} / {seconds} sec)");
     let plain = if sample.unit.is_empty() { name.clone() } else { format!("{name} ({})", sample.unit) };
-    let tags: Vec<String> = sample.sample().tags().map(|(name, value)| format!("{name}={value}")).collect();
+    let tags: Vec<String> = match sample.system {
+        System::Meter => sample.sample().tags().map(|(name, value)| format!("{name}={value}")).collect(),
+        // `key:value`, and for several of them what the program wrote.
+        System::EventCounter => vec![sample.tag_text.clone()],
+    };
     let row = |label: &str, more: &str, kind: &str, value: f64| {
-        let more = (!more.is_empty()).then_some(more);
-        let tags = tags.iter().map(String::as_str).chain(more).collect::<Vec<_>>().join(";");
+        let texts = tags.iter().map(String::as_str).chain([more]);
+        let tags = texts.filter(|text| !text.is_empty()).collect::<Vec<_>>().join(";");
         let label = if tags.is_empty() { label.to_owned() } else { format!("{label}[{tags}]") };
         [time.clone(), sample.provider.clone(), label, kind.to_owned(), value.to_string()]
     };

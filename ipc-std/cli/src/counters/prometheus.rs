@@ -201,9 +201,15 @@ impl Exposition {
             series: BTreeSet::new(),
         });
         let mut labels = labels(process, sample);
-        // The labels can be equal for two instruments with the same name and tags, or for two tags with the same label.
-        if family.series.contains(&labels) {
-            let _ = write!(labels, ",instrument_id=\"{}\"", sample.instrument_id.unwrap_or_default());
+        // The labels can be equal for two tags whose names become the same label: their text tells them apart. So they can
+        // for two instruments with the same name and tags, or of two versions of a meter.
+        let texts = [("original_tags", &sample.tag_text), ("otel_scope_version", &sample.provider_version)];
+        let id = sample.instrument_id.unwrap_or_default().to_string();
+        for (label, text) in texts.into_iter().chain([("instrument_id", &id)]) {
+            if !family.series.contains(&labels) {
+                break;
+            }
+            let _ = write!(labels, ",{label}=\"{}\"", label_text(text));
         }
         if !family.series.insert(labels.clone()) {
             return;
@@ -330,10 +336,18 @@ fn labels(process: &Process, sample: &OwnedSample) -> String {
     if sample.system == System::EventCounter {
         return labels;
     }
-    let mut names: Vec<String> =
-        ["otel_scope_name", "process_id", "process_name", "instrument_id", "quantile", "le"]
-            .map(str::to_owned)
-            .into();
+    let mut names: Vec<String> = [
+        "otel_scope_name",
+        "process_id",
+        "process_name",
+        "original_tags",
+        "otel_scope_version",
+        "instrument_id",
+        "quantile",
+        "le",
+    ]
+    .map(str::to_owned)
+    .into();
     for (name, value) in tags(sample) {
         let name = label_name(&name);
         let (mut unique, mut suffix) = (name.clone(), 2_u32);
@@ -428,6 +442,39 @@ mod tests {
         exposition.add(&process(1), &sample);
         let text = exposition.text();
         assert!(count > 0 && text.contains(&format!("host=\"24999\"}} {}\n", 2 * count)), "{text}");
+    }
+
+    /// Tags whose names become one label, instruments with the same tags, and versions of a meter.
+    #[test]
+    fn as_many_series_come_out_as_went_in() {
+        let keys =
+            ["k.1", "k-1", "k 1", "_k_1", "k_1", "K.1", "original_tags", "instrument_id", "le", "", "1"];
+        let gauge = last_recorded("net8-meters.nettrace", "Lab.Meter/lab.gauge");
+        for seed in 0..100 {
+            let mut random = fastrand::Rng::with_seed(seed);
+            let (mut exposition, mut series) = (Exposition::default(), BTreeSet::new());
+            for _ in 0..40 {
+                let mut sample = gauge.clone();
+                let tags = (0..random.usize(0..3)).map(|_| {
+                    format!(
+                        "{}={}",
+                        keys[random.usize(0..keys.len())],
+                        random.choice(["v", "w,", "\"", ""]).unwrap()
+                    )
+                });
+                sample.tag_text = tags.collect::<Vec<_>>().join(",");
+                sample.provider_version = random.choice(["", "1.0", "2.0"]).unwrap().to_string();
+                sample.instrument_id = Some(random.u32(1..3));
+                let id = random.u32(1..3);
+                exposition.add(&process(id), &sample);
+                series.insert((id, key(&sample)));
+            }
+            let text = exposition.text();
+            let lines: Vec<&str> = text.lines().filter(|line| !line.starts_with('#')).collect();
+            let names: BTreeSet<&str> =
+                lines.iter().filter_map(|line| line.rsplit_once(' ')).map(|(name, _)| name).collect();
+            assert_eq!((lines.len(), names.len()), (series.len(), series.len()), "{seed}:\n{text}");
+        }
     }
 
     #[test]

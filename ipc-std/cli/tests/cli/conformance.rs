@@ -135,9 +135,9 @@ fn a_request_that_is_never_answered_is_named_and_the_others_are_sent() {
     let runtime = FakeRuntime::start(Profile::net10()).unwrap();
     let (never, waits) = std::sync::mpsc::channel::<()>();
     let waits = std::sync::Mutex::new(waits);
-    let held = std::sync::atomic::AtomicBool::new(false);
+    let held = core::sync::atomic::AtomicBool::new(false);
     runtime.on(EnablePerfMap::CODE, move |_| {
-        if !held.swap(true, std::sync::atomic::Ordering::Relaxed) {
+        if !held.swap(true, core::sync::atomic::Ordering::Relaxed) {
             let _ = waits.lock().unwrap().recv();
         }
         Response::Refuse(HResult::INVALID_ARG)
@@ -156,16 +156,16 @@ fn a_server_that_hangs_stops_the_comparison() {
     let (never, waits) = std::sync::mpsc::channel::<()>();
     let waits = std::sync::Mutex::new(waits);
     // From the first perf map on, nothing is answered.
-    let hangs = std::sync::Arc::new(std::sync::atomic::AtomicBool::new(false));
+    let hangs = std::sync::Arc::new(core::sync::atomic::AtomicBool::new(false));
     let seen = std::sync::Arc::clone(&hangs);
     runtime.on(EnablePerfMap::CODE, move |_| {
-        seen.store(true, std::sync::atomic::Ordering::Relaxed);
+        seen.store(true, core::sync::atomic::Ordering::Relaxed);
         let _ = waits.lock().unwrap().recv();
         Response::ok(&Status::OK)
     });
     let fault = std::thread::scope(|scope| {
         let comparison = scope.spawn(|| conformance(&runtime, &["--as", "net10", "--timeout", "0.2"]));
-        while !hangs.load(std::sync::atomic::Ordering::Relaxed) {
+        while !hangs.load(core::sync::atomic::Ordering::Relaxed) {
             std::thread::yield_now();
         }
         runtime.set_fault(ipc_testkit::Fault::Silent);

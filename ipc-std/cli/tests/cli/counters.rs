@@ -205,10 +205,10 @@ fn csv_has_the_columns_of_dotnet_counters() {
     assert!(has("Lab-Counters", "Sizes, with a comma (B)[key:value]", "Metric"), "{text}");
     assert!(has("Lab-Counters", "Rate (Count / 1 sec)", "Rate"), "{text}");
     assert!(
-        has("Lab.Meter", "lab.requests ({request} / 1 sec)[route=/a,b=\"c\",status=200]", "Rate"),
+        has("Lab.Meter", "lab.requests ({request} / 1 sec)[route=/a;b=\"c\";status=200]", "Rate"),
         "{text}"
     );
-    assert!(has("Lab.Meter", "lab.latency (s)[host=h1,Percentile=95]", "Metric"), "{text}");
+    assert!(has("Lab.Meter", "lab.latency (s)[host=h1;Percentile=95]", "Metric"), "{text}");
     assert!(rows.iter().all(|row| row[4].parse::<f64>().is_ok()));
 }
 

@@ -86,7 +86,7 @@ fn stats_of_invalid_traces() {
     assert_eq!(ran.status, Some(6));
     assert!(ran.stderr.contains("standard input: the trace is corrupt at byte 0: this is no NetTrace"));
     let ran = run_with(&["stats", "-", "--json"], b"Nettrace\0\0\0\0\x07\0\0\0\0\0\0\0".to_vec());
-    let error: serde_json::Value = serde_json::from_str(&ran.stderr).unwrap();
+    let error: Value = serde_json::from_str(&ran.stderr).unwrap();
     assert_eq!((ran.status, &error["kind"]), (Some(6), &"unsupported_version".into()));
     assert_eq!(error["error"], "standard input: version 7 of the format is not supported; 3 to 6 are");
     for args in [&["stats", "/nowhere/x"], &["stats", "/"], &["events", "/nowhere/x"], &["events", "/"]] {
