@@ -176,15 +176,19 @@ static size_t write_environment(void) {
     return len <= sizeof environment ? len : 0;
 }
 
-/* Sets or removes a variable of this process. */
-static bool set_variable(const dipc_request *request) {
+/* Sets or removes a variable of this process. Returns why it cannot, or 0. */
+static uint32_t set_variable(const dipc_request *request) {
     static char name[32768], value[65536];
     dipc_requested_variable variable;
     if (dipc_request_variable(request->bytes, request->len, &variable, NULL) != DIPC_STATUS_OK ||
         dipc_text_to_utf8(variable.name, name, sizeof name, NULL) != DIPC_STATUS_OK ||
         dipc_text_to_utf8(variable.value, value, sizeof value, NULL) != DIPC_STATUS_OK)
-        return false;
-    return (variable.value.form == DIPC_TEXT_NULL ? unsetenv(name) : setenv(name, value, 1)) == 0;
+        return DIPC_HRESULT_FAIL;
+    if (variable.value.form != DIPC_TEXT_NULL)
+        return setenv(name, value, 1) == 0 ? 0 : DIPC_HRESULT_FAIL;
+    if (getenv(name) == NULL)
+        return DIPC_HRESULT_ENVVAR_NOT_FOUND;
+    return unsetenv(name) == 0 ? 0 : DIPC_HRESULT_FAIL;
 }
 
 /* Returns which commands this runtime has: those of a program of .NET 11 that was compiled ahead of time. */
@@ -217,6 +221,7 @@ static void serve(int fd, size_t port) {
     dipc_process_info info;
     dipc_facts server = facts();
     uint64_t session_id;
+    uint32_t hresult;
     size_t len = 0;
     bool streams = false;
     dipc_serve_init(&exchange, receive, sizeof receive, reply_space, sizeof reply_space, NULL);
@@ -242,8 +247,11 @@ static void serve(int fd, size_t port) {
             dipc_reply_ok(&exchange, NULL); /* also if it is not suspended */
             break;
         case DIPC_COMMAND_SET_ENVIRONMENT_VARIABLE:
-            if (set_variable(&request))
+            hresult = set_variable(&request);
+            if (hresult == 0)
                 dipc_reply_ok(&exchange, NULL);
+            else
+                dipc_reply_refuse(&exchange, hresult, dipc_utf8(NULL), NULL);
             break;
         case DIPC_COMMAND_STOP_TRACING:
             if (dipc_request_session_id(request.bytes, request.len, &session_id, NULL) != DIPC_STATUS_OK)

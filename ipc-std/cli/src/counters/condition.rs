@@ -196,7 +196,7 @@ impl Condition {
 pub(crate) struct Watch {
     condition: Condition,
     /// By term and process: the series of the term.
-    holding: BTreeMap<(usize, Process), BTreeMap<String, Series>>,
+    holding: BTreeMap<(usize, Process), BTreeMap<String, Coverage>>,
     /// The terms whose counter exists.
     seen: BTreeSet<usize>,
     /// Why a term can never hold.
@@ -205,7 +205,7 @@ pub(crate) struct Watch {
 
 /// What was observed of a series.
 #[derive(Debug, Clone, Copy)]
-struct Series {
+struct Coverage {
     /// The time of the last sample in nanoseconds, and the time that a sample covers: its interval, or the shortest time
     /// between two samples.
     last: i128,
@@ -215,7 +215,7 @@ struct Series {
     covered: Option<i128>,
 }
 
-impl Series {
+impl Coverage {
     /// Takes a sample. It covers its own interval, and a hole between two samples ends the hold.
     fn take(previous: Option<Self>, now: i128, interval: Option<f64>, is_satisfied: bool) -> Self {
         let gap = previous.map(|previous| now.saturating_sub(previous.last)).filter(|gap| *gap > 0);
@@ -288,7 +288,7 @@ impl Watch {
             let series = self.holding.entry((n, process.clone())).or_default();
             let previous = series.get(&sample.tag_text).copied();
             if previous.is_some() || series.len() < MAX_SERIES {
-                let taken = Series::take(previous, sample.unix_nanoseconds, sample.interval, is_satisfied);
+                let taken = Coverage::take(previous, sample.unix_nanoseconds, sample.interval, is_satisfied);
                 series.insert(sample.tag_text.clone(), taken);
             }
         }
@@ -297,7 +297,7 @@ impl Watch {
 
     fn holds_in(&mut self, process: &Process, sample: &OwnedSample) -> bool {
         let now = sample.unix_nanoseconds;
-        let silent = |series: &Series| series.step.unwrap_or(1_000_000_000) as f64 * SILENT;
+        let silent = |series: &Coverage| series.step.unwrap_or(1_000_000_000) as f64 * SILENT;
         let holding = &mut self.holding;
         self.condition.terms.iter().enumerate().all(|(n, term)| {
             let Some(series) = holding.get_mut(&(n, process.clone())) else { return false };
@@ -331,7 +331,7 @@ mod tests {
     fn covered(samples: impl IntoIterator<Item = (i64, Option<f64>)>) -> Option<i128> {
         let series = samples.into_iter().fold(None, |series, (at, interval)| {
             let now = i128::from(at.abs()) * 1_000_000;
-            Some(Series::take(series, now, interval, at > 0))
+            Some(Coverage::take(series, now, interval, at > 0))
         });
         series.and_then(|series| series.covered).map(|covered| covered / 1_000_000)
     }
