@@ -2292,8 +2292,8 @@ typedef struct dipc_process_info {
  */
 typedef struct dipc_request {
     /**
-     * The code of the command, also if its payload is malformed, cut off or too long; 0 without a whole header, or if its
-     * magic is wrong.
+     * The code of the command, also if its payload is malformed; 0 if the header is malformed, or the message cut off or
+     * longer than the buffer.
      */
     uint16_t code;
     /**

@@ -9,7 +9,6 @@ use crate::command::{Argument, Array, Payload};
 use crate::exchange::{Exchange, Kind, Placed};
 use crate::facts::Facts;
 use crate::memory;
-use crate::message::DIPC_HEADER_LEN;
 use crate::response::ProcessInfo;
 use crate::status::{Failure, Outcome, Status, report};
 use crate::text::Text;
@@ -27,8 +26,8 @@ pub const DIPC_THEN_USER_EVENTS: u32 = 3;
 /// A request that was received, in the buffer of the exchange. The functions `dipc_request_*` read its values.
 #[repr(C)]
 pub struct Request {
-    /// The code of the command, also if its payload is malformed, cut off or too long; 0 without a whole header, or if its
-    /// magic is wrong.
+    /// The code of the command, also if its payload is malformed; 0 if the header is malformed, or the message cut off or
+    /// longer than the buffer.
     pub code: u16,
     /// What follows an OK reply: one of `DIPC_THEN_*`.
     pub then: u32,
@@ -149,13 +148,7 @@ pub unsafe extern "C" fn dipc_serve_finish(
         let Serving { send, send_size, .. } = placed.state();
         let running = placed.finish()?;
         let len = running.bytes().len();
-        // Also of a message that is cut off or too long, if its header is complete.
-        let header = running.bytes().get(..DIPC_HEADER_LEN).and_then(|header| header.get(16..18));
-        let code = running.code().or_else(|| {
-            let &[set, id] = header? else { return None };
-            running.bytes().starts_with(&ProtoMessage::MAGIC).then_some(Code(u16::from_be_bytes([set, id])))
-        });
-        let code = code.unwrap_or(Code(0));
+        let code = running.code().unwrap_or(Code(0));
         let (received, replying) = match server {
             Some(server) => running.finish_for(&server),
             None => running.finish(),
