@@ -1,8 +1,8 @@
 //! The server's role: one request, and the reply to it.
 use ipc_proto::plan::InfoStep;
 use ipc_proto::{
-    Code, Continuation, HResult, Message as ProtoMessage, ProtocolError, Reply, Request as ProtoRequest,
-    RequestError, Serve, ServerError, SuspendedReply, SuspendedServe,
+    Code, Continuation, HResult, ProtocolError, Reply, Request as ProtoRequest, RequestError, Serve,
+    ServerError, SuspendedReply, SuspendedServe,
 };
 
 use crate::command::{Argument, Array, Payload};
