@@ -63,7 +63,7 @@ proves! { WISHES:
 }
 
 proves! { RUNTIMES:
-    obstacle, refusal, hazard, explain, major_version, Serve::finish_for, <Runtime as From<&ProcessInfo3<'_>>>::from,
+    obstacle, refusal, hazard, stop_hazard, explain, major_version, Serve::finish_for, <Runtime as From<&ProcessInfo3<'_>>>::from,
     losses, LostFeatures::is_empty, LostFeatures::contains,
     <Hazard as Display>::fmt, <LostFeature as Display>::fmt, <Obstacle as Display>::fmt, <Explanation as Display>::fmt,
 }
