@@ -4,7 +4,6 @@ use std::io::{self, Read, Write};
 use arbitrary::Unstructured;
 
 use crate::hostile::hostile_bytes;
-use crate::wire::sizes;
 
 /// A stream in memory whose other end is a hostile peer: for targets of code that wraps this library, or that speaks the
 /// protocol itself, as a client or as a server.
@@ -38,28 +37,31 @@ pub struct Peer {
     received: Vec<u8>,
     /// The number of bytes that it receives before it closes.
     takes: usize,
-    sizes: Vec<u8>,
-    transfers: usize,
-    reads_after_end: usize,
+    /// The sizes of the pieces, which repeat, and the number of pieces so far.
+    sizes: [usize; 4],
+    pieces: usize,
+    /// The number of reads after the end of the stream, and of writes after the peer has closed it.
+    after_end: usize,
 }
 
 impl Peer {
-    /// The number of reads after the end of the stream, and of writes to a closed one, that count as a loop without end.
+    /// As many reads and writes after the end count as a loop without end.
     const LIMIT: usize = 1000;
 
     /// Creates a peer that behaves as these bytes say.
     #[must_use]
     pub fn new(bytes: &[u8]) -> Self {
         let mut u = Unstructured::new(bytes);
-        let sizes: [u8; 4] = u.arbitrary().unwrap_or_default();
+        let pieces: [u8; 4] = u.arbitrary().unwrap_or_default();
+        let mut sizes = [0; 4];
+        sizes.iter_mut().zip(crate::wire::sizes(pieces.iter())).for_each(|(to, size)| *to = size);
         // Most peers receive everything.
         let takes = match u.arbitrary::<u16>() {
             Ok(n) if n % 8 == 0 => usize::from(n),
             _ => usize::MAX,
         };
         let sends = hostile_bytes(&mut u).unwrap_or_else(|_| bytes.to_vec());
-        let sizes = sizes.to_vec();
-        Self { sends, at: 0, received: Vec::new(), takes, sizes, transfers: 0, reads_after_end: 0 }
+        Self { sends, at: 0, received: Vec::new(), takes, sizes, pieces: 0, after_end: 0 }
     }
 
     /// Returns what the peer has received.
@@ -75,14 +77,14 @@ impl Peer {
     }
 
     fn piece(&mut self) -> usize {
-        let size = sizes(self.sizes.iter()).nth(self.transfers % self.sizes.len().max(1));
-        self.transfers += 1;
-        size.unwrap_or(1)
+        let size = self.sizes[self.pieces % self.sizes.len()];
+        self.pieces += 1;
+        size
     }
 
     fn after_end(&mut self) {
-        self.reads_after_end += 1;
-        assert!(self.reads_after_end < Self::LIMIT, "continues without end after the peer has closed");
+        self.after_end += 1;
+        assert!(self.after_end < Self::LIMIT, "continues without end after the peer has closed");
     }
 }
 

@@ -13,8 +13,8 @@ pub struct Observed<'a> {
     pub connection: u64,
     /// The direction.
     pub direction: Direction,
-    /// Header and payload. A request is shown before its response is received. What was received of a malformed or
-    /// incomplete message is shown when the connection is dropped.
+    /// Header and payload. A request is shown before its response is received. The received bytes of a malformed or
+    /// incomplete message are shown when the connection is dropped.
     pub bytes: &'a [u8],
 }
 

@@ -61,8 +61,9 @@ pub use mailbox::Stopper;
 ///   [`Timeouts::stop`](crate::Timeouts::stop), which begins when a read takes the request. The runtime must accept the
 ///   second connection within [`Timeouts::call`](crate::Timeouts::call). A runtime that sends no byte for
 ///   [`Timeouts::stop_silence`](crate::Timeouts::stop_silence) hangs.
-/// * A Stop shortly before the first collection of `System.Diagnostics.Metrics` would block the runtime's diagnostics for
-///   ever: see [`StopHazard`](ipc_proto::plan::StopHazard). It is sent after the collection, or two seconds later.
+/// * A Stop shortly before the first collection of `System.Diagnostics.Metrics` would block the runtime's diagnostics
+///   indefinitely: see [`StopHazard`](ipc_proto::plan::StopHazard). It is sent after the collection, or two seconds
+///   later.
 /// * [`finish`](Self::finish) stops the session and writes the rest of the stream. **Dropping** the session also stops
 ///   it, then reads and discards the rest, with the same deadline. So a reader that fails does not leave the runtime
 ///   with a session that no client reads. Only a session whose Stop has failed is closed immediately.

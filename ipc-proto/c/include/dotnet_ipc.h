@@ -1740,7 +1740,7 @@ typedef struct dipc_step {
  *
  * * `DIPC_STEP_CONNECT`: close the last connection and open a new one. Then `DIPC_FALLBACK_CONNECTED`, or
  *   `DIPC_FALLBACK_BUSY` if the runtime accepts no connection at this time: `EAGAIN` of a Unix socket on Linux,
- *   `ECONNREFUSED` on other systems. If it is not reachable, give up: the plan needs no further call.
+ *   `ECONNREFUSED` on other systems. If it is not reachable, abandon the plan: it needs no further call.
  * * `DIPC_STEP_WAIT`: wait until `dipc_fallback_until`, then call `dipc_fallback_tick`.
  * * `DIPC_STEP_SEND`: write some of the bytes. Then `DIPC_FALLBACK_SENT`.
  * * `DIPC_STEP_RECEIVE`: read some bytes into the space. Then `DIPC_FALLBACK_RECEIVED`. A connection that was reset counts
@@ -2079,7 +2079,7 @@ typedef bool (*dipc_visit_value)(void *context, const struct dipc_field_value *v
 
 /**
  * A list in a message, and a place in it. The functions `dipc_next_*` store the item at the place, and move the place
- * behind it, so that to read a whole list takes time in proportion to its length. A copy keeps its own place. All zeros
+ * after the item. So the time to read a whole list is proportional to its length. A copy has its own place. All zeros
  * are an empty list.
  */
 typedef struct dipc_list {
@@ -3229,17 +3229,14 @@ uint64_t dipc_fallback_until(struct dipc_fallback *fallback);
 uint16_t dipc_fallback_command(struct dipc_fallback *fallback);
 
 /**
- * Writes a sentence about what was requested and what this command lacks, before or after it is sent, into `text`, as UTF-8 with a NUL at the end: the
- * one with this `index`, from 0 on. Returns `DIPC_STATUS_NOT_FOUND` after the last one.
+ * Writes a sentence about a requested feature that this command lacks into `text`, as UTF-8 with a NUL at the end: the
+ * feature with this `index`, from 0 on. Returns `DIPC_STATUS_NOT_FOUND` after the last one. It can be called before the
+ * command is sent, too.
  *
  * `len` receives the number of bytes without the NUL. If `size` is too small, `text` receives the characters that fit
  * and a NUL, `len` the required size with the NUL, and the function returns `DIPC_STATUS_BUFFER_TOO_SMALL`.
  */
-dipc_status dipc_fallback_lost(struct dipc_fallback *fallback,
-                               size_t index,
-                               char *text,
-                               size_t size,
-                               size_t *len);
+dipc_status dipc_fallback_lost(struct dipc_fallback *fallback, size_t index, char *text, size_t size, size_t *len);
 
 /**
  * Stores the answer to the last command in `answer`, which then points into the buffer of the plan. A refusal is an answer
@@ -3788,8 +3785,9 @@ dipc_status dipc_session_send_stop(struct dipc_session *session);
 
 /**
  * Stores when the session that a request starts must not be stopped, in milliseconds after its start. A StopTracing that
- * arrives shortly before the first collection of `System.Diagnostics.Metrics` blocks the diagnostics of a .NET since 9 for
- * ever; the first event `CollectionStop` of that provider ends the danger. `facts` is what is known of the runtime, or null.
+ * arrives shortly before the first collection of `System.Diagnostics.Metrics` blocks the diagnostics of a .NET since 9
+ * indefinitely; the first event `CollectionStop` of that provider ends the danger. `facts` is what is known of the
+ * runtime, or null.
  *
  * Returns `DIPC_STATUS_NOT_FOUND` if there is no such time, and an error for a malformed request.
  */

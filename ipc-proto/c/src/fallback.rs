@@ -27,7 +27,7 @@ use crate::status::{Failure, Outcome, Status, report};
 ///
 /// * `DIPC_STEP_CONNECT`: close the last connection and open a new one. Then `DIPC_FALLBACK_CONNECTED`, or
 ///   `DIPC_FALLBACK_BUSY` if the runtime accepts no connection at this time: `EAGAIN` of a Unix socket on Linux,
-///   `ECONNREFUSED` on other systems. If it is not reachable, give up: the plan needs no further call.
+///   `ECONNREFUSED` on other systems. If it is not reachable, abandon the plan: it needs no further call.
 /// * `DIPC_STEP_WAIT`: wait until `dipc_fallback_until`, then call `dipc_fallback_tick`.
 /// * `DIPC_STEP_SEND`: write some of the bytes. Then `DIPC_FALLBACK_SENT`.
 /// * `DIPC_STEP_RECEIVE`: read some bytes into the space. Then `DIPC_FALLBACK_RECEIVED`. A connection that was reset counts
@@ -299,8 +299,9 @@ pub unsafe extern "C" fn dipc_fallback_command(fallback: *mut Fallback) -> u16 {
     unsafe { content(fallback) }.map_or(0, |planned| planned.fallback.command().code().0)
 }
 
-/// Writes a sentence about what was requested and what this command lacks, before or after it is sent, into `text`, as UTF-8 with a NUL at the end: the
-/// one with this `index`, from 0 on. Returns `DIPC_STATUS_NOT_FOUND` after the last one.
+/// Writes a sentence about a requested feature that this command lacks into `text`, as UTF-8 with a NUL at the end: the
+/// feature with this `index`, from 0 on. Returns `DIPC_STATUS_NOT_FOUND` after the last one. It can be called before the
+/// command is sent, too.
 ///
 /// `len` receives the number of bytes without the NUL. If `size` is too small, `text` receives the characters that fit
 /// and a NUL, `len` the required size with the NUL, and the function returns `DIPC_STATUS_BUFFER_TOO_SMALL`.

@@ -14,7 +14,7 @@ use crate::status::{Failure, Outcome, Status, report};
 use crate::text::Text;
 
 /// A list in a message, and a place in it. The functions `dipc_next_*` store the item at the place, and move the place
-/// behind it, so that to read a whole list takes time in proportion to its length. A copy keeps its own place. All zeros
+/// after the item. So the time to read a whole list is proportional to its length. A copy has its own place. All zeros
 /// are an empty list.
 #[repr(C)]
 #[derive(Clone, Copy)]

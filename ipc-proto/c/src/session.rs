@@ -290,8 +290,9 @@ pub unsafe extern "C" fn dipc_session_send_stop(session: *mut Session) -> Status
 }
 
 /// Stores when the session that a request starts must not be stopped, in milliseconds after its start. A StopTracing that
-/// arrives shortly before the first collection of `System.Diagnostics.Metrics` blocks the diagnostics of a .NET since 9 for
-/// ever; the first event `CollectionStop` of that provider ends the danger. `facts` is what is known of the runtime, or null.
+/// arrives shortly before the first collection of `System.Diagnostics.Metrics` blocks the diagnostics of a .NET since 9
+/// indefinitely; the first event `CollectionStop` of that provider ends the danger. `facts` is what is known of the
+/// runtime, or null.
 ///
 /// Returns `DIPC_STATUS_NOT_FOUND` if there is no such time, and an error for a malformed request.
 #[unsafe(no_mangle)]

@@ -70,8 +70,8 @@ pub enum Observation<'m> {
 /// directions at hand, supply the one to the runtime first.
 ///
 /// * A connection carries one request. A capture of several connections needs an `Observe` for each.
-/// * Who is the runtime? On most connections the one that accepts them; on those of a diagnostic port the one that connects.
-///   The side whose first byte is `A`, or whose message has a code of set 0xff, is the runtime.
+/// * The runtime accepts most connections; those of a diagnostic port it opens itself. In a capture it is the peer whose
+///   first byte is `A`, or whose message has a code of set 0xff.
 /// * An `Observe` does not know that bytes are missing: after a gap, or at the end of the connection, look at
 ///   [`unfinished`](Self::unfinished), and count the bytes of an environment.
 ///

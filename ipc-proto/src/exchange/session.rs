@@ -28,7 +28,7 @@ use crate::{BusyBackoff, Command, ProtocolError, StopTracing};
 /// * While the runtime is [busy](StopEvent::Busy), the session schedules further attempts, until the time that
 ///   [`limit_connecting`](Self::limit_connecting) sets.
 /// * A Stop at a [dangerous time](crate::plan::stop_hazard) can be [delayed](Self::delay_stop). A runtime that sends
-///   nothing after the Stop can be given up early: see [`limit_silence`](Self::limit_silence).
+///   nothing after the Stop can be abandoned early: see [`limit_silence`](Self::limit_silence).
 /// * If the Stop connection [fails](StopEvent::Failed), or the runtime refuses the Stop, the Stop is over and its
 ///   deadline no longer applies. The stream continues, and `stop` can be called again.
 /// * The session ends when the stream has ended and no answer is outstanding, or when the deadline passes. The end of
@@ -187,7 +187,7 @@ impl Session {
     /// at the end of the stream describes every compiled method.
     pub const STOP_LIMIT_MS: u64 = 120_000;
 
-    /// The default time without a byte after which a client gives up a session that is stopped, in milliseconds.
+    /// The default time without a byte after which a client abandons a session that is stopped, in milliseconds.
     pub const STOP_SILENCE_MS: u64 = 10_000;
 
     /// Creates the client's state of a session that the runtime has just started.

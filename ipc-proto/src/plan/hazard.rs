@@ -1,4 +1,5 @@
-//! [`Hazard`]: a request that can end the target process; [`StopHazard`]: when a Stop can block its diagnostics for ever.
+//! [`Hazard`]: a request that can end the target process; [`StopHazard`]: when a Stop can block its diagnostics
+//! indefinitely.
 use super::TraceConfig;
 use super::runtime::{Flavour, Runtime, obstacle};
 use crate::sentences::sentences;

@@ -21,8 +21,7 @@ impl FirstCollection {
 
     pub(crate) fn new(config: &TraceConfig<'_>) -> Self {
         Self(stop_hazard(config, &Runtime::default()).map(|hazard| {
-            let mut events = EventAssembler::new(Limits::default());
-            events = events.without_stacks();
+            let events = EventAssembler::new(Limits::default()).without_stacks();
             Expected { hazard, started: 0, events }
         }))
     }

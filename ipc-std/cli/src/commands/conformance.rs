@@ -96,6 +96,7 @@ pub(crate) fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
         States::Suspended => State::Suspended,
     };
     let kind = Some(&*args.kind).filter(|kind| *kind != OURS);
+    let cases = conformance::cases();
     let version = version(&client)?;
     if !args.deadly {
         check_harm_is_known(version)?;
@@ -103,7 +104,7 @@ pub(crate) fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
     // The version and kind that the careful server imitates. With an unknown version it knows every command.
     let flavour = match kind {
         Some(_) => Flavour::CoreClr,
-        None => flavour(&client, &wire_log)?,
+        None => flavour(&cases, &client, &wire_log)?,
     };
     if let Some(version) = version.filter(|_| kind.is_none()) {
         let core = if version < 5 { "Core " } else { "" };
@@ -115,7 +116,7 @@ pub(crate) fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
         globals.note(&format!("compared with a careful server of .NET {core}{version}{flavour}"));
     }
     let mut counts = CaseCounts::default();
-    let cases = conformance::cases().into_iter().filter(|case| case.state == state && case.can_be_sent());
+    let cases = cases.into_iter().filter(|case| case.state == state && case.can_be_sent());
     for case in cases {
         let deadly =
             case.is_deadly_since(version.unwrap_or(0)) || kind.is_some_and(|kind| case.is_deadly_for(kind));
@@ -211,12 +212,10 @@ fn version(client: &Client) -> Result<Option<u8>, Failure> {
 
 /// Returns the kind of the runtime. A runtime without profilers or dumps refuses their whole command set, not only the
 /// unknown commands in it.
-fn flavour(client: &Client, wire_log: &WireLog) -> Result<Flavour, Failure> {
+fn flavour(cases: &[Case], client: &Client, wire_log: &WireLog) -> Result<Flavour, Failure> {
     let has_none_of = |name: &str| -> Result<bool, Failure> {
-        let Some(case) = conformance::cases().into_iter().find(|case| case.name == name) else {
-            return Ok(false);
-        };
-        let answer = ask(&case, client, client.timeouts().call, wire_log, &CaseCounts::default())?;
+        let Some(case) = cases.iter().find(|case| case.name == name) else { return Ok(false) };
+        let answer = ask(case, client, client.timeouts().call, wire_log, &CaseCounts::default())?;
         let refusal = answer.message().filter(|message| message.code == Code::ERROR);
         Ok(refusal.is_some_and(|refusal| refusal.decode() == Ok(HResult::NOT_SUPPORTED)))
     };

@@ -203,7 +203,7 @@ pub(crate) struct Watch {
     contradiction: Option<String>,
 }
 
-/// What was observed of a series.
+/// The observed part of a series.
 #[derive(Debug, Clone, Copy)]
 struct Coverage {
     /// The time of the last sample in nanoseconds, and the time that a sample covers: its interval, or the shortest time

@@ -1,5 +1,4 @@
 //! The recorded traces with their expected contents, and traces made by tests.
-#![allow(dead_code, unused_imports, reason = "not every test needs all of it")]
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
