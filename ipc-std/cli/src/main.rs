@@ -3,6 +3,7 @@
 /// Arguments that several commands have, and their parsers.
 mod args {
     pub(crate) mod comparison;
+    pub(crate) mod process_arg;
     pub(crate) mod socket_path;
     pub(crate) mod time_range_args;
     pub(crate) mod timeout_args;

@@ -139,6 +139,11 @@ impl StreamContext {
         self.trace.map(|trace| Trace { pairs, ..trace })
     }
 
+    /// Returns the id of the process, as the stream's first block states it.
+    pub(crate) fn process_id(&self) -> Option<u32> {
+        self.trace.and_then(|trace| trace.process_id)
+    }
+
     pub(crate) const fn clock(&self) -> &TraceClock {
         &self.clock
     }

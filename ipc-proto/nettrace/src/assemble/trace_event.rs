@@ -109,6 +109,14 @@ impl<'a> TraceEvent<'a> {
         self.context.thread(self.references).map(|thread| thread.get())
     }
 
+    /// Returns the id of the process that the event is about: that of its thread, or else that of the trace. `None` if the
+    /// stream states neither.
+    #[must_use]
+    pub fn process_id(&self) -> Option<u64> {
+        let of_thread = self.thread().and_then(|thread| thread.process_id());
+        of_thread.or_else(|| self.context.process_id().map(u64::from))
+    }
+
     /// Returns the id of the activity; nil if there is none.
     #[must_use]
     pub fn activity_id(&self) -> Guid {

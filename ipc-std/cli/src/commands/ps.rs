@@ -132,9 +132,13 @@ const fn status(kind: Kind) -> Option<&'static str> {
         Kind::Gone => Some("gone"),
         Kind::NotFound => Some(NOT_FOUND),
         Kind::NoListener => Some(NO_LISTENER),
-        Kind::Io | Kind::Other | Kind::Usage | Kind::Danger | Kind::UnsupportedVersion | Kind::Different => {
-            None
-        }
+        Kind::Io
+        | Kind::Other
+        | Kind::Usage
+        | Kind::Danger
+        | Kind::UnsupportedVersion
+        | Kind::Different
+        | Kind::NothingFound => None,
     }
 }
 

@@ -42,6 +42,8 @@ pub(crate) enum Kind {
     UnsupportedVersion,
     Gone,
     Different,
+    /// What the user named, or what is to be drawn, is not there.
+    NothingFound,
 }
 
 impl Kind {
@@ -62,6 +64,7 @@ impl Kind {
             Self::UnsupportedVersion => ("unsupported_version", 6),
             Self::Gone => ("gone", 7),
             Self::Different => ("different", 8),
+            Self::NothingFound => ("nothing_found", 9),
         }
     }
 }
@@ -124,7 +127,12 @@ fn advice(kind: Kind) -> Option<String> {
         }
         Kind::Gone => "check with `dotnet-ipc ps` whether the process still runs",
         // No advice fits all failures of these kinds. The message of `Permission` already contains its advice.
-        Kind::Other | Kind::Refused | Kind::Unsupported | Kind::Different | Kind::Permission => return None,
+        Kind::Other
+        | Kind::Refused
+        | Kind::Unsupported
+        | Kind::Different
+        | Kind::NothingFound
+        | Kind::Permission => return None,
     };
     Some(advice.to_owned())
 }

@@ -15,6 +15,7 @@ use super::progress::Progress;
 use super::session::{self, LiveEvents, LiveSession};
 use super::summary::lost_warning;
 use super::trace_profile::TraceProfile;
+use crate::args::process_arg::ProcessArg;
 use crate::input::trace_file;
 use crate::output::failure::Failure;
 use crate::output::globals::Globals;
@@ -28,6 +29,8 @@ use crate::process::trace_target::{TraceTarget, TraceTargetArgs};
 #[command(mut_arg("duration", |arg| arg.help("Record a process for DURATION; Ctrl-C ends it earlier [default: 10s]")))]
 #[command(mut_arg("timeout", |arg| arg.help("Give up after DURATION when starting the session, and again when ending it [default: 10s, 2m]")))]
 pub(crate) struct AnalysisArgs {
+    #[command(flatten)]
+    process: ProcessArg,
     #[command(flatten)]
     live: LiveArgs,
     #[command(flatten)]
@@ -132,8 +135,13 @@ impl AnalysisInput<'_> {
         needs: Needs,
         is_output: bool,
         globals: &Globals,
-        take: impl FnMut(&TraceEvent<'_>) -> ControlFlow<()>,
+        mut take: impl FnMut(&TraceEvent<'_>) -> ControlFlow<()>,
     ) -> Result<InputRead, Failure> {
+        let process = &self.args.process;
+        let take = |event: &TraceEvent<'_>| match process.includes(event) {
+            true => take(event),
+            false => ControlFlow::Continue(()),
+        };
         match self.target {
             TraceTarget::File(path) => {
                 let mut trace = trace_file::open(path)?;
@@ -144,6 +152,7 @@ impl AnalysisInput<'_> {
                     trace.get_mut().hide_progress();
                 }
                 let result = trace_file::read_all(&mut trace, globals, take);
+                let result = result.and_then(|()| process.check(trace.get_ref().name()));
                 Ok(InputRead::of(&trace, result))
             }
             TraceTarget::Process(target) => self.record(target, needs, is_output, globals, take),
@@ -158,7 +167,7 @@ impl AnalysisInput<'_> {
         globals: &Globals,
         take: impl FnMut(&TraceEvent<'_>) -> ControlFlow<()>,
     ) -> Result<InputRead, Failure> {
-        let AnalysisArgs { live, connection } = self.args;
+        let AnalysisArgs { live, connection, .. } = self.args;
         let mut plan = live.plan(needs.providers);
         plan.duration.get_or_insert(AnalysisArgs::DURATION);
         let plan = if needs.stacks { plan.with_named_stacks() } else { plan };
