@@ -198,7 +198,7 @@ fn show_process(target: Target<'_>, args: &Args, globals: &Globals) -> Result<()
     events.report(globals);
     resumed.and(written).and(read)?;
     let session = events.source();
-    session::check_end(end, session, plan.no_resume)?;
+    session::check_end(end, session, plan.no_resume, target.process_id())?;
     session::report_end(session, globals);
     wire_log.check()?;
     events.check_until()

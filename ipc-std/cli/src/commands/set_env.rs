@@ -2,7 +2,7 @@
 use ipc_proto::{Request, SetEnvironmentVariable};
 use serde_json::json;
 
-use crate::output::failure::Failure;
+use crate::output::failure::{Failure, Kind};
 use crate::output::globals::Globals;
 use crate::output::printable::printable;
 use crate::output::stdout::done;
@@ -40,9 +40,14 @@ pub(crate) fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
     let (target, operands) = args.operands.read(&["VARIABLE", "VALUE"], 1)?;
     let mut operands = operands.into_iter();
     let (name, value) = (operands.next().unwrap_or_default(), operands.next());
+    check_name(name)?;
     args.connection.call(target, |client| {
         let request = SetEnvironmentVariable { name: name.into(), value: value.into() };
-        let client = args.force.check(client, &Request::SetEnvironmentVariable(request))?;
+        let checked = args.force.check(client, &Request::SetEnvironmentVariable(request));
+        let client = checked.map_err(|failure| match failure.kind() {
+            Kind::Danger => failure.with_hint("\"\" as VALUE makes it empty; --force removes it anyway"),
+            _ => failure,
+        })?;
         client.set_environment_variable(name, value)?;
         let sentence = match value {
             Some(value) => printable(&format!("{name}={value}")).into_owned(),
@@ -50,4 +55,13 @@ pub(crate) fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
         };
         done(globals, &sentence, &json!({ "name": name, "value": value }))
     })
+}
+
+/// Fails if the name has a "=". Only the names of the hidden variables of Windows have one: their first character.
+fn check_name(name: &str) -> Result<(), Failure> {
+    let Some((at, _)) = name.char_indices().skip(1).find(|(_, c)| *c == '=') else { return Ok(()) };
+    let (variable, value) = name.split_at(at);
+    let (variable, value) = (printable(variable), printable(value.strip_prefix('=').unwrap_or_default()));
+    let message = format!("{name:?} has \"=\": the form is `set-env PID {variable} {value}`");
+    Err(Failure::new(Kind::Usage, message))
 }

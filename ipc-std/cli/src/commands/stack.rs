@@ -39,7 +39,8 @@ its names from the process. Files of processes that have ended, and those that
 are older than a week, are removed.
 
 \"[outside managed code]\" means that the thread waits, or runs native code that
-the method below it has called. Threads without managed code are not shown.
+the method below it has called. Threads without managed code are not shown, only
+counted, where the operating system shows the threads of the process.
 \"?!?\" is code that the runtime does not name, such as its host.
 
 With --json, a line is a thread: {\"thread_id\", \"thread_name\", \"state\",
@@ -85,14 +86,19 @@ pub(crate) fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
         let sample = |with_rundown| sampler.sample(with_rundown).map_err(|failure| watch.explain(failure));
         // Without a rundown the sample is faster. But a method that was compiled since the last rundown has no name
         // then.
+        let mut unmanaged = None;
         let later = match &mut rundown {
-            Some(rundown) => rundown.later(sample(false)?.take_stacks()),
+            Some(rundown) => {
+                let mut recorded = sample(false)?;
+                unmanaged = recorded.unmanaged;
+                rundown.later(recorded.take_stacks())
+            }
             None => None,
         };
         let is_open = match (later, &rundown) {
             (Some(stacks), Some(rundown)) => {
                 watch.begin(args)?;
-                show(&stacks, &rundown.names, args, globals)?
+                show(&stacks, unmanaged, &rundown.names, args, globals)?
             }
             _ => {
                 let mut recorded = sample(true)?;
@@ -101,7 +107,7 @@ pub(crate) fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
                 let rundown = rundown.insert(recorded.rundown);
                 let stacks = rundown.finish(stacks);
                 watch.begin(args)?;
-                let is_open = show(&stacks, &rundown.names, args, globals)?;
+                let is_open = show(&stacks, recorded.unmanaged, &rundown.names, args, globals)?;
                 if let (Some(cached), Some(trace)) = (&cached, trace) {
                     // A failure is ignored, because the cache only saves time.
                     let _ = cached.replace(&trace);
@@ -159,7 +165,13 @@ fn cached_rundown(client: &Client) -> Option<CachedRundown> {
 }
 
 /// Writes the stacks. Returns whether the reader wants the next ones.
-fn show(stacks: &[Stack<FrameId>], names: &Names, args: &Args, globals: &Globals) -> Result<bool, Failure> {
+fn show(
+    stacks: &[Stack<FrameId>],
+    unmanaged: Option<usize>,
+    names: &Names,
+    args: &Args,
+    globals: &Globals,
+) -> Result<bool, Failure> {
     let name =
         |frame: &FrameId| printable_name(if args.short { names.short(*frame) } else { names.text(*frame) });
     to_open_stdout(|out| {
@@ -186,6 +198,11 @@ fn show(stacks: &[Stack<FrameId>], names: &Names, args: &Args, globals: &Globals
                 writeln!(out, "    [outside managed code]")?;
             }
             frames.iter().try_for_each(|frame| writeln!(out, "    {}", name(frame)))?;
+        }
+        if let (Some(count @ 1..), false) = (unmanaged, globals.json) {
+            let threads =
+                if count == 1 { "1 other thread has" } else { &format!("{count} other threads have") };
+            writeln!(out, "\n{threads} no managed code")?;
         }
         if args.watch && !globals.json {
             writeln!(out, "\n---\n")?;

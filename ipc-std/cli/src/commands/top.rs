@@ -127,7 +127,7 @@ pub(crate) fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
         Display::Text { view, top: args.top, is_silent: false, is_without_samples: false }
     };
     is_running.store(true, Ordering::SeqCst);
-    session::read_in_background(client, session, sender, args.since_start)?;
+    session::read_in_background(client, session, process_id, sender, args.since_start)?;
     let duration = args.duration;
     let mut shown = Loop { messages, duration, deadline: None, stopper, is_running, process_id, globals };
     let shown = shown.run(&mut display);
@@ -238,16 +238,21 @@ impl Loop<'_> {
             }
             (Message::Period(period), Display::Text { view, top, is_silent, is_without_samples }) => {
                 *is_silent = false;
-                if period.has_no_samples() && !*is_without_samples {
+                if let (Some(why), false) = (view::why_no_samples(&period), *is_without_samples) {
                     *is_without_samples = true;
-                    self.globals.note(view::NO_SAMPLES);
+                    self.globals.note(why);
                 }
                 return self.write(&period, *view, *top);
             }
-            (Message::Silent(silent), Display::Screen(_, screen)) => screen.silent = Some(silent),
-            (Message::Silent(_), Display::Text { is_silent: is_silent @ false, .. }) => {
+            (Message::Silent(silent, is_suspended), Display::Screen(_, screen)) => {
+                (screen.silent, screen.is_suspended) = (Some(silent), is_suspended);
+            }
+            (
+                Message::Silent(_, is_suspended),
+                Display::Text { is_silent: is_silent @ false, is_without_samples: false, .. },
+            ) => {
                 *is_silent = true;
-                self.globals.note(view::SILENT);
+                self.globals.note(if is_suspended { view::SUSPENDED } else { view::SILENT });
             }
             (Message::Key(key), Display::Screen(_, screen)) => return Ok(screen.key(key)),
             _ => {}

@@ -119,7 +119,7 @@ pub(crate) fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
         globals.note(&warning);
     }
     resumed.and(recorded).and(named)?;
-    session_failure::check_end(&session, plan.no_resume, &output)?;
+    session_failure::check_end(&session, plan.no_resume, args.target.target().process_id(), &output)?;
     session::report_end(&session, globals);
     wire_log.check()?;
     until_event::check_arrival(&args.until, output.counter().has_until())

@@ -29,12 +29,6 @@ pub(crate) fn system_name(process_id: u32) -> Option<String> {
     Some(whole.filter(|whole| whole.starts_with(&comm)).unwrap_or(comm))
 }
 
-/// Returns the name that the operating system has for a thread. Linux stores 15 bytes of it.
-pub(crate) fn thread_name(process_id: u32, thread_id: u64) -> Option<String> {
-    let name = fs::read(format!("/proc/{process_id}/task/{thread_id}/comm")).ok()?;
-    Some(String::from_utf8_lossy(&name).trim_end_matches('\n').to_owned())
-}
-
 /// Returns the file name of a process's first argument.
 fn program(process_id: u32) -> Option<String> {
     let arguments = fs::read(format!("/proc/{process_id}/cmdline")).ok()?;

@@ -192,7 +192,7 @@ impl AnalysisInput<'_> {
         let check = || {
             resumed.and(read)?;
             let session = trace.get_ref();
-            session::check_end(end, session, plan.no_resume)?;
+            session::check_end(end, session, plan.no_resume, target.process_id())?;
             session::report_end(session, globals);
             wire_log.check()
         };

@@ -119,10 +119,15 @@ pub(crate) fn read_events(events: &mut impl LiveEvents) -> (Option<End>, Result<
 }
 
 /// Fails if the events of a process have no end.
-pub(crate) fn check_end(end: Option<End>, session: &TraceSession, no_resume: bool) -> Result<(), Failure> {
+pub(crate) fn check_end(
+    end: Option<End>,
+    session: &TraceSession,
+    no_resume: bool,
+    process_id: Option<u32>,
+) -> Result<(), Failure> {
+    check_resumed(session, no_resume, process_id)?;
     match end {
         Some(End::Truncated { .. }) => {
-            check_resumed(session, no_resume)?;
             Err(Failure::new(Kind::Gone, "events incomplete: the process exited while recording"))
         }
         end => source::check(end.unwrap_or(End::Complete), "the runtime"),

@@ -7,6 +7,7 @@ use nettrace::End;
 use super::output::TraceOutput;
 use crate::input::source;
 use crate::output::failure::{Failure, Kind};
+use crate::process::system_threads;
 
 /// Returns the failure for an error of a session. Silence is not a failure.
 pub(crate) fn read_failure(session: &TraceSession, e: io::Error) -> Result<(), Failure> {
@@ -25,6 +26,9 @@ pub(crate) fn read_failure(session: &TraceSession, e: io::Error) -> Result<(), F
 pub(crate) fn exited() -> Failure {
     Failure::new(Kind::Gone, "the process exited")
 }
+
+/// What a suspended runtime does not do: [`suspended`].
+pub(crate) const NO_THREADS: &str = "has no threads";
 
 /// The failure of a suspended runtime. `what` says what the runtime does not do before it is resumed.
 pub(crate) fn suspended(what: &str) -> Failure {
@@ -46,9 +50,17 @@ pub(crate) fn check_stream(
     }
 }
 
-/// Fails if the trace is empty because the runtime was suspended all the time.
-pub(super) fn check_resumed(session: &TraceSession, no_resume: bool) -> Result<(), Failure> {
-    if !no_resume || session.received() > 0 || !session.is_stopping() || session.stop_error().is_some() {
+/// Fails if the trace is empty because the runtime was suspended all the time. `process_id` is the process of the
+/// command line, if it has one.
+pub(super) fn check_resumed(
+    session: &TraceSession,
+    no_resume: bool,
+    process_id: Option<u32>,
+) -> Result<(), Failure> {
+    if !no_resume || !session.is_stopping() || session.stop_error().is_some() {
+        return Ok(());
+    }
+    if session.received() > 0 && !process_id.is_some_and(system_threads::show_suspension) {
         return Ok(());
     }
     let failure = Failure::new(Kind::Other, "the trace is empty: the runtime was suspended until its end");
@@ -59,12 +71,13 @@ pub(super) fn check_resumed(session: &TraceSession, no_resume: bool) -> Result<(
 pub(crate) fn check_end(
     session: &TraceSession,
     no_resume: bool,
+    process_id: Option<u32>,
     output: &TraceOutput,
 ) -> Result<(), Failure> {
+    check_resumed(session, no_resume, process_id)?;
     if session.is_complete() {
         return Ok(());
     }
-    check_resumed(session, no_resume)?;
     let message = format!(
         "trace incomplete: the process exited while recording ({output} has the part that was received)"
     );

@@ -63,21 +63,34 @@ fn a_variable_is_set_emptied_and_removed() {
     let value = |runtime: &FakeRuntime| {
         last(runtime, |request| {
             let Request::SetEnvironmentVariable(set) = request else { panic!("{request:?}") };
-            assert_eq!(set.name, "A=B");
+            assert_eq!(set.name, "A B");
             set.value.non_null().map(|value| value.to_string())
         })
     };
-    let ran = ask(&runtime, &["set-env", "A=B", "wärde"]).well();
-    assert_eq!((ran.text(), value(&runtime).as_deref()), ("A=B=wärde\n", Some("wärde")));
-    let ran = ask(&runtime, &["set-env", "A=B", "", "--json"]).well();
-    assert_eq!((ran.json(), value(&runtime).as_deref()), (json!({ "name": "A=B", "value": "" }), Some("")));
-    ask(&runtime, &["set-env", "--", "A=B", "-x"]).fails(2, "--socket");
+    let ran = ask(&runtime, &["set-env", "A B", "wärde"]).well();
+    assert_eq!((ran.text(), value(&runtime).as_deref()), ("A B=wärde\n", Some("wärde")));
+    let ran = ask(&runtime, &["set-env", "A B", "", "--json"]).well();
+    assert_eq!((ran.json(), value(&runtime).as_deref()), (json!({ "name": "A B", "value": "" }), Some("")));
+    ask(&runtime, &["set-env", "--", "A B", "-x"]).fails(2, "--socket");
     // The process may have a NativeAOT runtime, which the request would end.
     let sent = runtime.requests().len();
-    ask(&runtime, &["set-env", "A=B"]).fails(2, "--force");
+    ask(&runtime, &["set-env", "A B"]).fails(2, "--force").fails(2, "makes it empty");
     assert!(runtime.requests()[sent..].iter().all(|request| request.code() != Some(Code(0x0403))));
-    let ran = ask(&runtime, &["set-env", "A=B", "--force"]).well();
-    assert_eq!((ran.text(), value(&runtime)), ("A=B is removed\n", None));
+    let ran = ask(&runtime, &["set-env", "A B", "--force"]).well();
+    assert_eq!((ran.text(), value(&runtime)), ("A B is removed\n", None));
+}
+
+#[test]
+fn a_name_and_its_value_are_two_operands() {
+    let runtime = accepting();
+    let sent = runtime.requests().len();
+    // As one operand, this would remove the variable "GREETING=hello".
+    let ran = ask(&runtime, &["set-env", "GREETING=hello"]);
+    ran.fails(2, "the form is `set-env PID GREETING hello`");
+    ask(&runtime, &["set-env", "A=", "B"]).fails(2, "\"A=\" has \"=\"");
+    assert_eq!(runtime.requests().len(), sent);
+    // Windows stores the current folder of a drive like this.
+    ask(&runtime, &["set-env", "=C:", r"C:\app"]).well();
 }
 
 #[test]

@@ -190,6 +190,61 @@ fn child_processes_of_a_command_are_monitored() {
     assert_eq!((code, stderr.as_str()), (Some(0), ""));
 }
 
+/// A process that the command has left behind starts a runtime after the command has ended.
+#[test]
+#[cfg(target_os = "linux")]
+fn the_port_serves_processes_that_the_command_has_left_behind() {
+    let lab = Lab::new();
+    let late = &lab.command()[2];
+    let script =
+        format!("exec 3<&0; (while kill -0 $$ 2>/dev/null; do sleep 0.01; done; {late} <&3) & exit 5");
+    let tool = Tool::start(&["--", "sh", "-c", &script]);
+    tool.expect(&["arrived", "resumed"]);
+    let (code, stderr) = tool.end();
+    assert_eq!(code, Some(5), "{stderr}");
+}
+
+#[test]
+fn first_only_resumes_the_others_and_ends_with_the_command() {
+    let lab = Lab::new();
+    let first = lab.command()[2].replace("exec ", "");
+    std::fs::create_dir(lab.path("other")).unwrap();
+    let second = first.replacen(lab.directory.path().to_str().unwrap(), &lab.text("other"), 1);
+    // Each runtime ends after a line of the test. The last process outlives the command.
+    let script = format!(
+        "exec 3<&0; (read line <&3) | {first}; (read line <&3) | {second}; (read line <&3) >/dev/null 2>&1 & exit 4"
+    );
+    let mut tool = Tool::start(&["--first-only", "--set", "A=B", "--", "sh", "-c", &script]);
+    let mut stdin = tool.child.stdin.take().unwrap();
+    tool.expect(&["arrived", "set", "resumed"]);
+    stdin.write_all(b"first\n").unwrap();
+    // The monitor notices an end by a check from time to time, so the order is open.
+    let names: BTreeSet<_> = (0..3).map(|_| tool.event()["event"].to_string()).collect();
+    assert_eq!(names, ["arrived", "left", "resumed"].map(|name| format!("{name:?}")).into());
+    stdin.write_all(b"second\n").unwrap();
+    tool.expect(&["left"]);
+    let (code, stderr) = tool.end();
+    assert_eq!((code, stderr.as_str()), (Some(4), ""));
+    drop(stdin);
+}
+
+#[test]
+fn a_duration_ends_the_monitor() {
+    let lab = Lab::new();
+    let (port, file) = (lab.text("port"), lab.text("app.nettrace"));
+    let tool = Tool::start(&["--listen", &port, "--trace", &file, "--duration", "0"]);
+    let (code, stderr) = tool.end();
+    assert_eq!(code, Some(0), "{stderr}");
+    assert!(!lab.path("port").exists());
+    // A command goes on: only its trace ends.
+    let command = lab.command();
+    let args = ["--trace", &file, "--duration", "300ms", "--"];
+    let tool = Tool::start(&[&args[..], &command.each_ref().map(String::as_str)].concat());
+    tool.expect(&["arrived", "tracing", "resumed", "recorded"]);
+    assert_eq!(tool.end(), (Some(0), String::new()));
+    assert!(is_whole(&lab.path("app.nettrace")));
+}
+
 #[test]
 fn the_traces_of_several_runtimes_are_numbered() {
     let lab = Lab::new();
@@ -219,15 +274,15 @@ fn the_traces_of_several_runtimes_are_numbered() {
 fn the_losses_of_a_trace_are_reported() {
     let lab = Lab::new();
     let (port, file) = (lab.text("port"), lab.text("app.nettrace"));
-    let tool = Tool::start(&["--listen", &port, "--trace", &file, "--buffer", "3", "--duration", "0"]);
+    let tool = Tool::start(&["--listen", &port, "--trace", &file, "--buffer", "3"]);
     let ports = vec![FakePort { path: lab.path("port"), suspended: true }];
     let runtime = FakeRuntime::without_listener(Profile { ports, ..Profile::net8() }).unwrap();
     runtime.on(CollectTracing2::CODE, |_| Response::Trace(lossy()));
-    let id = tool.expect(&["arrived"])[0]["process_id"].clone();
+    let id = tool.expect(&["arrived", "tracing"])[0]["process_id"].clone();
+    tool.signal(Signal::INT);
     let recorded =
         core::iter::repeat_with(|| tool.event()).find(|event| event["event"] == "recorded").unwrap();
     assert_eq!([&recorded["events"], &recorded["lost"]], [3, 6], "{recorded}");
-    tool.signal(Signal::INT);
     let (code, stderr) = tool.end();
     assert_eq!(code, Some(0), "{stderr}");
     let note: Value = serde_json::from_str(stderr.lines().nth(1).unwrap()).unwrap();
@@ -447,7 +502,7 @@ fn a_peer_that_is_not_a_runtime_is_reported() {
 fn no_resume_leaves_the_runtime_suspended() {
     let lab = Lab::new();
     let (port, file) = (lab.text("port"), lab.text("app.nettrace"));
-    let tool = Tool::start(&["--listen", &port, "--trace", &file, "--no-resume", "--duration", "1ms"]);
+    let tool = Tool::start(&["--listen", &port, "--trace", &file, "--no-resume"]);
     let runtime = lab.runtime("port");
     tool.expect(&["arrived", "tracing"]);
     assert!(runtime.is_suspended());

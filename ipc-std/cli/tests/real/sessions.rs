@@ -13,7 +13,7 @@ use nettrace::End;
 use rustix::process::{Signal, kill_process_group};
 
 use crate::ports::{arrived, each_with_ports};
-use crate::runtime::{Runtime, Start, with_runtimes};
+use crate::runtime::{Runtime, Start, each_runtime, with_runtimes};
 
 /// Returns the provider of the runtime and that of the test program, with all events.
 fn everything() -> [Provider<'static>; 2] {
@@ -184,4 +184,33 @@ fn is_full(runtime: &Runtime, config: &TraceConfig<'_>) -> bool {
         Err(Error::Refused { hresult: HResult::FAIL, .. }) => true,
         Err(e) => panic!("{}: {e}", runtime.name),
     }
+}
+
+/// A suspended runtime is called that, and not one that was compiled ahead of time. .NET 11 has a stream while it is
+/// suspended.
+#[test]
+fn a_suspended_runtime_is_called_suspended() {
+    each_runtime(|start| {
+        let mut runtime = start(&[("DOTNET_DefaultDiagnosticPortSuspend", OsStr::new("1"))]);
+        runtime.wait_for_socket();
+        if !runtime.knows(4, 0) {
+            return; // .NET Core 3.1 is never suspended.
+        }
+        let pid = runtime.process_id.to_string();
+        for args in [
+            &["stack", &pid][..],
+            &["top", &pid, "--duration", "1s"],
+            &["report", &pid, "--no-resume", "--duration", "300ms"],
+            &["events", &pid, "--no-resume", "--duration", "300ms"],
+            &["counters", &pid, "--duration", "1s"],
+            &["counters", "list", &pid],
+        ] {
+            let error = runtime.run(args, 1).stderr;
+            let error = String::from_utf8_lossy(&error);
+            assert!(error.contains("suspended"), "{}: {args:?}: {error}", runtime.name);
+            assert!(error.contains("dotnet-ipc resume"), "{}: {args:?}: {error}", runtime.name);
+            assert!(!error.contains("ahead of time"), "{}: {args:?}: {error}", runtime.name);
+        }
+        runtime.run(&["resume", &pid], 0);
+    });
 }

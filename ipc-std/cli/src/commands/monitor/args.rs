@@ -19,10 +19,14 @@ tracing, resumed, recorded, left or error; each has the \"process_id\" and the
 With a COMMAND, the tool starts it with this port, and exits with its exit
 status. The processes that it starts connect as well. The events go to standard
 error, because standard output belongs to the command; with --json they go to
-standard output, between the lines of the command. Traces of processes that
-outlive the command end with the command, and runtimes that start later wait for
-a port that no longer exists. With --no-resume no runtime is suspended, so that
-a trace can miss the first events.
+standard output, between the lines of the command. On Linux, the tool then waits
+for the processes that the command has left behind, because a runtime that
+starts later would wait for a port that no longer exists. With --first-only it
+does not wait, and only the first runtime that connects gets the variables and
+the trace: the others are resumed immediately. With --no-resume no runtime is
+suspended, so that a trace can miss the first events.
+
+--duration ends the traces and then the tool, once the command has ended.
 
 Ctrl-C, SIGTERM and SIGHUP end the traces properly, and are then sent to the
 command. A second signal ends the tool immediately.
@@ -42,6 +46,9 @@ pub(crate) struct Args {
     /// later ones get a number
     #[arg(long, value_name = "FILE")]
     pub(super) trace: Option<PathBuf>,
+    /// Set up only the first runtime that connects, and end with COMMAND although processes that it started still run
+    #[arg(long)]
+    pub(super) first_only: bool,
     #[command(flatten)]
     pub(super) options: RecordingArgs,
     #[command(flatten)]

@@ -11,7 +11,7 @@ use ipc_std::Monitor;
 #[cfg(unix)]
 use rustix::io::Errno;
 #[cfg(unix)]
-use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, getpgrp, kill_process, waitid};
+use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, WaitOptions, getpgrp, kill_process, wait, waitid};
 #[cfg(unix)]
 use rustix::termios::tcgetpgrp;
 
@@ -41,7 +41,11 @@ impl Child {
         notifier: Notifier,
     ) -> Result<Self, Failure> {
         let name = command.get_program().to_string_lossy().into_owned();
-        let mut child = monitor.spawn(command, suspend)?;
+        // From here on, a process whose parent has ended becomes a child of the tool. On failure, as on other systems,
+        // the tool only does not wait for such processes.
+        #[cfg(target_os = "linux")]
+        let _ = rustix::process::set_child_subreaper(Some(rustix::process::getpid()));
+        let child = monitor.spawn(command, suspend)?;
         #[cfg(unix)]
         let id = Arc::new(ProcessId(Mutex::new(Some(Pid::from_child(&child)))));
         spawn("command", {
@@ -49,8 +53,10 @@ impl Child {
             let id = Arc::clone(&id);
             move || {
                 #[cfg(unix)]
-                id.forget_at_end();
-                notifier.send(Notice::Ended(child.wait()));
+                id.wait_for_all(&notifier);
+                #[cfg(windows)]
+                notifier.send(Notice::Ended({ child }.wait()));
+                notifier.send(Notice::Deserted);
             }
         })?;
         Ok(Self {
@@ -85,12 +91,23 @@ impl ProcessId {
         lock(&self.0)
     }
 
-    /// Waits until the process ends, and forgets its id. The system keeps the id until the process is waited for again.
-    fn forget_at_end(&self) {
-        let Some(id) = *self.lock() else { return };
-        let options = WaitIdOptions::EXITED | WaitIdOptions::NOWAIT;
-        while waitid(WaitId::Pid(id), options).is_err_and(|e| e == Errno::INTR) {}
-        *self.lock() = None;
+    /// Waits until all children of the tool have ended: the command, whose status it sends, and the processes that the
+    /// command has left behind.
+    fn wait_for_all(&self, notifier: &Notifier) {
+        loop {
+            // The system keeps the id of a process that has ended until the process is waited for without this option.
+            let ended = waitid(WaitId::All, WaitIdOptions::EXITED | WaitIdOptions::NOWAIT);
+            if ended.is_err_and(|e| e != Errno::INTR) {
+                return; // There are no children.
+            }
+            // The id is locked, so that no signal is sent to it after the wait, when another process can have it.
+            let mut id = self.lock();
+            let Ok(Some((process, status))) = wait(WaitOptions::NOHANG) else { continue };
+            if *id == Some(process) {
+                *id = None;
+                notifier.send(Notice::Ended(Ok(ExitStatus::from_raw(status.as_raw()))));
+            }
+        }
     }
 }
 
@@ -100,24 +117,4 @@ pub(super) fn exit_code(status: ExitStatus) -> ExitCode {
     #[cfg(unix)]
     let code = code.or_else(|| status.signal().map(|signal| signal.saturating_add(128)));
     ExitCode::from(code.and_then(|code| u8::try_from(code).ok()).unwrap_or(1))
-}
-
-#[cfg(test)]
-#[cfg(unix)]
-mod tests {
-    use rustix::process::test_kill_process;
-
-    use super::*;
-
-    #[test]
-    fn the_id_is_forgotten_before_the_system_releases_it() {
-        let mut child = Command::new("sh").args(["-c", "exit 3"]).spawn().unwrap();
-        let pid = Pid::from_child(&child);
-        let id = ProcessId(Mutex::new(Some(pid)));
-        id.forget_at_end();
-        assert_eq!(*id.lock(), None);
-        // Signal 0 succeeds: the process has ended, but the system keeps its id until the second wait.
-        assert_eq!(test_kill_process(pid), Ok(()));
-        assert_eq!(child.wait().unwrap().code(), Some(3));
-    }
 }

@@ -81,8 +81,17 @@ impl<'p> Port<'p> {
     ) -> Result<Option<ExitStatus>, Failure> {
         let status = self.run_until_ended(scope, child, notices);
         // Set after an error as well: the scope waits for the threads of the traces, which end when this is set.
-        self.ending.store(true, Ordering::Relaxed);
+        self.end();
         status
+    }
+
+    /// Ends all traces.
+    fn end(&self) {
+        self.ending.store(true, Ordering::Relaxed);
+    }
+
+    fn is_ending(&self) -> bool {
+        self.ending.load(Ordering::Relaxed)
     }
 
     /// Returns the first failure.
@@ -97,6 +106,11 @@ impl<'p> Port<'p> {
         notices: &Receiver<Notice>,
     ) -> Result<Option<ExitStatus>, Failure> {
         let (mut child, mut status, mut seen) = (child, None, false);
+        let command = child.as_ref().map(|child| child.name.clone());
+        let duration = self.args.options.session.live.duration;
+        let end = duration.and_then(|duration| Instant::now().checked_add(duration));
+        // When the command has ended, while processes that it has left behind still run.
+        let mut left_behind: Option<Instant> = None;
         // A signal for the command. It is sent after the traces have ended, or after the grace time.
         let mut signal: Option<(i32, Instant)> = None;
         let mut waiting = VecDeque::new();
@@ -106,12 +120,13 @@ impl<'p> Port<'p> {
             for _ in 0..EVENTS {
                 let event = first.take().map_or_else(|| self.monitor.poll_event(), |event| Ok(Some(event)));
                 let Some(event) = event? else { break };
+                let is_first = !seen;
                 seen |= matches!(event, MonitorEvent::Arrived(_));
-                waiting.extend(self.on_event(event));
+                waiting.extend(self.on_event(event).map(|runtime| (runtime, is_first)));
             }
-            while let Some(runtime) = waiting.pop_front() {
-                if !self.spawn_setup(scope, runtime) {
-                    waiting.push_front(runtime);
+            while let Some((runtime, is_first)) = waiting.pop_front() {
+                if !self.spawn_setup(scope, runtime, is_first || !self.args.first_only) {
+                    waiting.push_front((runtime, is_first));
                     break;
                 }
             }
@@ -119,27 +134,44 @@ impl<'p> Port<'p> {
                 match notice {
                     Notice::Idle => {}
                     Notice::Signal(number) => {
-                        self.ending.store(true, Ordering::Relaxed);
+                        self.end();
                         signal = Some((number, Instant::now()));
                     }
                     Notice::Ended(ended) => {
-                        self.ending.store(true, Ordering::Relaxed);
                         status = Some(ended.map_err(|e| Failure::io("cannot wait for the command", &e))?);
-                        if let Some(child) = child.take().filter(|_| !seen) {
-                            self.report_no_runtime(&child);
+                        child = None;
+                        left_behind = Some(Instant::now());
+                        if self.args.first_only {
+                            self.end();
                         }
                     }
+                    Notice::Deserted => {
+                        self.end();
+                        left_behind = None;
+                    }
                 }
+            }
+            if end.is_some_and(|end| end <= Instant::now()) {
+                self.end();
+            }
+            if left_behind.take_if(|ended| ended.elapsed() >= TICK).is_some() && !self.is_ending() {
+                self.globals.note(
+                    "the command has ended, and processes that it has left behind run: Ctrl-C ends the monitor, \
+                     and --first-only does not wait for them",
+                );
             }
             let busy = self.busy.load(Ordering::Relaxed) > 0;
             if let Some((number, _)) = signal.take_if(|(_, at)| !busy || at.elapsed() > GRACE) {
                 child.as_ref().into_iter().for_each(|child| child.signal(number));
             }
-            let ending = self.ending.load(Ordering::Relaxed) && child.is_none();
+            let ending = self.is_ending() && child.is_none();
             if ending && !busy {
                 let since = *over.get_or_insert_with(Instant::now);
                 let is_empty = status.is_none() || self.monitor.runtimes().is_empty();
                 if is_empty || since.elapsed() >= FAREWELL {
+                    if let Some(command) = command.filter(|_| !seen) {
+                        self.report_no_runtime(&command);
+                    }
                     return Ok(status);
                 }
             }
@@ -148,10 +180,10 @@ impl<'p> Port<'p> {
     }
 
     /// Reports that the command has ended and no runtime has connected.
-    fn report_no_runtime(&self, child: &Child) {
-        let name = &child.name;
-        let why =
-            format!("no runtime connected: is {name} a .NET program, and are its diagnostics switched on?");
+    fn report_no_runtime(&self, command: &str) {
+        let why = format!(
+            "no runtime connected: is {command} a .NET program, and are its diagnostics switched on?"
+        );
         if self.plan.is_none() {
             return self.globals.note(&why);
         }
@@ -179,12 +211,13 @@ impl<'p> Port<'p> {
         None
     }
 
-    /// Sets up the runtime on a thread of its own. Returns `false` if the system refuses another thread.
-    fn spawn_setup<'s>(&'s self, scope: &'s Scope<'s, '_>, runtime: AdvertisedRuntime) -> bool {
+    /// Sets up the runtime on a thread of its own, or only resumes it if it is not `wanted`. Returns `false` if the system
+    /// refuses another thread.
+    fn spawn_setup<'s>(&'s self, scope: &'s Scope<'s, '_>, runtime: AdvertisedRuntime, wanted: bool) -> bool {
         self.busy.fetch_add(1, Ordering::Relaxed);
         let thread = thread::Builder::new().name(format!("runtime {}", runtime.process_id));
         let spawned = thread.spawn_scoped(scope, move || {
-            if let Err(failure) = self.set_up(&runtime) {
+            if let Err(failure) = self.set_up(&runtime, wanted) {
                 self.fail(&runtime, failure);
             }
             self.busy.fetch_sub(1, Ordering::Relaxed);
@@ -197,9 +230,9 @@ impl<'p> Port<'p> {
     }
 
     /// Sets up the runtime. After a failure the runtime is resumed as well, because it would stay suspended otherwise.
-    fn set_up(&self, runtime: &AdvertisedRuntime) -> Result<(), Failure> {
+    fn set_up(&self, runtime: &AdvertisedRuntime, wanted: bool) -> Result<(), Failure> {
         let client = self.monitor.client(runtime.runtime_cookie);
-        let recording = self.prepare(&client, runtime);
+        let recording = if wanted { self.prepare(&client, runtime) } else { None };
         if !self.args.options.session.live.no_resume {
             self.resume(&client, runtime);
         }
@@ -225,7 +258,7 @@ impl<'p> Port<'p> {
                 }
             }
         }
-        let plan = self.plan.as_ref().filter(|_| !self.ending.load(Ordering::Relaxed))?;
+        let plan = self.plan.as_ref().filter(|_| !self.is_ending())?;
         let started = self.start(client, plan, runtime);
         let failed = |failure: Failure| {
             let kind = failure.kind();
@@ -266,7 +299,7 @@ impl<'p> Port<'p> {
                     if !core::mem::replace(&mut failed, true) {
                         self.fail(runtime, failure);
                     }
-                    if refused || self.ending.load(Ordering::Relaxed) {
+                    if refused || self.is_ending() {
                         return;
                     }
                     match kind {
@@ -306,10 +339,8 @@ impl<'p> Port<'p> {
     ) -> Result<(), Failure> {
         let options = &self.args.options.session.live;
         let started = Instant::now();
-        let end = options.duration.and_then(|duration| started.checked_add(duration));
         let recorded = record(&mut session, &mut output, None, |session, _| {
-            let over = end.is_some_and(|end| end <= Instant::now());
-            if over || self.ending.load(Ordering::Relaxed) {
+            if self.is_ending() {
                 session.stop();
             }
         });
@@ -320,7 +351,8 @@ impl<'p> Port<'p> {
             self.globals.note(&format!("process {}: {warning}", runtime.local_process_id()));
         }
         recorded?;
-        session_failure::check_end(&session, options.no_resume, &output)
+        let process_id = u32::try_from(runtime.local_process_id()).ok();
+        session_failure::check_end(&session, options.no_resume, process_id, &output)
     }
 
     /// Writes a failure, and stores the first one.

@@ -16,9 +16,9 @@ use super::thread_stack::Stack;
 use crate::input::trace_file;
 use crate::output::failure::{Failure, Kind};
 use crate::output::globals::Globals;
-use crate::process::process_name;
+use crate::process::system_threads;
 use crate::recording::rundown::KEYWORDS;
-use crate::recording::session_failure::{check_stream, read_failure, suspended};
+use crate::recording::session_failure::{NO_THREADS, check_stream, read_failure, suspended};
 
 /// Records the stacks of a process.
 pub(super) struct Sampler<'g> {
@@ -33,6 +33,8 @@ pub(super) struct Sampler<'g> {
 pub(super) struct Recorded {
     /// The first stack of each thread.
     stacks: BTreeMap<u64, Stack<u64>>,
+    /// The number of threads without managed code; `None` if this system does not show the process.
+    pub(super) unmanaged: Option<usize>,
     pub(super) rundown: Rundown,
     /// The trace, if it has a rundown and is not too long for the cache.
     pub(super) trace: Option<Vec<u8>>,
@@ -83,9 +85,15 @@ impl Sampler<'_> {
             if !recorded.stacks.is_empty() {
                 return Ok(recorded);
             }
+            if self.process_id.is_some_and(system_threads::show_suspension) {
+                return Err(suspended(NO_THREADS));
+            }
         }
         let failure = Failure::new(Kind::Other, "the runtime sent no stacks");
-        Err(failure.with_hint("a program that was compiled ahead of time sends them since .NET 10"))
+        Err(failure.with_hint(
+            "a suspended runtime has none before `dotnet-ipc resume`; a program that was compiled ahead of time \
+             sends them since .NET 10",
+        ))
     }
 
     fn sample_for(&self, duration: Duration, with_rundown: bool) -> Result<Recorded, Failure> {
@@ -121,11 +129,14 @@ impl Sampler<'_> {
             self.globals.note(&format!("{lost} events were lost, so that threads or names may be missing"));
         }
         let is_here = trace.trace().is_some_and(|trace| trace.process_id == self.process_id);
-        check_stream(trace.end(), &trace.get_ref().reader, Err(suspended("has no threads")))?;
+        check_stream(trace.end(), &trace.get_ref().reader, Err(suspended(NO_THREADS)))?;
         recorded.trace = trace.into_inner().copy.filter(|_| lost == 0);
         if let (true, Some(process_id)) = (is_here, self.process_id) {
+            let threads = system_threads::ids(process_id);
+            let unmanaged = threads.iter().filter(|id| !recorded.stacks.contains_key(id)).count();
+            recorded.unmanaged = Some(unmanaged).filter(|_| !threads.is_empty());
             for stack in recorded.stacks.values_mut() {
-                stack.thread_name = process_name::thread_name(process_id, stack.thread_id);
+                stack.thread_name = system_threads::name(process_id, stack.thread_id);
             }
         }
         Ok(recorded)

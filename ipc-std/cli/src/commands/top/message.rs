@@ -13,8 +13,8 @@ pub(super) enum Message {
     Named,
     /// The numbers of one second of the session.
     Period(Box<Period>),
-    /// No event has arrived for this long.
-    Silent(Duration),
+    /// No event has arrived for this long, and whether that is because the runtime is suspended.
+    Silent(Duration, bool),
     Key(KeyEvent),
     /// The terminal has another size.
     Resized,
@@ -33,6 +33,8 @@ pub(super) struct Period {
     pub(super) lost: [u64; 2],
     /// The process of the session, in its own PID namespace.
     pub(super) process_id: Option<u32>,
+    /// Whether no sample has arrived since the start because the runtime is suspended.
+    pub(super) is_suspended: bool,
 }
 
 impl Period {

@@ -15,8 +15,9 @@ use super::message::{Message, Period};
 use crate::input::trace_file;
 use crate::output::failure::Failure;
 use crate::output::threads::spawn;
+use crate::process::system_threads;
 use crate::recording::rundown;
-use crate::recording::session_failure::{check_stream, exited, read_failure, suspended};
+use crate::recording::session_failure::{NO_THREADS, check_stream, exited, read_failure, suspended};
 
 /// The length of a period.
 const PERIOD: Duration = Duration::from_secs(1);
@@ -45,6 +46,7 @@ pub(super) fn start(client: &Client) -> Result<TraceSession, Failure> {
 pub(super) fn read_in_background(
     client: Client,
     session: TraceSession,
+    process_id: Option<u32>,
     messages: SyncSender<Message>,
     since_start: bool,
 ) -> Result<(), Failure> {
@@ -54,6 +56,7 @@ pub(super) fn read_in_background(
             trace: TraceReader::new(session).in_order(EventAssembler::ORDER_LIMIT),
             live: Live::default(),
             lost: 0,
+            process_id,
             messages,
             since_start,
         };
@@ -76,6 +79,8 @@ struct Reader {
     live: Live,
     /// The number of events that were lost before the current period.
     lost: u64,
+    /// The process of the command line, if it has one.
+    process_id: Option<u32>,
     messages: SyncSender<Message>,
     /// Whether the sums since the start are shown.
     since_start: bool,
@@ -113,7 +118,7 @@ impl Reader {
                 is_first = false;
                 began = Instant::now();
             } else {
-                self.send(Message::Silent(elapsed));
+                self.send(Message::Silent(elapsed, self.is_suspended()));
             }
         }
         if self.live.has_events() && (is_first || self.since_start || began.elapsed() >= HALF) {
@@ -124,19 +129,31 @@ impl Reader {
         let session = self.trace.get_ref();
         match self.trace.end() {
             Some(End::Complete | End::Truncated { .. }) if !session.is_stopping() => Err(exited()),
-            end => check_stream(end, session, Err(suspended("has no threads"))),
+            Some(End::Complete) if self.live.total().samples.total() == 0 && self.is_suspended() => {
+                Err(suspended(NO_THREADS))
+            }
+            end => check_stream(end, session, Err(suspended(NO_THREADS))),
         }
     }
 
     fn next_period(&mut self) -> Box<Period> {
         let last = self.live.next_period();
         let lost = trace_file::lost(&self.trace);
-        Box::new(Period {
+        let mut period = Period {
             last,
             total: self.live.total(),
             lost: [lost.saturating_sub(self.lost), lost],
             process_id: self.trace.trace().and_then(|trace| trace.process_id),
-        })
+            is_suspended: false,
+        };
+        period.is_suspended = period.has_no_samples() && self.is_suspended();
+        Box::new(period)
+    }
+
+    /// Returns whether the runtime is suspended, if it has sent no samples. The stream of a suspended runtime is empty
+    /// before .NET 11.
+    fn is_suspended(&self) -> bool {
+        self.trace.get_ref().received() == 0 || self.process_id.is_some_and(system_threads::show_suspension)
     }
 
     /// Sends a message, unless the queue is full. Waiting would delay the reading of the session, which would then lose

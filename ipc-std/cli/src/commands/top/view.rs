@@ -14,7 +14,7 @@ use crate::output::columns::cut_end;
 use crate::output::full_screen::{Line, Style};
 use crate::output::printable::printable;
 use crate::output::screen_table::{Column, Columns, Footer, Request, ScreenTable, TableFrame};
-use crate::process::process_name;
+use crate::process::system_threads;
 
 /// What to show of a period.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -104,7 +104,7 @@ impl View {
                 percent(samples.running, activity.samples.running),
             ],
             id: Some(*id),
-            name: process_id.and_then(|process| process_name::thread_name(process, *id)).or(name),
+            name: process_id.and_then(|process| system_threads::name(process, *id)).or(name),
             function: self.name(function),
         }
     }
@@ -187,6 +187,8 @@ pub(super) struct Screen {
     pub(super) period: Option<Period>,
     /// How long no event has arrived, if that is longer than a period.
     pub(super) silent: Option<Duration>,
+    /// Whether no event has arrived because the runtime is suspended.
+    pub(super) is_suspended: bool,
     pub(super) table: ScreenTable,
 }
 
@@ -225,6 +227,7 @@ impl Screen {
         let mut head = vec![printable(&self.title).into_owned()];
         let Some(period) = &self.period else {
             let wait = match self.silent {
+                Some(_) if self.is_suspended => SUSPENDED,
                 Some(_) => SILENT,
                 None => "Reading the names of methods",
             };
@@ -250,8 +253,8 @@ impl Screen {
             let line = format!("LOST EVENTS: {lost}, {all} since the start. The numbers are too low");
             lines.push((Style::Reverse, cut_end(&line, width)));
         }
-        if period.has_no_samples() {
-            lines.push((Style::Reverse, cut_end(NO_SAMPLES, width)));
+        if let Some(why) = why_no_samples(period) {
+            lines.push((Style::Reverse, cut_end(why, width)));
         }
         if height > lines.len().saturating_add(TABLE) {
             lines.push((Style::Plain, String::new()));
@@ -298,11 +301,21 @@ impl Screen {
 }
 
 /// The text that the user reads while no events arrive.
-pub(super) const SILENT: &str =
-    "The runtime sends no events: it is suspended, stopped in a debugger, or compiled ahead of time";
+pub(super) const SILENT: &str = "The runtime sends no events: it is stopped, or compiled ahead of time";
 
-/// The text that explains why no functions and threads are shown.
-pub(super) const NO_SAMPLES: &str = "The runtime sends no samples of threads: a program that was compiled ahead of time \
+/// The text for a runtime that is suspended.
+pub(super) const SUSPENDED: &str = "The runtime is suspended: `dotnet-ipc resume` starts its program";
+
+/// Returns the text that explains why no functions and threads are shown.
+pub(super) const fn why_no_samples(period: &Period) -> Option<&'static str> {
+    match period {
+        Period { is_suspended: true, .. } => Some(SUSPENDED),
+        period if period.has_no_samples() => Some(NO_SAMPLES),
+        _ => None,
+    }
+}
+
+const NO_SAMPLES: &str = "The runtime sends no samples of threads: a program that was compiled ahead of time \
                                      sends them since .NET 10";
 
 /// Joins parts to lines of this width. Parts that do not fit are left out, except the first part.
@@ -367,7 +380,7 @@ mod tests {
         (last.allocated, last.exceptions) = (5_000_000, 7);
         let mut total = last.clone();
         (total.span, total.samples) = (5_000_000_000, weight(2_000, 8_000));
-        let period = Period { last, total, lost: [0, 0], process_id: Some(4242) };
+        let period = Period { last, total, lost: [0, 0], process_id: Some(4242), is_suspended: false };
         Screen { title: "Shop (4242)".to_owned(), period: Some(period), ..Screen::default() }
     }
 
@@ -487,6 +500,19 @@ GC paused 2.0 %, 6.0/s   14 exceptions/s
             assert_eq!(screen.key(key), Request::Quit);
         }
         assert_eq!((press(&mut screen, 'q'), press(&mut screen, 'x')), (Request::Quit, Request::Nothing));
+    }
+
+    #[test]
+    fn the_cause_of_missing_samples_is_shown() {
+        let mut screen = Screen { view: View::default(), ..Screen::default() };
+        screen.silent = Some(Duration::from_secs(3));
+        assert!(text(&mut screen, 80, 24).contains(SILENT));
+        screen.is_suspended = true;
+        assert!(text(&mut screen, 80, 24).contains(SUSPENDED));
+        screen.take(Period { is_suspended: true, ..Period::default() });
+        assert!(text(&mut screen, 80, 24).contains(SUSPENDED));
+        screen.take(Period::default());
+        assert!(text(&mut screen, 80, 24).contains(NO_SAMPLES));
     }
 
     #[test]
