@@ -78,7 +78,7 @@ pub(crate) struct RecordingArgs {
 pub(crate) enum Buffering {
     /// It drops events
     Drop,
-    /// It blocks the program (.NET 11)
+    /// It blocks the program; older runtimes than .NET 11 refuse
     Block,
 }
 
@@ -223,7 +223,13 @@ impl SessionPlan<'_> {
             buffer_mode: self.buffering.into(),
             ..TraceConfig::new(&providers)
         };
-        Ok(client.start_tracing(&config)?)
+        let session = client.start_tracing(&config)?;
+        // A trace that may lack events is not what the user asked for. The session ends when it is dropped.
+        match session.lost().iter().find(|lost| *lost == LostFeature::Blocking) {
+            Some(lost) => Err(Failure::new(Kind::Unsupported, lost.to_string())
+                .with_hint("without --buffering block, a larger --buffer loses fewer events")),
+            None => Ok(session),
+        }
     }
 
     /// Adds the events that name the methods that are compiled during the session. With level informational, the
