@@ -25,6 +25,11 @@ pub enum Reason {
         /// The directory, as the process sees it.
         tmpdir: PathBuf,
     },
+    /// The `TMPDIR` of the process was removed or renamed after its runtime had made a socket there.
+    TmpdirGone {
+        /// The directory, as the process sees it.
+        tmpdir: PathBuf,
+    },
     /// A variable in the environment of the process switches its diagnostics off.
     DiagnosticsOff {
         /// The variable's name.
@@ -165,6 +170,7 @@ impl Reason {
             Self::Ended => "ended",
             Self::Thread { .. } => "thread",
             Self::NoTmpdir { .. } => "no_tmpdir",
+            Self::TmpdirGone { .. } => "tmpdir_gone",
             Self::DiagnosticsOff { .. } => "diagnostics_off",
             Self::NoSocket { .. } => "no_socket",
             Self::TmpdirTooLong { .. } => "tmpdir_too_long",
@@ -215,7 +221,9 @@ impl Reason {
             | Self::Vanished { path }
             | Self::PathTooLong { path, .. }
             | Self::Unanswered { path, .. } => Some(path),
-            Self::TmpdirTooLong { tmpdir, .. } | Self::NoTmpdir { tmpdir } => Some(tmpdir),
+            Self::TmpdirTooLong { tmpdir, .. } | Self::NoTmpdir { tmpdir } | Self::TmpdirGone { tmpdir } => {
+                Some(tmpdir)
+            }
             Self::NoProcess
             | Self::Ended
             | Self::Thread { .. }
@@ -235,7 +243,7 @@ impl Reason {
             Self::PathTooLong { .. } => 4,
             Self::NoListener { .. } | Self::NotASocket { .. } | Self::Vanished { .. } => 5,
             Self::DiagnosticsOff { .. } => 6,
-            Self::TmpdirTooLong { .. } | Self::NoTmpdir { .. } => 7,
+            Self::TmpdirTooLong { .. } | Self::NoTmpdir { .. } | Self::TmpdirGone { .. } => 7,
             Self::Unreadable { .. } | Self::Unresponsive { .. } | Self::Hidden => 8,
             Self::Stale { .. } => 9,
             Self::NoSocket { .. } => 10,
@@ -255,6 +263,12 @@ impl fmt::Display for Reason {
                 f,
                 "its TMPDIR {} does not exist, so the runtime cannot make its socket: create the directory and \
                  restart the process",
+                tmpdir.display()
+            ),
+            Self::TmpdirGone { tmpdir } => write!(
+                f,
+                "its TMPDIR {} was removed or renamed after the runtime had made its socket there: use the new path of \
+                 the socket, or restart the process",
                 tmpdir.display()
             ),
             Self::DiagnosticsOff { variable, value } => write!(

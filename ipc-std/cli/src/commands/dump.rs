@@ -108,7 +108,7 @@ pub(crate) fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
     if !globals.json {
         lost.iter().for_each(|feature| globals.note(feature));
     }
-    // The file may not exist here: a target in a container writes to another file system.
+    let path = path_here(path, args.target.target().process_id());
     let bytes = fs::metadata(&path).ok().map(|file| file.len());
     if bytes.is_none() && !is_template(&path) {
         globals.note("the file does not exist here: the target has another file system, or did not write it");
@@ -119,6 +119,14 @@ pub(crate) fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
     let object = json!({ "file": path, "type": type_name, "bytes": bytes, "command": command, "lost": lost });
     done(globals, &sentence, &object)?;
     wire_log.check()
+}
+
+/// Returns the path by which the tool reaches the file that the target wrote. A target in a container has another file
+/// system, which Linux shows as the root of the process.
+fn path_here(path: String, process_id: Option<u32>) -> String {
+    let Some(process_id) = process_id.filter(|_| !Path::new(&path).exists()) else { return path };
+    let through = format!("/proc/{process_id}/root{path}");
+    if Path::new(&through).exists() { through } else { path }
 }
 
 /// Whether the dump writer replaces a part of the path.

@@ -437,6 +437,23 @@ fn no_tmpdir() {
     why.says(&["does not exist", "restart the process"]);
 }
 
+/// One diagnosis: a runtime that has made a socket cannot have started without the directory.
+#[test]
+fn a_tmpdir_that_was_renamed() {
+    let directory = TempDir::new().unwrap();
+    let (program, old) = (directory.path().join("memfd:dotnet_ipc_created"), directory.path().join("old"));
+    copy_program(&crate::tool::which("cat"), &program);
+    fs::create_dir(&old).unwrap();
+    let idle = Idle::of(Command::new(&program).env("TMPDIR", &old));
+    let maps = format!("/proc/{}/maps", idle.id());
+    until("the file is never mapped", || fs::read_to_string(&maps).unwrap().contains("dotnet_ipc_created"));
+    fs::rename(&old, directory.path().join("new")).unwrap();
+    let why = not_found(directory.path(), idle.id(), 3, "not_found", "tmpdir_gone");
+    assert_eq!(why.reason["path"], json!(old));
+    let why = why.says(&["was removed or renamed", "the new path of the socket"]);
+    assert!(!format!("{why:?}").contains("deleted"), "{why:?}");
+}
+
 #[test]
 fn an_unreadable_directory_is_reported_by_ps() {
     let directory = TempDir::new().unwrap();

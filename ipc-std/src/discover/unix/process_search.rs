@@ -69,6 +69,7 @@ impl ProcessSearch {
         let mut searched = Vec::new();
         let mut visited: Vec<Directory> = Vec::new();
         let mut is_unknown = false;
+        let mut has_tmpdir = true;
         let mut own = None;
         let locations = location.into_iter().chain(core::iter::from_fn(|| {
             // The directory of this process is scanned only if needed, because a temporary directory may have many
@@ -83,6 +84,13 @@ impl ProcessSearch {
                 // The process has ended, which is reported below.
                 Err(_) if !process.is_alive() => continue,
                 Err(reason) => {
+                    let reason = match reason {
+                        Reason::NoTmpdir { tmpdir } if process.signs() == Signs::Listening => {
+                            Reason::TmpdirGone { tmpdir }
+                        }
+                        reason => reason,
+                    };
+                    has_tmpdir &= !matches!(reason, Reason::NoTmpdir { .. } | Reason::TmpdirGone { .. });
                     is_unknown |= matches!(reason, Reason::Unresponsive { .. });
                     search.note(SearchSubject::Directory { path, sockets: 0 }, reason);
                     continue;
@@ -103,11 +111,14 @@ impl ProcessSearch {
         }
         let signs = process.signs();
         // If the process has ended meanwhile, its end is the reason to report: all other failures follow from it.
+        let is_loaded = matches!(signs, Signs::Loaded | Signs::Listening);
         let reason = match process.is_alive() {
-            true => Reason::NoSocket { searched, signs },
-            false => Reason::NoProcess,
+            // The missing directory explains why there is no socket.
+            true if is_loaded && !has_tmpdir => None,
+            true => Some(Reason::NoSocket { searched, signs }),
+            false => Some(Reason::NoProcess),
         };
         search.note(SearchSubject::Memory { signs }, reason);
-        (search, is_unknown || matches!(signs, Signs::Loaded | Signs::Listening))
+        (search, is_unknown || is_loaded)
     }
 }
