@@ -256,18 +256,18 @@ fn a_silent_runtime_is_given_up() {
     session.stop_advance(StopEvent::Connected);
     session.stop_advance(StopEvent::Sent(28));
     session.tick(505);
-    assert_eq!(session.until(), Some(515));
+    assert_eq!(session.until(), Some(510), "what the client sends is no sign of life");
     session.stream_advance(b"more");
-    session.tick(514);
-    assert_eq!((session.until(), session.end()), (Some(524), None));
+    session.tick(509);
+    assert_eq!((session.until(), session.end()), (Some(519), None));
     let StopStep::Receive(space) = session.stop_step() else { panic!() };
     *space.first_mut().unwrap() = b'D';
     session.stop_advance(StopEvent::Received(1));
-    session.tick(523);
-    assert_eq!(session.until(), Some(533));
-    session.tick(532);
+    session.tick(518);
+    assert_eq!(session.until(), Some(528));
+    session.tick(527);
     assert_eq!(session.end(), None);
-    session.tick(533);
+    session.tick(528);
     assert_eq!(session.end(), timed_out(SessionPhase::EndOfStream, 28, 1, 4));
 
     // The time of a delay is not silence.

@@ -80,10 +80,11 @@ pub struct Session {
     backoff: BusyBackoff,
     /// The number of bytes of `StopTracing` that were sent.
     sent: u64,
-    /// The longest time without a byte during the Stop; since when there was none, and how many there were before.
+    /// The longest time without a received byte during the Stop; since when there was none, and how many there were
+    /// before.
     silence: u64,
     quiet_since: Option<u64>,
-    transferred: u64,
+    heard: u64,
     end: Option<SessionEnd>,
 }
 
@@ -209,7 +210,7 @@ impl Session {
             sent: 0,
             silence: u64::MAX,
             quiet_since: None,
-            transferred: 0,
+            heard: 0,
             end: None,
         }
     }
@@ -282,7 +283,7 @@ impl Session {
         self.connect_until = self.connect_until.min(until);
     }
 
-    /// Sets for how long a stopped session may receive and send no byte: from then on, it has timed out. A runtime that
+    /// Sets for how long a stopped session may receive no byte: from then on, it has timed out. A runtime that
     /// does so hangs. There is no limit by default; [`STOP_SILENCE_MS`](Self::STOP_SILENCE_MS) is a usual one.
     pub fn limit_silence(&mut self, milliseconds: u64) {
         self.silence = milliseconds;
@@ -414,16 +415,16 @@ impl Session {
         }
     }
 
-    /// Remembers since when no byte was transferred.
+    /// Remembers since when no byte was received. What the client has sent is no sign of life.
     fn observe_silence(&mut self, now: u64) {
         let answered = match self.stop {
             Stop::Calling(progress) => to_u64(progress.received),
             _ => 0,
         };
-        let transferred = self.received.saturating_add(self.sent).saturating_add(answered);
+        let heard = self.received.saturating_add(answered);
         // A Stop that is not sent yet is not silence of the runtime.
-        if transferred != self.transferred || self.quiet_since.is_none() || self.retry_at.is_some() {
-            self.transferred = transferred;
+        if heard != self.heard || self.quiet_since.is_none() || self.retry_at.is_some() {
+            self.heard = heard;
             self.quiet_since = Some(now);
         }
     }

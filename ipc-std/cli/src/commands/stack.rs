@@ -8,7 +8,7 @@ use core::time::Duration;
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
 use std::time::Instant;
 
-use ipc_std::Client;
+use ipc_std::{Client, ErrorKind};
 use nettrace_analysis::names::{FrameId, Names};
 use serde_json::json;
 
@@ -73,7 +73,7 @@ const INTERVAL: Duration = Duration::from_secs(1);
 pub(crate) fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
     let (client, wire_log) = args.connection.client(args.target.target())?;
     let sampler = Sampler { client, process_id: args.target.target().process_id(), globals };
-    let cached = if args.no_cache { None } else { cached_rundown(&sampler.client) };
+    let cached = if args.no_cache { None } else { cached_rundown(&sampler.client)? };
     let mut rundown = cached.as_ref().and_then(|cached| {
         let mut recorded = Recorded::read(cached.open()?)?;
         let stacks = recorded.take_stacks();
@@ -157,11 +157,15 @@ impl StackWatch {
     }
 }
 
-/// Returns the place of the process in the cache; `None` for runtimes before .NET 5, which have no cookie.
-fn cached_rundown(client: &Client) -> Option<CachedRundown> {
-    let folder = rundown_cache::folder()?;
-    let info = client.process_info().ok()?;
-    Some(CachedRundown::new(folder, info.process_id, info.runtime_cookie))
+/// Returns the place of the process in the cache; `None` for runtimes before .NET 5, which have no cookie. Fails if the
+/// runtime does not answer in time: the session would only wait for as long again.
+fn cached_rundown(client: &Client) -> Result<Option<CachedRundown>, Failure> {
+    let Some(folder) = rundown_cache::folder() else { return Ok(None) };
+    match client.process_info() {
+        Ok(info) => Ok(Some(CachedRundown::new(folder, info.process_id, info.runtime_cookie))),
+        Err(e) if e.kind() == ErrorKind::Timeout => Err(e.into()),
+        Err(_) => Ok(None),
+    }
 }
 
 /// Writes the stacks. Returns whether the reader wants the next ones.

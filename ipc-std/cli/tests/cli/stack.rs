@@ -143,6 +143,15 @@ fn watching_ends_with_the_process() {
     finish(child).fails(7, "\"error\":\"the process exited\"");
 }
 
+/// The command does not wait twice: for the process information, and for the session.
+#[test]
+fn a_silent_runtime_is_asked_once() {
+    let runtime = traced(startup());
+    runtime.set_fault(Fault::Silent);
+    stack(&runtime, &["--timeout", "100ms"]).fails(4, "timed out");
+    assert_eq!(runtime.requests().len(), 1);
+}
+
 #[test]
 #[cfg(unix)]
 fn a_signal_ends_watching() {
