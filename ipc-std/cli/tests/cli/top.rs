@@ -218,7 +218,7 @@ mod terminal {
     fn a_suspended_runtime_is_explained() {
         let runtime = traced(Vec::new());
         let mut terminal = OnTerminal::start(&["top", "--socket", runtime.path().to_str().unwrap()], 100);
-        terminal.wait_for("The runtime sends no events");
+        terminal.wait_for("The runtime is suspended");
         terminal.press("q");
         terminal.ends_with(1);
     }
