@@ -103,9 +103,15 @@ pub(crate) fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
     let (sender, messages) = mpsc::sync_channel(MESSAGES);
     let is_running = Arc::new(AtomicBool::new(false));
     signals::handle({
-        let (messages, is_running) = (sender.clone(), Arc::clone(&is_running));
+        let (messages, is_running, is_json) = (sender.clone(), Arc::clone(&is_running), globals.json);
         // The handler does not wait. If the main thread is blocked and the queue is full, the signal ends the tool.
-        move |_| is_running.swap(false, Ordering::SeqCst) && messages.try_send(Message::Stop).is_ok()
+        move |_| {
+            let stops = is_running.swap(false, Ordering::SeqCst) && messages.try_send(Message::Stop).is_ok();
+            if stops {
+                signals::explain_wait(is_json);
+            }
+            stops
+        }
     })?;
     let session = session::start(&client)?;
     let stopper = session.stopper();

@@ -1,7 +1,5 @@
 //! Options that every command has.
-use serde_json::json;
-
-use super::stderr::{json_to_stderr, to_stderr};
+use super::stderr;
 
 /// Options that every command has.
 #[derive(Debug, clap::Args)]
@@ -17,6 +15,6 @@ pub(crate) struct Globals {
 impl Globals {
     /// Writes a remark to standard error: neither a result nor an error.
     pub(crate) fn note(&self, note: &str) {
-        if self.json { json_to_stderr(&json!({ "note": note })) } else { to_stderr(&format!("note: {note}")) }
+        stderr::note(self.json, note);
     }
 }

@@ -4,7 +4,9 @@ mod unix;
 #[cfg(windows)]
 mod windows;
 
+use core::time::Duration;
 use std::sync::Mutex;
+use std::thread;
 
 #[cfg(unix)]
 use self::unix as system;
@@ -12,7 +14,8 @@ use self::unix as system;
 use self::windows as system;
 use super::failure::Failure;
 use super::full_screen;
-use super::threads::lock;
+use super::stderr::note;
+use super::threads::{lock, spawn};
 
 type Handler = Box<dyn FnMut(i32) -> bool + Send>;
 
@@ -29,6 +32,16 @@ pub(crate) fn handle(stop: impl FnMut(i32) -> bool + Send + 'static) -> Result<(
         return Ok(());
     }
     system::listen(on_signal).map_err(|e| Failure::io("cannot handle signals", &e))
+}
+
+/// Says what the tool waits for after a signal, if it still runs after two seconds.
+pub(crate) fn explain_wait(is_json: bool) {
+    const USUAL: Duration = Duration::from_secs(2);
+    // Without this thread, only the remark is missing.
+    let _ = spawn("wait", move || {
+        thread::sleep(USUAL);
+        note(is_json, "waiting for the process to end its session; a second signal gives up");
+    });
 }
 
 fn on_signal(signal: i32) {

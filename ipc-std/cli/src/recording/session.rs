@@ -43,12 +43,15 @@ pub(crate) fn start(
     let created = output.and_then(TraceOutput::created).map(ToOwned::to_owned);
     let stage = Arc::new(Mutex::new(Stage { created, session: None }));
     signals::handle({
-        let (stage, stopping) = (Arc::clone(&stage), Arc::clone(&stopping));
+        let (stage, stopping, is_json) = (Arc::clone(&stage), Arc::clone(&stopping), globals.json);
         move |_| {
             stopping.store(true, Ordering::Relaxed);
             let Stage { created, session } = mem::take(&mut *lock(&stage));
             output::remove(created.as_deref());
-            session.map(|session| session.stop()).is_some()
+            let Some(session) = session else { return false };
+            session.stop();
+            signals::explain_wait(is_json);
+            true
         }
     })?;
     let began = Instant::now();

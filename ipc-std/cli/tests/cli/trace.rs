@@ -1,6 +1,7 @@
 //! `dotnet-ipc trace`: how a recording starts and ends, its file, and its request to the runtime.
 
 use std::fs;
+use std::io::{BufRead, BufReader};
 #[cfg(unix)]
 use std::os::fd::OwnedFd;
 #[cfg(unix)]
@@ -238,10 +239,12 @@ fn a_second_signal_ends_the_tool() {
     runtime.set_fault(Fault::StallStream(1000));
     let (_directory, file, path) = output();
     let socket = runtime.path().to_str().unwrap();
-    let child = tool(&["trace", "-o", &path, "--socket", socket]).spawn().unwrap();
+    let mut child = tool(&["trace", "-o", &path, "--socket", socket]).spawn().unwrap();
     until("the file never has its bytes", || fs::metadata(&file).is_ok_and(|file| file.len() > 0));
     kill_process(Pid::from_child(&child), Signal::INT).unwrap();
     until("the command never arrives", || asked(&runtime, STOP_TRACING));
+    let mut notes = BufReader::new(child.stderr.take().unwrap()).lines();
+    assert!(notes.any(|note| note.unwrap().contains("a second signal gives up")));
     kill_process(Pid::from_child(&child), Signal::INT).unwrap();
     assert_eq!(finish(child).status, None);
     assert_eq!(fs::metadata(&file).unwrap().len(), 1000);
