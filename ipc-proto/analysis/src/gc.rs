@@ -9,13 +9,18 @@
 //! * A background collection has several pauses, which are added up to the end of the collection. If a pause ends after
 //!   the collection, only the suspension of that pause counts. At the start of a background collection, a collection of
 //!   a younger generation can take place in the same suspension. The pause of the younger one begins with its GCStart.
-//! * A collection whose suspension is not in the trace is skipped, and so is a second GCStart of the same number.
+//! * A second GCStart of the same number is skipped.
+//!
+//! TraceEvent omits collections whose suspension is not in the trace. Here they are returned as not complete, without
+//! the times that need it. So are a collection without an end, and one of which the trace has only GCEnd. GCEnd belongs
+//! to the collection of its number. Each process has its own collections, suspensions and threads.
 //!
 //! The events come from the provider `Microsoft-Windows-DotNETRuntime` with keyword GC (0x1) and level informational.
 mod collection;
 mod collections;
+mod process_collections;
 mod statistics;
 
 pub use collection::{Collection, CollectionType, HeapSizes, Reason};
-pub use collections::Collections;
+pub use collections::{Collections, OpenSuspension};
 pub use statistics::{GcStatistics, GenerationStatistics};

@@ -204,7 +204,7 @@ impl Live {
                 self.collections.runtime_event(event, id);
                 while let Some(collection) = self.collections.pop() {
                     self.counts.collections = self.counts.collections.saturating_add(1);
-                    self.counts.paused = self.counts.paused.saturating_add(collection.pause);
+                    self.counts.paused = self.counts.paused.saturating_add(collection.pause.unwrap_or_default());
                 }
             }
         }

@@ -3,34 +3,42 @@ use core::fmt;
 
 use crate::place::at;
 
-/// A garbage collection. Times are nanoseconds from the start of the trace, durations nanoseconds.
+/// A garbage collection. Times are nanoseconds from the start of the trace, durations nanoseconds. What the trace does
+/// not have is `None`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub struct Collection {
+    /// The id of the process; `None` if the trace does not state it.
+    pub process_id: Option<u64>,
     /// The number of the collection in the runtime: the first collection of a process is 1.
     pub number: u32,
     /// The oldest generation that is collected: 0, 1 or 2.
     pub generation: u32,
-    /// Whether it blocks the program.
-    pub collection_type: CollectionType,
-    /// The reason why the runtime started it.
-    pub reason: Reason,
+    /// Whether it blocks the program; `None` without GCStart.
+    pub collection_type: Option<CollectionType>,
+    /// The reason why the runtime started it; `None` without GCStart.
+    pub reason: Option<Reason>,
     /// The time of GCStart, after the suspension.
-    pub start: i64,
+    pub start: Option<i64>,
     /// The time at which the runtime began to suspend the program.
-    pub pause_start: i64,
+    pub pause_start: Option<i64>,
     /// The time that the program was paused, in all pauses together, suspension included. If the collection is not
-    /// complete, only the pauses that the trace has.
-    pub pause: u64,
+    /// complete, only the pauses whose end the trace has.
+    pub pause: Option<u64>,
     /// The part of the pause that it took to suspend all threads.
-    pub suspension: u64,
-    /// The time from GCStart to GCEnd, in which the program runs if this is a background collection; `None` without
-    /// GCEnd.
+    pub suspension: Option<u64>,
+    /// The time from GCStart to GCEnd, in which the program runs if this is a background collection.
     pub duration: Option<u64>,
     /// The sizes after the collection; `None` without GCHeapStats.
     pub heap: Option<HeapSizes>,
     /// Whether the trace has all events of the collection.
     pub is_complete: bool,
+}
+
+impl Collection {
+    pub(super) fn is_background(&self) -> bool {
+        self.collection_type == Some(CollectionType::BACKGROUND)
+    }
 }
 
 /// How a collection relates to the program: the type of GCStart.

@@ -1,5 +1,5 @@
 //! Sums and quantiles over garbage collections.
-use super::Collection;
+use super::{Collection, Reason};
 use crate::Durations;
 use crate::place::at_mut;
 
@@ -13,17 +13,21 @@ pub struct GcStatistics {
     pub generations: [GenerationStatistics; 3],
     /// The nanoseconds from the first to the last event of the trace, whatever their provider.
     pub span: u64,
+    /// The number of processes that have collections.
+    pub processes: u64,
 }
 
 impl GcStatistics {
-    /// Returns the share of time in which the program was paused, between 0 and 1. Pauses can overlap: the pause of a
-    /// younger generation at the start of a background collection is also a part of the pause of the background
-    /// collection.
+    /// Returns the share of time in which the program was paused, between 0 and 1; of several processes, the mean of
+    /// their shares. Pauses can overlap: the pause of a younger generation at the start of a background collection is
+    /// also a part of the pause of the background collection.
     #[must_use]
     pub fn paused_share(&self) -> f64 {
-        if self.span == 0 { 0.0 } else { (self.all.pauses.total() as f64 / self.span as f64).min(1.0) }
+        let time = self.span as f64 * self.processes.max(1) as f64;
+        if time == 0.0 { 0.0 } else { (self.all.pauses.total() as f64 / time).min(1.0) }
     }
 
+    /// Adds a complete collection.
     pub(super) fn add(&mut self, collection: &Collection) {
         self.all.add(collection);
         if let Some(generation) = at_mut(&mut self.generations, collection.generation) {
@@ -53,9 +57,10 @@ pub struct GenerationStatistics {
 impl GenerationStatistics {
     fn add(&mut self, collection: &Collection) {
         self.count = self.count.saturating_add(1);
-        self.induced = self.induced.saturating_add(collection.reason.is_induced().into());
-        self.pauses.add(collection.pause);
-        self.suspensions.add(collection.suspension);
+        let is_induced = collection.reason.is_some_and(Reason::is_induced);
+        self.induced = self.induced.saturating_add(is_induced.into());
+        collection.pause.into_iter().for_each(|pause| self.pauses.add(pause));
+        collection.suspension.into_iter().for_each(|suspension| self.suspensions.add(suspension));
         if let Some(heap) = &collection.heap {
             self.promoted = self.promoted.saturating_add(heap.total_promoted());
             self.largest_heap = self.largest_heap.max(heap.total_after());

@@ -8,6 +8,8 @@ use ipc_proto::wire::low_u8;
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub struct Compilation {
+    /// The id of the process; `None` if the trace does not state it.
+    pub process_id: Option<u64>,
     /// The method with its type and the types of its parameters: `System.String.Concat(class System.String[])`. Empty
     /// if the trace does not state the name.
     pub method: String,
@@ -21,8 +23,8 @@ pub struct Compilation {
     pub il_size: Option<u64>,
     /// The size of the machine code in bytes; `None` without a load.
     pub native_size: Option<u64>,
-    /// How the method was compiled.
-    pub tier: Tier,
+    /// How the method was compiled; `None` without a load.
+    pub tier: Option<Tier>,
     /// The version of the method's code: 0 is the first one, others come from tiered compilation and from profilers.
     pub version: u64,
     /// The thread that compiled the method.

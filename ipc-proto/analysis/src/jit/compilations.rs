@@ -9,13 +9,13 @@ use super::{Compilation, JitStatistics, Tier};
 use crate::durations::elapsed;
 use crate::event_fields::{number, runtime_event_id, text};
 
-/// Finds the compilations of a process in its events, which must come in the order of time: see
+/// Finds the compilations of each process in the events of a trace, which must come in the order of time: see
 /// [`EventAssembler::in_order`](nettrace::EventAssembler::in_order).
 ///
 /// Take compilations with [`pop`](Self::pop) after each event. Compilations that began after one that has not ended
 /// wait, in up to 4 MiB. If they need more memory, the first ones are returned without an end. The work for each event
 /// is logarithmic in the number of threads and of methods that are compiled. A load ends the compilation of its own method
-/// on its thread: one without a start, and a start without a load, stay alone.
+/// on its thread of its process: one without a start, and a start without a load, stay alone.
 ///
 /// ```
 /// use nettrace::{EventAssembler, Limits, AssemblerStep};
@@ -45,12 +45,15 @@ pub struct Compilations {
     waiting_bytes: usize,
     /// The number of compilations that were returned.
     returned: u64,
-    /// The open compilations of each thread and method, by their indexes among all compilations, in the order of their
-    /// start.
-    open: BTreeMap<(u64, u64), VecDeque<u64>>,
+    /// The open compilations of each process, thread and method, by their indexes among all compilations, in the order
+    /// of their start.
+    open: BTreeMap<Key, VecDeque<u64>>,
     is_finished: bool,
     statistics: JitStatistics,
 }
+
+/// A process, a thread and a method.
+type Key = (Option<u64>, u64, u64);
 
 #[derive(Debug, Clone)]
 struct WaitingCompilation {
@@ -61,6 +64,10 @@ struct WaitingCompilation {
 }
 
 impl WaitingCompilation {
+    fn key(&self) -> Key {
+        (self.compilation.process_id, self.compilation.thread, self.method_id)
+    }
+
     /// Returns the memory of the compilation in bytes, with its list of open ones.
     fn bytes(&self) -> usize {
         self.compilation.method.capacity().saturating_add(FIXED_BYTES)
@@ -100,12 +107,12 @@ impl Compilations {
         }
         self.waiting_bytes = self.waiting_bytes.saturating_sub(front.bytes());
         self.returned = self.returned.saturating_add(1);
-        let WaitingCompilation { compilation, method_id, is_open, .. } = self.waiting.pop_front()?;
-        if is_open {
+        let waiting = self.waiting.pop_front()?;
+        if waiting.is_open {
             // The oldest compilation that waits is also the oldest open one of its method on its thread.
-            self.close((compilation.thread, method_id), VecDeque::pop_front);
+            self.close(waiting.key(), VecDeque::pop_front);
         }
-        Some(compilation)
+        Some(waiting.compilation)
     }
 
     /// Ends the trace: [`pop`](Self::pop) returns all remaining compilations, complete or not.
@@ -121,8 +128,8 @@ impl Compilations {
 
     fn start(&mut self, compilation: Compilation, method_id: u64, has_start: bool) {
         let place = self.returned.saturating_add(to_u64(self.waiting.len()));
-        self.open.entry((compilation.thread, method_id)).or_default().push_back(place);
         let started = WaitingCompilation { compilation, method_id, has_start, is_open: true };
+        self.open.entry(started.key()).or_default().push_back(place);
         self.waiting_bytes = self.waiting_bytes.saturating_add(started.bytes());
         self.waiting.push_back(started);
     }
@@ -137,9 +144,9 @@ impl Compilations {
             return;
         }
         // A load belongs to the start of the same method. Without one, the start was lost or was before the trace.
-        let key = (event.thread_id(), method_id(event));
+        let key = (event.process_id(), event.thread_id(), method_id(event));
         if !self.open.contains_key(&key) {
-            self.start(compilation(event), key.1, false);
+            self.start(compilation(event), key.2, false);
         }
         let place = self.open.get(&key).and_then(|places| places.back()).copied();
         let place = place.and_then(|place| usize::try_from(place.checked_sub(self.returned)?).ok());
@@ -148,7 +155,7 @@ impl Compilations {
         let elapsed = elapsed(compilation.start, event.nanoseconds());
         compilation.native_size = Some(native_size);
         compilation.duration = has_start.then_some(elapsed);
-        compilation.tier = Tier::from_flags(flags);
+        compilation.tier = Some(Tier::from_flags(flags));
         compilation.version = number(event, "ReJITID").unwrap_or_default();
         self.statistics.add(compilation);
         // TraceEvent recognizes the end of a compilation by its size and time. A method with neither stays open.
@@ -159,7 +166,7 @@ impl Compilations {
     }
 
     /// Removes the first or the last open compilation of a method on a thread.
-    fn close(&mut self, key: (u64, u64), remove: fn(&mut VecDeque<u64>) -> Option<u64>) {
+    fn close(&mut self, key: Key, remove: fn(&mut VecDeque<u64>) -> Option<u64>) {
         if let Some(places) = self.open.get_mut(&key) {
             remove(places);
             if places.is_empty() {
@@ -172,6 +179,7 @@ impl Compilations {
 /// Returns a compilation with the parts that both events of a method (start and load) state.
 fn compilation(event: &TraceEvent<'_>) -> Compilation {
     Compilation {
+        process_id: event.process_id(),
         method: method(event).unwrap_or_default(),
         module_id: number(event, "ModuleID").unwrap_or_default(),
         start: event.nanoseconds(),

@@ -19,7 +19,7 @@ impl JitStatistics {
 
     pub(super) fn add(&mut self, compilation: &Compilation) {
         self.all.add(compilation);
-        if let Some(tier) = self.tiers.get_mut(usize::from(compilation.tier.0)) {
+        if let Some(tier) = compilation.tier.and_then(|tier| self.tiers.get_mut(usize::from(tier.0))) {
             tier.add(compilation);
         }
     }

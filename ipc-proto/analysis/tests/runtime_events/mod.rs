@@ -4,7 +4,8 @@
 use std::path::{Path, PathBuf};
 
 use nettrace::{
-    AssemblerStep, Event, EventAssembler, Limits, Metadata, Stack, Trace, TraceEvent, TraceWriter, Version,
+    AssemblerStep, Event, EventAssembler, Limits, Metadata, Stack, ThreadEntry, Trace, TraceEvent, TraceWriter,
+    Version,
 };
 
 /// Returns the path of a file in `testdata`.
@@ -33,6 +34,10 @@ pub(crate) struct Written {
     buf: Vec<u8>,
     trace: Vec<u8>,
     events: Vec<(u64, u64, u32, Vec<u8>, u32)>,
+    /// The threads of a trace of V6, each with its process and its id: their indexes begin with 1.
+    threads: Vec<(u64, u64)>,
+    /// The process of the next events; the trace has version 6 then.
+    process: Option<u64>,
     /// The stacks of events. The first one has the id 1.
     stacks: Vec<Vec<u8>>,
     described: Vec<(&'static str, u32, u32)>,
@@ -43,7 +48,21 @@ const RUNTIME: &str = "Microsoft-Windows-DotNETRuntime";
 impl Written {
     pub(crate) fn new() -> Self {
         let buf = vec![0; TraceWriter::BUFFER];
-        Self { buf, trace: Vec::new(), events: Vec::new(), stacks: Vec::new(), described: Vec::new() }
+        Self {
+            buf,
+            trace: Vec::new(),
+            events: Vec::new(),
+            threads: Vec::new(),
+            process: None,
+            stacks: Vec::new(),
+            described: Vec::new(),
+        }
+    }
+
+    /// Sets the process of the next events. A trace has a process for all events or for none.
+    pub(crate) fn process(&mut self, process: u64) -> &mut Self {
+        self.process = Some(process);
+        self
     }
 
     /// Adds an event by its id and version.
@@ -66,6 +85,17 @@ impl Written {
             self.described.push(description);
             self.described.len() - 1
         });
+        let thread = match self.process {
+            Some(process) => {
+                let known = self.threads.iter().position(|known| *known == (process, thread));
+                let index = known.unwrap_or_else(|| {
+                    self.threads.push((process, thread));
+                    self.threads.len() - 1
+                });
+                u64::try_from(index + 1).unwrap()
+            }
+            None => thread,
+        };
         self.events.push((time, thread, u32::try_from(place + 1).unwrap(), payload.to_vec(), 0));
         self
     }
@@ -84,11 +114,16 @@ impl Written {
 
     pub(crate) fn bytes(&mut self) -> Vec<u8> {
         let mut out = core::mem::take(&mut self.trace);
-        let mut writer = TraceWriter::new(&Trace::new(Version::V4), &mut self.buf).unwrap();
+        let version = if self.process.is_some() { Version::V6 } else { Version::V4 };
+        let mut writer = TraceWriter::new(&Trace::new(version), &mut self.buf).unwrap();
         for (id, (provider, event_id, version)) in (1..).zip(&self.described) {
             let mut metadata = Metadata::new(id, provider, *event_id, "");
             metadata.version = *version;
             out.extend_from_slice(&writer.describe(&metadata).unwrap());
+        }
+        for (index, (process, thread)) in (1..).zip(&self.threads) {
+            let entries = [ThreadEntry::ProcessId(*process), ThreadEntry::ThreadId(*thread)];
+            out.extend_from_slice(&writer.thread(index, entries).unwrap());
         }
         for (id, bytes) in (1..).zip(&self.stacks) {
             out.extend_from_slice(&writer.stack(&Stack { id, bytes }).unwrap());

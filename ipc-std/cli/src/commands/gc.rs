@@ -6,6 +6,7 @@ use dotnet_ipc_syntax::keywords;
 use ipc_proto::types::EventLevel;
 use ipc_proto::wire::to_u64;
 use nettrace::TraceEvent;
+use nettrace_analysis::Durations;
 use nettrace_analysis::gc::{Collection, Collections, GcStatistics, GenerationStatistics};
 use serde_json::{Value, json};
 
@@ -14,7 +15,7 @@ use crate::output::globals::Globals;
 use crate::output::rows::{Row, milliseconds, milliseconds_at, time_cell};
 use crate::output::tables::{table_of_numbers, write_table};
 use crate::recording::analysis_input::Needs;
-use crate::recording::findings::{Analysis, FindingsArgs, add_largest};
+use crate::recording::findings::{Analysis, FindingsArgs, SeenProcesses, add_largest};
 
 /// Show the garbage collections of a process or of a trace: pauses, reasons and heap sizes
 #[derive(Debug, clap::Args)]
@@ -34,12 +35,14 @@ threads took. The percentiles are those of the pauses. Sizes are in MB of
 1,000,000 bytes, with the free space between objects. The numbers of each
 collection are those of PerfView and TraceEvent.
 
-With --json, a line is {\"number\", \"generation\", \"type\", \"reason\", \"start_ms\",
-\"pause_start_ms\", \"pause_ms\", \"suspend_ms\", \"duration_ms\", \"heap_after_mb\",
-\"promoted_mb\", \"complete\", \"gen0_mb\", \"gen1_mb\", \"gen2_mb\", \"large_mb\",
-\"pinned_mb\"}, and these are the columns of --csv. Times are since the start of
-the trace. The end of a collection with \"complete\": false is not in the trace.
-What the trace does not have is null. With --summary, --json is one object.
+With --json, a line is {\"process_id\", \"number\", \"generation\", \"type\", \"reason\",
+\"start_ms\", \"pause_start_ms\", \"pause_ms\", \"suspend_ms\", \"duration_ms\",
+\"heap_after_mb\", \"promoted_mb\", \"complete\", \"gen0_mb\", \"gen1_mb\", \"gen2_mb\",
+\"large_mb\", \"pinned_mb\"}, and these are the columns of --csv. Times are since
+the start of the trace. The beginning or the end of a collection with
+\"complete\": false is not in the trace. What the trace does not have is null.
+With --summary, --json is one object. A trace without collections is no failure:
+the output is empty, and a note says how to record them.
 
 Examples:
   dotnet-ipc gc 4242 --duration 1m
@@ -54,28 +57,36 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
-    args.findings.run::<17, GcAnalysis>(Needs::of_runtime(keywords::GC, EventLevel::INFORMATIONAL), globals)
+    args.findings.run::<18, GcAnalysis>(Needs::of_runtime(keywords::GC, EventLevel::INFORMATIONAL), globals)
 }
 
 #[derive(Default)]
 struct GcAnalysis {
     collections: Collections,
+    processes: SeenProcesses,
+    /// The time of the last event.
+    end: i64,
     incomplete: u64,
+    /// The first collections that are not complete.
+    first_incomplete: Vec<Collection>,
     /// The complete collections with the longest pauses, by pause and number in the order of time.
     longest: BTreeMap<(u64, u64), Collection>,
 }
 
-impl Analysis<17> for GcAnalysis {
+impl Analysis<18> for GcAnalysis {
     type Finding = Collection;
     const NONE_IN_PROCESS: [&str; 2] = ["ran no garbage collection", "record for longer with --duration"];
     const NONE_IN_TRACE: [&str; 2] = [
-        "no garbage collection",
+        "has no garbage collection",
         "if the program ran one, record it with `dotnet-ipc trace PID --profile gc-collect`",
     ];
 
     fn event(&mut self, event: Option<&TraceEvent<'_>>) {
         match event {
-            Some(event) => self.collections.event(event),
+            Some(event) => {
+                self.collections.event(event);
+                self.end = event.nanoseconds();
+            }
             None => self.collections.finish(),
         }
     }
@@ -85,16 +96,30 @@ impl Analysis<17> for GcAnalysis {
     }
 
     fn add(&mut self, collection: Collection, number: u64, top: usize) {
+        self.processes.add(collection.process_id);
         if collection.is_complete {
-            add_largest(&mut self.longest, (collection.pause, number), collection, top);
-        } else {
-            self.incomplete = self.incomplete.saturating_add(1);
+            let key = (collection.pause.unwrap_or_default(), number);
+            add_largest(&mut self.longest, key, collection, top);
+            return;
+        }
+        self.incomplete = self.incomplete.saturating_add(1);
+        if self.first_incomplete.len() < top {
+            self.first_incomplete.push(collection);
         }
     }
 
-    fn remark(&self) -> Option<String> {
-        let incomplete = self.incomplete;
-        (incomplete > 0).then(|| format!("{incomplete} more collections are not complete in the trace"))
+    fn remarks(&self) -> Vec<String> {
+        let suspended = self.collections.open_suspensions().map(|suspension| {
+            let program = match suspension.process_id {
+                Some(id) => format!("process {id}"),
+                None => "the program".to_owned(),
+            };
+            format!(
+                "{program} was still suspended for a collection at the end, for {:.3} ms",
+                milliseconds_at(self.end.saturating_sub(suspension.start))
+            )
+        });
+        suspended.collect()
     }
 
     fn to_json(&self) -> Value {
@@ -102,6 +127,7 @@ impl Analysis<17> for GcAnalysis {
         json!({
             "all": summary(&statistics.all),
             "generations": statistics.generations.each_ref().map(summary),
+            "processes": statistics.processes,
             "incomplete": self.incomplete,
             "span_ms": milliseconds(statistics.span),
             "paused_percent": statistics.paused_share() * 100.0,
@@ -110,10 +136,12 @@ impl Analysis<17> for GcAnalysis {
 
     fn write(&self, is_summary: bool, out: &mut dyn Write) -> io::Result<()> {
         let statistics = self.collections.statistics();
-        let GcStatistics { all, generations, span, .. } = statistics;
+        let GcStatistics { all, generations, span, processes, .. } = statistics;
+        let of_processes =
+            if *processes > 1 { format!(" of {processes} processes") } else { String::new() };
         writeln!(
             out,
-            "{} collections ({} induced) in {:.3} s; paused for {:.3} ms, {:.3} % of the time",
+            "{} collections ({} induced) in {:.3} s{of_processes}; paused for {:.3} ms, {:.3} % of the time",
             all.count,
             all.induced,
             milliseconds(*span) / 1e3,
@@ -126,34 +154,39 @@ impl Analysis<17> for GcAnalysis {
             table.add_row(statistics_cells(name, statistics));
         }
         write_table(&table, out)?;
-        if is_summary || self.longest.is_empty() {
-            return Ok(());
+        if !is_summary && !self.longest.is_empty() {
+            let mut longest: Vec<_> = self.longest.iter().collect();
+            longest.sort_by_key(|((_, order), _)| *order);
+            if all.count > to_u64(longest.len()) {
+                writeln!(out, "\nThe {} longest pauses:", longest.len())?;
+            }
+            self.write_collections(longest.into_iter().map(|(_, collection)| collection), out)?;
         }
-        let mut table = table_of_numbers(&LONGEST, &[7, 8]);
-        let mut longest: Vec<_> = self.longest.iter().collect();
-        longest.sort_by_key(|((_, order), _)| *order);
-        longest.iter().for_each(|(_, collection)| _ = table.add_row(cells(collection)));
-        if all.count > to_u64(longest.len()) {
-            writeln!(out, "\nThe {} longest pauses:", longest.len())?;
+        if self.incomplete > 0 {
+            writeln!(out, "\n{} more collections are not complete in the trace", self.incomplete)?;
         }
-        write_table(&table, out)
+        if !is_summary && !self.first_incomplete.is_empty() {
+            self.write_collections(self.first_incomplete.iter(), out)?;
+        }
+        Ok(())
     }
 
-    fn row(collection: &Collection) -> Row<17> {
+    fn row(collection: &Collection) -> Row<18> {
         let heap = collection.heap.as_ref();
         let part = |part: usize| {
             let size = heap.and_then(|heap| heap.after.get(part));
             json!(size.map(|size| megabytes(*size)))
         };
         [
+            ("process_id", json!(collection.process_id)),
             ("number", json!(collection.number)),
             ("generation", json!(collection.generation)),
-            ("type", collection.collection_type.to_string().into()),
-            ("reason", collection.reason.to_string().into()),
-            ("start_ms", json!(milliseconds_at(collection.start))),
-            ("pause_start_ms", json!(milliseconds_at(collection.pause_start))),
-            ("pause_ms", json!(milliseconds(collection.pause))),
-            ("suspend_ms", json!(milliseconds(collection.suspension))),
+            ("type", json!(collection.collection_type.map(|of| of.to_string()))),
+            ("reason", json!(collection.reason.map(|of| of.to_string()))),
+            ("start_ms", json!(collection.start.map(milliseconds_at))),
+            ("pause_start_ms", json!(collection.pause_start.map(milliseconds_at))),
+            ("pause_ms", json!(collection.pause.map(milliseconds))),
+            ("suspend_ms", json!(collection.suspension.map(milliseconds))),
             ("duration_ms", json!(collection.duration.map(milliseconds))),
             ("heap_after_mb", json!(heap.map(|heap| megabytes(heap.total_after())))),
             ("promoted_mb", json!(heap.map(|heap| megabytes(heap.total_promoted())))),
@@ -164,6 +197,20 @@ impl Analysis<17> for GcAnalysis {
             ("large_mb", part(3)),
             ("pinned_mb", part(4)),
         ]
+    }
+}
+
+impl GcAnalysis {
+    fn write_collections<'a>(
+        &self,
+        collections: impl Iterator<Item = &'a Collection>,
+        out: &mut dyn Write,
+    ) -> io::Result<()> {
+        let mut table = self.processes.table(&COLLECTIONS, &[7, 8]);
+        for collection in collections {
+            table.add_row(self.processes.cells(collection.process_id, cells(collection)));
+        }
+        write_table(&table, out)
     }
 }
 
@@ -181,7 +228,7 @@ const STATISTICS: [&str; 11] = [
     "MAX MB",
 ];
 
-const LONGEST: [&str; 9] =
+const COLLECTIONS: [&str; 9] =
     ["NUMBER", "GEN", "START ms", "PAUSE ms", "SUSPEND", "AFTER MB", "PROMOTED", "TYPE", "REASON"];
 
 fn statistics_cells(name: &str, statistics: &GenerationStatistics) -> [String; 11] {
@@ -204,32 +251,34 @@ fn statistics_cells(name: &str, statistics: &GenerationStatistics) -> [String; 1
 fn cells(collection: &Collection) -> [String; 9] {
     let size =
         |bytes: Option<u64>| bytes.map_or_else(String::new, |bytes| format!("{:.3}", megabytes(bytes)));
+    let time = |time: Option<u64>| time.map_or_else(String::new, time_cell);
     [
         collection.number.to_string(),
         collection.generation.to_string(),
-        format!("{:.3}", milliseconds_at(collection.start)),
-        time_cell(collection.pause),
-        time_cell(collection.suspension),
+        collection.start.map_or_else(String::new, |start| format!("{:.3}", milliseconds_at(start))),
+        time(collection.pause),
+        time(collection.suspension),
         size(collection.heap.map(|heap| heap.total_after())),
         size(collection.heap.map(|heap| heap.total_promoted())),
-        collection.collection_type.to_string(),
-        collection.reason.to_string(),
+        collection.collection_type.map_or_else(String::new, |of| of.to_string()),
+        collection.reason.map_or_else(String::new, |of| of.to_string()),
     ]
 }
 
 /// Returns the object of `--summary --json` for some of the collections.
 fn summary(statistics: &GenerationStatistics) -> Value {
     let GenerationStatistics { count, induced, pauses, suspensions, promoted, largest_heap, .. } = statistics;
+    let of_any = |durations: &Durations, time| (durations.count() > 0).then(|| milliseconds(time));
     json!({
         "collections": count,
         "induced": induced,
         "pause_ms": milliseconds(pauses.total()),
-        "mean_pause_ms": milliseconds(pauses.mean()),
-        "p50_pause_ms": milliseconds(pauses.quantile(500)),
-        "p90_pause_ms": milliseconds(pauses.quantile(900)),
-        "p99_pause_ms": milliseconds(pauses.quantile(990)),
-        "max_pause_ms": milliseconds(pauses.longest()),
-        "max_suspend_ms": milliseconds(suspensions.longest()),
+        "mean_pause_ms": of_any(pauses, pauses.mean()),
+        "p50_pause_ms": of_any(pauses, pauses.quantile(500)),
+        "p90_pause_ms": of_any(pauses, pauses.quantile(900)),
+        "p99_pause_ms": of_any(pauses, pauses.quantile(990)),
+        "max_pause_ms": of_any(pauses, pauses.longest()),
+        "max_suspend_ms": of_any(suspensions, suspensions.longest()),
         "promoted_mb": megabytes(*promoted),
         "max_heap_after_mb": megabytes(*largest_heap),
     })

@@ -16,7 +16,7 @@ use crate::output::printable::printable_name;
 use crate::output::rows::{Row, milliseconds, milliseconds_at, time_cell};
 use crate::output::tables::{table_of_numbers, write_table};
 use crate::recording::analysis_input::Needs;
-use crate::recording::findings::{Analysis, FindingsArgs, add_largest};
+use crate::recording::findings::{Analysis, FindingsArgs, SeenProcesses, add_largest};
 
 /// Show the methods that a process compiles, or did during a trace: times, tiers and sizes
 #[derive(Debug, clap::Args)]
@@ -34,10 +34,13 @@ that it required on the same thread. A method is compiled again for a higher
 tier, so it can have several rows. Precompiled methods do not appear. The
 numbers are those of PerfView and TraceEvent.
 
-With --json, a line is {\"method\", \"start_ms\", \"jit_ms\", \"il_size\",
-\"native_size\", \"tier\", \"thread\"}, and these are the columns of --csv. Times
-are since the start of the trace, sizes are bytes. What the trace does not have
-is null. With --summary, --json is one object.
+With --json, a line is {\"process_id\", \"method\", \"start_ms\", \"jit_ms\",
+\"il_size\", \"native_size\", \"tier\", \"thread\"}, and these are the columns of
+--csv. Times are since the start of the trace, sizes are bytes. What the trace
+does not have is null: \"jit_ms\" and \"il_size\" without a start (\"start_ms\" is
+then the time of the end), \"jit_ms\", \"native_size\" and \"tier\" without an end.
+With --summary, --json is one object. A trace without compilations is no
+failure: the output is empty, and a note says how to record them.
 
 Examples:
   dotnet-ipc jit 4242
@@ -51,25 +54,28 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
-    args.findings.run::<7, JitAnalysis>(Needs::of_runtime(keywords::JIT, EventLevel::VERBOSE), globals)
+    args.findings.run::<8, JitAnalysis>(Needs::of_runtime(keywords::JIT, EventLevel::VERBOSE), globals)
 }
 
 #[derive(Default)]
 struct JitAnalysis {
     compilations: Compilations,
+    processes: SeenProcesses,
     incomplete: u64,
+    /// The first compilations without an end.
+    first_incomplete: Vec<Compilation>,
     /// The compilations that took longest, by time and size, and the first ones before others.
     longest: BTreeMap<(u64, u64, Reverse<u64>), Compilation>,
 }
 
-impl Analysis<7> for JitAnalysis {
+impl Analysis<8> for JitAnalysis {
     type Finding = Compilation;
     const NONE_IN_PROCESS: [&str; 2] = [
         "compiled no method",
         "record for longer with --duration; a program that was compiled ahead of time compiles none",
     ];
     const NONE_IN_TRACE: [&str; 2] = [
-        "no compiled method",
+        "has no compiled method",
         "if the program compiled one, record it with \
          `dotnet-ipc trace PID --clr-events jit --clr-event-level verbose`",
     ];
@@ -86,16 +92,20 @@ impl Analysis<7> for JitAnalysis {
     }
 
     fn add(&mut self, compilation: Compilation, number: u64, top: usize) {
+        self.processes.add(compilation.process_id);
         if let Some(native_size) = compilation.native_size {
             let key = (compilation.duration.unwrap_or_default(), native_size, Reverse(number));
             add_largest(&mut self.longest, key, compilation, top);
-        } else {
-            self.incomplete = self.incomplete.saturating_add(1);
+            return;
+        }
+        self.incomplete = self.incomplete.saturating_add(1);
+        if self.first_incomplete.len() < top {
+            self.first_incomplete.push(compilation);
         }
     }
 
-    fn remark(&self) -> Option<String> {
-        None
+    fn remarks(&self) -> Vec<String> {
+        Vec::new()
     }
 
     fn to_json(&self) -> Value {
@@ -119,28 +129,48 @@ impl Analysis<7> for JitAnalysis {
         }
         table.add_row(statistics_cells("all", all));
         write_table(&table, out)?;
-        if is_summary || self.longest.is_empty() {
+        if is_summary {
             return Ok(());
         }
-        let mut table = table_of_numbers(&LONGEST, &[4, 5]);
-        self.longest.values().rev().for_each(|compilation| _ = table.add_row(cells(compilation)));
-        if all.count > to_u64(self.longest.len()) {
-            writeln!(out, "\nThe {} that took longest:", self.longest.len())?;
+        if !self.longest.is_empty() {
+            if all.count > to_u64(self.longest.len()) {
+                writeln!(out, "\nThe {} that took longest:", self.longest.len())?;
+            }
+            self.write_compilations(self.longest.values().rev(), out)?;
         }
-        write_table(&table, out)
+        if !self.first_incomplete.is_empty() {
+            writeln!(out, "\nWithout an end in the trace:")?;
+            self.write_compilations(self.first_incomplete.iter(), out)?;
+        }
+        Ok(())
     }
 
-    fn row(compilation: &Compilation) -> Row<7> {
-        let Compilation { method, start, duration, il_size, native_size, tier, thread, .. } = compilation;
+    fn row(compilation: &Compilation) -> Row<8> {
+        let Compilation { method, start, duration, il_size, native_size, thread, .. } = compilation;
         [
-            ("method", method.as_str().into()),
+            ("process_id", json!(compilation.process_id)),
+            ("method", json!((!method.is_empty()).then_some(method))),
             ("start_ms", json!(milliseconds_at(*start))),
             ("jit_ms", json!(duration.map(milliseconds))),
             ("il_size", json!(il_size)),
             ("native_size", json!(native_size)),
-            ("tier", tier.to_string().into()),
+            ("tier", json!(compilation.tier.map(|tier| tier.to_string()))),
             ("thread", json!(thread)),
         ]
+    }
+}
+
+impl JitAnalysis {
+    fn write_compilations<'a>(
+        &self,
+        compilations: impl Iterator<Item = &'a Compilation>,
+        out: &mut dyn Write,
+    ) -> io::Result<()> {
+        let mut table = self.processes.table(&COMPILATIONS, &[4, 5]);
+        for compilation in compilations {
+            table.add_row(self.processes.cells(compilation.process_id, cells(compilation)));
+        }
+        write_table(&table, out)
     }
 }
 
@@ -149,20 +179,21 @@ const STATISTICS: [&str; 9] =
 
 fn statistics_cells(name: &str, statistics: &TierStatistics) -> [String; 9] {
     let TierStatistics { count, durations, il_size, native_size, .. } = statistics;
+    let cell = |time| if durations.count() > 0 { time_cell(time) } else { String::new() };
     [
         name.to_owned(),
         count.to_string(),
-        time_cell(durations.total()),
-        time_cell(durations.mean()),
-        time_cell(durations.quantile(500)),
-        time_cell(durations.quantile(990)),
-        time_cell(durations.longest()),
+        cell(durations.total()),
+        cell(durations.mean()),
+        cell(durations.quantile(500)),
+        cell(durations.quantile(990)),
+        cell(durations.longest()),
         il_size.to_string(),
         native_size.to_string(),
     ]
 }
 
-const LONGEST: [&str; 6] = ["JIT ms", "START ms", "IL", "NATIVE", "TIER", "METHOD"];
+const COMPILATIONS: [&str; 6] = ["JIT ms", "START ms", "IL", "NATIVE", "TIER", "METHOD"];
 
 fn cells(compilation: &Compilation) -> [String; 6] {
     let size = |size: Option<u64>| size.map_or_else(String::new, |size| size.to_string());
@@ -171,7 +202,7 @@ fn cells(compilation: &Compilation) -> [String; 6] {
         format!("{:.3}", milliseconds_at(compilation.start)),
         size(compilation.il_size),
         size(compilation.native_size),
-        compilation.tier.to_string(),
+        compilation.tier.map_or_else(String::new, |tier| tier.to_string()),
         printable_name(&compilation.method),
     ]
 }
@@ -179,15 +210,16 @@ fn cells(compilation: &Compilation) -> [String; 6] {
 /// Returns the object of `--summary --json` for some of the compilations.
 fn summary(tier: &str, statistics: &TierStatistics) -> Value {
     let TierStatistics { count, durations, il_size, native_size, .. } = statistics;
+    let of_timed = |time| (durations.count() > 0).then(|| milliseconds(time));
     json!({
         "tier": tier,
         "compilations": count,
         "timed": durations.count(),
-        "jit_ms": milliseconds(durations.total()),
-        "mean_jit_ms": milliseconds(durations.mean()),
-        "p50_jit_ms": milliseconds(durations.quantile(500)),
-        "p99_jit_ms": milliseconds(durations.quantile(990)),
-        "max_jit_ms": milliseconds(durations.longest()),
+        "jit_ms": of_timed(durations.total()),
+        "mean_jit_ms": of_timed(durations.mean()),
+        "p50_jit_ms": of_timed(durations.quantile(500)),
+        "p99_jit_ms": of_timed(durations.quantile(990)),
+        "max_jit_ms": of_timed(durations.longest()),
         "il_size": il_size,
         "native_size": native_size,
     })

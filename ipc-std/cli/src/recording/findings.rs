@@ -3,14 +3,16 @@ use core::ops::ControlFlow;
 use std::collections::BTreeMap;
 use std::io::{self, Write};
 
+use comfy_table::Table;
 use nettrace::TraceEvent;
 use serde_json::Value;
 
 use super::analysis_input::{AnalysisArgs, Needs};
-use crate::output::failure::{Failure, Kind};
+use crate::output::failure::Failure;
 use crate::output::globals::Globals;
 use crate::output::rows::{Row, rows_to_stdout};
 use crate::output::stdout::{json_to_stdout, to_stdout};
+use crate::output::tables::table_of_numbers;
 use crate::process::trace_target::TraceTargetArgs;
 
 /// The options of `gc` and `jit`. Each command adds the help texts of `--top` and `--csv`.
@@ -32,9 +34,9 @@ pub(crate) struct FindingsArgs {
 /// An analysis whose findings have `N` columns with `--json` and `--csv`.
 pub(crate) trait Analysis<const N: usize>: Default {
     type Finding;
-    /// For a process without findings: what the process did not do, and a hint.
+    /// For a process without findings: what the process did not do, and a hint. It completes a sentence.
     const NONE_IN_PROCESS: [&str; 2];
-    /// For a trace without findings: what the trace does not have, and a hint.
+    /// For a trace without findings: what the trace does not have, and a hint. It completes a sentence.
     const NONE_IN_TRACE: [&str; 2];
 
     /// Takes the next event, or the end of the trace.
@@ -46,8 +48,8 @@ pub(crate) trait Analysis<const N: usize>: Default {
     fn add(&mut self, finding: Self::Finding, number: u64, top: usize);
     fn to_json(&self) -> Value;
     fn write(&self, is_summary: bool, out: &mut dyn Write) -> io::Result<()>;
-    /// Returns a remark on the summary.
-    fn remark(&self) -> Option<String>;
+    /// Returns remarks on what the trace does not have completely.
+    fn remarks(&self) -> Vec<String>;
 }
 
 impl FindingsArgs {
@@ -85,19 +87,41 @@ impl FindingsArgs {
             }
             read?;
         }
-        if let Some(remark) = analysis.remark().filter(|_| self.summary || !globals.json) {
-            globals.note(&remark);
+        analysis.remarks().iter().for_each(|remark| globals.note(remark));
+        if count == 0 {
+            let target = input.target;
+            let [what, hint] = if input.is_live() { A::NONE_IN_PROCESS } else { A::NONE_IN_TRACE };
+            globals.note(&format!("{target} {what}; {hint}"));
         }
-        if count > 0 {
-            return Ok(());
-        }
-        let target = input.target;
-        let (message, [_, hint]) = if input.is_live() {
-            (format!("{target} {}", A::NONE_IN_PROCESS[0]), A::NONE_IN_PROCESS)
-        } else {
-            (format!("{target}: the trace has {}", A::NONE_IN_TRACE[0]), A::NONE_IN_TRACE)
-        };
-        Err(Failure::new(Kind::Other, message).with_hint(hint))
+        Ok(())
+    }
+}
+
+/// Whether findings belong to several processes.
+#[derive(Debug, Default)]
+pub(crate) struct SeenProcesses {
+    first: Option<Option<u64>>,
+    are_several: bool,
+}
+
+impl SeenProcesses {
+    pub(crate) fn add(&mut self, process_id: Option<u64>) {
+        self.are_several |= *self.first.get_or_insert(process_id) != process_id;
+    }
+
+    /// Returns a table of numbers, except for the columns in `texts`. If there are several processes, it has a column
+    /// for them before the others.
+    pub(crate) fn table(&self, header: &[&str], texts: &[usize]) -> Table {
+        let added = usize::from(self.are_several);
+        let header: Vec<_> = ["PROCESS"].iter().take(added).chain(header).copied().collect();
+        let texts: Vec<_> = texts.iter().map(|place| place.saturating_add(added)).collect();
+        table_of_numbers(&header, &texts)
+    }
+
+    /// Returns the cells of a row of the table, with the process if the table has its column.
+    pub(crate) fn cells<const N: usize>(&self, process_id: Option<u64>, cells: [String; N]) -> Vec<String> {
+        let process = self.are_several.then(|| process_id.map_or_else(String::new, |id| id.to_string()));
+        process.into_iter().chain(cells).collect()
     }
 }
 

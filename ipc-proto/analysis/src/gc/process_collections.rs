@@ -1,0 +1,336 @@
+//! Finds the garbage collections of one process.
+use alloc::collections::VecDeque;
+
+use ipc_proto::wire::to_u64;
+use nettrace::TraceEvent;
+
+use super::{Collection, CollectionType, HeapSizes, Reason};
+use crate::durations::elapsed;
+use crate::event_fields::number;
+
+/// Finds the garbage collections of one process.
+#[derive(Debug, Clone, Default)]
+pub(super) struct ProcessCollections {
+    /// Collections that were not returned yet, in the order of their start.
+    waiting: VecDeque<WaitingCollection>,
+    /// The number of collections that were returned.
+    returned: u64,
+    /// The index of the running background collection among all collections.
+    background: Option<u64>,
+    /// The number of the last GCStart.
+    last_number: Option<u32>,
+    /// The number of the last collection that has ended.
+    last_ended: Option<u32>,
+    suspension: Suspension,
+    /// Whether a complete collection was returned.
+    pub(super) has_complete: bool,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct WaitingCollection {
+    collection: Collection,
+    /// Whether the program was restarted before GCEnd. The collection then ends when its heap statistics arrive.
+    is_restarted: bool,
+    /// Whether later events belong to other collections.
+    has_ended: bool,
+}
+
+/// The threads that have suspended the program, until they restart it.
+#[derive(Debug, Clone, Copy, Default)]
+struct Suspension {
+    for_collection: Option<u64>,
+    for_background: Option<u64>,
+    for_others: Option<u64>,
+    /// The start of the suspension for a collection; `None` if the program runs.
+    begin: Option<i64>,
+    /// The end of the last suspension, which can belong to an earlier collection.
+    end: Option<i64>,
+}
+
+impl Suspension {
+    fn is_for_collector(&self, thread: u64) -> bool {
+        self.for_collection == Some(thread) || self.for_background == Some(thread)
+    }
+
+    /// Returns the time from the start of the suspension until all threads were suspended.
+    fn duration(&self) -> Option<u64> {
+        let (begin, end) = (self.begin?, self.end?);
+        (end >= begin).then(|| elapsed(begin, end))
+    }
+}
+
+mod id {
+    pub(super) const START: u32 = 1;
+    pub(super) const END: u32 = 2;
+    pub(super) const RESTART_END: u32 = 3;
+    pub(super) const HEAP_STATS: u32 = 4;
+    pub(super) const SUSPEND_END: u32 = 8;
+    pub(super) const SUSPEND_BEGIN: u32 = 9;
+}
+
+impl ProcessCollections {
+    /// Returns whether events with this id of the runtime's provider belong to a collection.
+    pub(super) const fn is_needed(id: u32) -> bool {
+        matches!(
+            id,
+            id::START | id::END | id::RESTART_END | id::HEAP_STATS | id::SUSPEND_END | id::SUSPEND_BEGIN
+        )
+    }
+
+    /// Takes an event of the runtime's provider.
+    pub(super) fn event(&mut self, event: &TraceEvent<'_>, id: u32) {
+        let now = event.nanoseconds();
+        match id {
+            id::SUSPEND_BEGIN => self.suspend_begin(event, now),
+            id::SUSPEND_END => self.suspend_end(event.thread_id(), now),
+            id::START => _ = self.start(event, now),
+            id::END => self.end(event, now),
+            id::HEAP_STATS => self.heap_stats(event),
+            id::RESTART_END => self.restart_end(event.thread_id(), now),
+            _ => {}
+        }
+    }
+
+    /// Returns the number of collections that were not returned yet.
+    pub(super) fn waiting(&self) -> usize {
+        self.waiting.len()
+    }
+
+    /// Returns the start of the suspension if the program is suspended for a collection.
+    pub(super) const fn suspended_since(&self) -> Option<i64> {
+        self.suspension.begin
+    }
+
+    /// Returns the next collection that no later event can change, in the order of their start; with `is_forced`, the
+    /// next one in any case.
+    pub(super) fn pop(&mut self, is_forced: bool) -> Option<Collection> {
+        let front = self.waiting.front()?;
+        let is_background = self.background == Some(self.returned);
+        let is_last = self.waiting.len() == 1;
+        let is_final = !is_background && (front.has_ended || !is_last);
+        if !is_final && !is_forced {
+            return None;
+        }
+        if is_background {
+            self.background = None;
+        }
+        self.returned = self.returned.saturating_add(1);
+        self.waiting.pop_front().map(|waiting| waiting.collection)
+    }
+
+    fn suspend_begin(&mut self, event: &TraceEvent<'_>, now: i64) {
+        /// Reasons of GCSuspendEEBegin.
+        const FOR_COLLECTION: u64 = 1;
+        const FOR_BACKGROUND: u64 = 6;
+        let thread = Some(event.thread_id());
+        // A thread begins no suspension while it suspends the program: the end of its earlier one was lost.
+        for earlier in [&mut self.suspension.for_collection, &mut self.suspension.for_background] {
+            if *earlier == thread {
+                *earlier = None;
+                self.suspension.begin = None;
+            }
+        }
+        match number(event, "Reason") {
+            Some(FOR_COLLECTION) => self.suspension.for_collection = thread,
+            Some(FOR_BACKGROUND) => self.suspension.for_background = thread,
+            _ => {
+                self.suspension.for_others = thread;
+                return;
+            }
+        }
+        self.suspension.begin = Some(now);
+    }
+
+    fn suspend_end(&mut self, thread: u64, now: i64) {
+        if !self.suspension.is_for_collector(thread) {
+            return;
+        }
+        self.suspension.end = Some(now);
+        let suspension = self.suspension.duration();
+        if let (Some(_), Some(background)) = (self.suspension.for_background, self.background()) {
+            background.collection.suspension = sum(background.collection.suspension, suspension);
+        }
+    }
+
+    fn start(&mut self, event: &TraceEvent<'_>, now: i64) -> Option<()> {
+        let u32_field = |name| number(event, name).and_then(|number| u32::try_from(number).ok());
+        let (number, generation) = (u32_field("Count")?, u32_field("Depth")?);
+        let (reason, collection_type) = (Reason(u32_field("Reason")?), CollectionType(u32_field("Type")?));
+        if self.last_number == Some(number) {
+            return None;
+        }
+        let is_in_background_start = collection_type == CollectionType::NON_CONCURRENT
+            && self.waiting.back().is_some_and(|last| last.collection.is_background() && !last.has_ended);
+        if reason == Reason::PM_FULL {
+            self.replace_current();
+        }
+        let is_suspended = self.suspension.begin.is_some();
+        let mut collection = Collection {
+            number,
+            generation,
+            collection_type: Some(collection_type),
+            reason: Some(reason),
+            start: Some(now),
+            pause_start: is_suspended.then_some(now),
+            suspension: is_suspended.then_some(0),
+            ..Collection::default()
+        };
+        if !is_in_background_start && reason != Reason::PM_FULL {
+            collection.pause_start = self.suspension.begin;
+            collection.suspension = self.suspension.duration();
+        }
+        if collection_type == CollectionType::BACKGROUND {
+            // The rest of this pause can belong to a collection of a younger generation.
+            collection.pause = collection.suspension;
+            self.background = Some(self.returned.saturating_add(to_u64(self.waiting.len())));
+        }
+        self.last_number = Some(number);
+        self.add(collection);
+        Some(())
+    }
+
+    fn end(&mut self, event: &TraceEvent<'_>, now: i64) {
+        let u32_field = |name| number(event, name).and_then(|number| u32::try_from(number).ok());
+        let Some(number) = u32_field("Count") else { return };
+        let is_of = |waiting: &&mut WaitingCollection| waiting.collection.number == number;
+        if let Some(waiting) = self.current().filter(is_of) {
+            waiting.set_end(now);
+        } else if let Some(waiting) = self.background().filter(is_of) {
+            waiting.set_end(now);
+            return;
+        } else if self.last_ended != Some(number) {
+            // The trace does not have the start of the collection.
+            let generation = u32_field("Depth").unwrap_or_default();
+            self.last_number = self.last_number.max(Some(number));
+            self.add(Collection { number, generation, ..Collection::default() });
+        }
+        self.end_without_suspension();
+    }
+
+    fn heap_stats(&mut self, event: &TraceEvent<'_>) {
+        let Some(current) = self.current() else { return };
+        current.collection.heap = Some(heap_sizes(event));
+        if current.collection.is_background() || current.is_restarted {
+            self.end_current();
+        } else {
+            self.end_without_suspension();
+        }
+    }
+
+    fn restart_end(&mut self, thread: u64, now: i64) {
+        if self.suspension.for_others == Some(thread) {
+            self.suspension.for_others = None;
+        }
+        if !self.suspension.is_for_collector(thread) {
+            return;
+        }
+        let Suspension { for_background, begin, .. } = self.suspension;
+        let pause = begin.map(|begin| elapsed(begin, now));
+        // A collection that was restarted before has no further pause.
+        let is_over = for_background.is_some() && self.current().is_some_and(|current| current.is_restarted);
+        if let Some(current) = if is_over { self.background() } else { self.current() } {
+            let collection = &mut current.collection;
+            let is_background = collection.is_background();
+            let is_running = !is_background && collection.duration.is_none();
+            current.is_restarted |= is_running;
+            if (is_background || is_running) && for_background.is_some() {
+                collection.pause = sum(collection.pause, pause);
+            } else {
+                collection.pause = collection.pause_start.map(|start| elapsed(start, now));
+            }
+            if !is_background && !is_running && collection.heap.is_some() {
+                self.end_current();
+            }
+        }
+        self.suspension.for_background = None;
+        self.suspension.for_collection = None;
+        self.suspension.begin = None;
+    }
+
+    fn add(&mut self, collection: Collection) {
+        self.waiting.push_back(WaitingCollection { collection, is_restarted: false, has_ended: false });
+    }
+
+    /// Returns the collection to which events belong: the last one, or the background collection if the last one has
+    /// ended.
+    fn current(&mut self) -> Option<&mut WaitingCollection> {
+        if self.waiting.back().is_some_and(|last| !last.has_ended) {
+            return self.waiting.back_mut();
+        }
+        self.background()
+    }
+
+    fn background(&mut self) -> Option<&mut WaitingCollection> {
+        let place = self.background?.checked_sub(self.returned)?;
+        self.waiting.get_mut(usize::try_from(place).ok()?)
+    }
+
+    /// Ends a collection that does not end with a restart of the program, because its suspension is not in the trace.
+    fn end_without_suspension(&mut self) {
+        let is_over = self.current().is_some_and(|WaitingCollection { collection, .. }| {
+            let has_end = collection.start.is_none() || collection.duration.is_some();
+            collection.pause_start.is_none() && has_end && collection.heap.is_some()
+        });
+        if is_over {
+            self.end_current();
+        }
+    }
+
+    /// Ends a collection that another one replaces in the same pause, which belongs to the other one.
+    fn replace_current(&mut self) {
+        if let Some(current) = self.current() {
+            current.collection.pause.get_or_insert(0);
+            self.end_current();
+        }
+    }
+
+    fn end_current(&mut self) {
+        let Some(current) = self.current() else { return };
+        current.has_ended = true;
+        let Collection { number, start, pause_start, .. } = current.collection;
+        current.collection.is_complete = start.is_some() && pause_start.is_some();
+        if current.collection.is_background() {
+            self.background = None;
+        }
+        self.last_ended = Some(number);
+    }
+}
+
+impl WaitingCollection {
+    /// Sets the time of GCEnd.
+    fn set_end(&mut self, now: i64) {
+        self.collection.duration = self.collection.start.map(|start| elapsed(start, now));
+    }
+}
+
+/// Returns the sum of the known durations.
+fn sum(a: Option<u64>, b: Option<u64>) -> Option<u64> {
+    match (a, b) {
+        (Some(a), Some(b)) => Some(a.saturating_add(b)),
+        (a, b) => a.or(b),
+    }
+}
+
+fn heap_sizes(event: &TraceEvent<'_>) -> HeapSizes {
+    let number = |field| number(event, field).unwrap_or_default();
+    HeapSizes {
+        after: [
+            "GenerationSize0",
+            "GenerationSize1",
+            "GenerationSize2",
+            "GenerationSize3",
+            "GenerationSize4",
+        ]
+        .map(number),
+        promoted: [
+            "TotalPromotedSize0",
+            "TotalPromotedSize1",
+            "TotalPromotedSize2",
+            "TotalPromotedSize3",
+            "TotalPromotedSize4",
+        ]
+        .map(number),
+        pinned_objects: number("PinnedObjectCount"),
+        handles: number("GCHandleCount"),
+    }
+}
