@@ -4,12 +4,16 @@
 //! A frame is *exclusive* in the stacks in which it is the innermost one, and *inclusive* in all stacks that have it; a
 //! stack counts once, even if it has the frame several times. Two methods of one name are one frame, whatever their
 //! addresses.
-use alloc::collections::BTreeMap;
+mod machinery;
+mod origins;
+
+use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::vec::Vec;
 use core::fmt;
 
 use ipc_proto::wire::{to_u32, to_usize};
 
+use self::origins::Origins;
 use crate::StackId;
 use crate::names::{FrameId, Names};
 use crate::place::{at, at_mut};
@@ -68,6 +72,8 @@ pub struct Change<'n> {
 pub struct CallTree {
     /// A caller precedes its callees. The first node is the root.
     nodes: Vec<CallNode>,
+    /// The frames that only carry out what the clock counts.
+    left_out: BTreeSet<FrameId>,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -106,20 +112,44 @@ impl CallTree {
     /// Creates the tree of all stacks. `weigh` returns how much of a weight of a thread counts: all of it, only the
     /// part in which the thread ran, or 0 for threads that are left out.
     #[must_use]
-    pub fn new(
+    pub fn new(samples: &mut Samples, clock: &Clock, weigh: impl FnMut(ThreadNumber, Weight) -> u64) -> Self {
+        Self::weighed(samples, clock, &Origins::default(), weigh)
+    }
+
+    /// Creates the tree of all stacks, as [`new`](Self::new) does, without the innermost frames that only carry out what
+    /// the clock counts: methods of the runtime that throw the exception, wait for the lock, send the event or allocate
+    /// the object. So the innermost frame of a stack is the method that requested it. With [`Clock::AllocatedTypes`] it
+    /// remains the type.
+    ///
+    /// A stack without other frames stays whole. [`left_out`](Self::left_out) returns what is left out.
+    #[must_use]
+    pub fn of_origins(
         samples: &mut Samples,
         clock: &Clock,
+        weigh: impl FnMut(ThreadNumber, Weight) -> u64,
+    ) -> Self {
+        let origins = Origins::new(samples, clock);
+        let tree = Self::weighed(samples, clock, &origins, weigh);
+        let needed: BTreeSet<_> = samples.weights(clock).map(|(_, stack, _)| stack).collect();
+        let left_out = origins.left_out(samples, needed.into_iter());
+        Self { left_out, ..tree }
+    }
+
+    fn weighed(
+        samples: &mut Samples,
+        clock: &Clock,
+        origins: &Origins,
         mut weigh: impl FnMut(ThreadNumber, Weight) -> u64,
     ) -> Self {
         let mut weights: BTreeMap<StackId, u64> = BTreeMap::new();
         for (thread, stack, weight) in samples.weights(clock) {
             let weight = weigh(thread, weight);
             if weight > 0 {
-                let sum = weights.entry(stack).or_default();
+                let sum = weights.entry(origins.of(stack)).or_default();
                 *sum = sum.saturating_add(weight);
             }
         }
-        let (mut tree, places) = Self::of_stacks(samples, weights.keys().copied());
+        let (mut tree, places) = Self::of_stacks(samples, weights.keys().copied(), origins);
         for (stack, weight) in weights {
             let place = at(&places, stack.0).copied().unwrap_or_default();
             if let Some(node) = at_mut(&mut tree.nodes, place) {
@@ -131,26 +161,31 @@ impl CallTree {
     }
 
     /// Creates the tree of some stacks, without weights. Also returns the index of each stack in the tree.
-    fn of_stacks(samples: &mut Samples, needed: impl Iterator<Item = StackId>) -> (Self, Vec<u32>) {
+    fn of_stacks(
+        samples: &mut Samples,
+        needed: impl Iterator<Item = StackId>,
+        origins: &Origins,
+    ) -> (Self, Vec<u32>) {
         let (names, stacks) = samples.names_and_stacks();
         // Mark the needed stacks and all their callers.
         let mut is_needed = alloc::vec![false; stacks.len()];
         for mut stack in needed {
             while let Some(needed @ false) = at_mut(&mut is_needed, stack.0) {
                 *needed = true;
-                stack = stacks.caller(stack);
+                stack = origins.caller(stacks, stack);
             }
         }
         let root = CallNode::new(FrameId::UNKNOWN, NONE);
-        let mut tree = Self { nodes: alloc::vec![root] };
+        let mut tree = Self { nodes: alloc::vec![root], left_out: BTreeSet::new() };
         let mut callees: BTreeMap<(u32, FrameId), u32> = BTreeMap::new();
         let mut frames = Snapshot::new(names);
         // Callers come before their callees, so one pass is enough.
         let mut places = alloc::vec![0_u32; stacks.len()];
-        for (stack, (caller, address)) in (1..).zip(stacks.iter()) {
+        for (stack, (_, address)) in (1..).zip(stacks.iter()) {
             if at(&is_needed, stack) != Some(&true) {
                 continue;
             }
+            let caller = origins.caller(stacks, StackId(stack));
             let caller = at(&places, caller.0).copied().unwrap_or_default();
             let frame = frames.of(address);
             let place = *callees.entry((caller, frame)).or_insert_with(|| tree.add(caller, frame));
@@ -181,6 +216,11 @@ impl CallTree {
                 caller.inclusive = caller.inclusive.saturating_add(inclusive);
             }
         }
+    }
+
+    /// Returns the frames that [`of_origins`](Self::of_origins) leaves out.
+    pub fn left_out(&self) -> impl ExactSizeIterator<Item = FrameId> + '_ {
+        self.left_out.iter().copied()
     }
 
     /// Returns the weight of all stacks together.
@@ -399,7 +439,7 @@ impl ThreadTree {
         let rows = |clock| samples.weights(clock).filter(|(_, _, weight)| weight.total() > 0).collect();
         let rows: Vec<Vec<_>> = clocks.iter().map(rows).collect();
         let stacks = rows.iter().flatten().map(|(_, stack, _)| *stack);
-        let (tree, places) = CallTree::of_stacks(samples, stacks);
+        let (tree, places) = CallTree::of_stacks(samples, stacks, &Origins::default());
         let node = |stack: StackId| NodeId(at(&places, stack.0).copied().unwrap_or_default());
         let of_node = |(thread, stack, weight): (_, _, Weight)| (node(stack), thread, weight.total());
         let weights = rows.into_iter().map(|rows| {

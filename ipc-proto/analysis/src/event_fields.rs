@@ -1,7 +1,9 @@
 //! Single events: their ids, and their fields by name.
+use ipc_proto::wire::to_usize;
 use nettrace::{Str, TraceEvent};
 
 use crate::KnownProvider;
+use crate::rows::AllocationRow;
 
 /// Returns the id of an event of the runtime's provider; `None` for events of other providers.
 pub(crate) fn runtime_event_id(event: &TraceEvent<'_>) -> Option<u32> {
@@ -18,7 +20,16 @@ pub(crate) fn text<'e>(event: &TraceEvent<'e>, field: &str) -> Option<Str<'e>> {
     event.field(field)?.as_str()
 }
 
-/// Returns the number of allocated bytes that an AllocationTick states.
-pub(crate) fn allocated(event: &TraceEvent<'_>) -> Option<u64> {
-    number(event, "AllocationAmount64").or_else(|| number(event, "AllocationAmount"))
+/// Returns an AllocationTick.
+pub(crate) fn allocation_tick<'e>(event: &TraceEvent<'e>) -> AllocationRow<'e> {
+    AllocationRow::decode_tick(event.header.payload, pointer_size(event))
+}
+
+/// Returns an AllocationSampled.
+pub(crate) fn sampled_allocation<'e>(event: &TraceEvent<'e>) -> AllocationRow<'e> {
+    AllocationRow::decode_sampled(event.header.payload, pointer_size(event))
+}
+
+fn pointer_size(event: &TraceEvent<'_>) -> usize {
+    event.trace().map_or(8, |trace| to_usize(trace.pointer_size))
 }

@@ -17,6 +17,7 @@ mod json;
 #[cfg(feature = "pprof")]
 mod pprof;
 mod profile;
+mod small_ids;
 mod speedscope;
 mod stack_frames;
 mod timeline;

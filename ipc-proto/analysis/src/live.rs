@@ -31,7 +31,7 @@ use nettrace::TraceEvent;
 
 use crate::call_tree::{CallTree, Order};
 use crate::durations::elapsed;
-use crate::event_fields::{allocated, runtime_event_id};
+use crate::event_fields::{allocation_tick, runtime_event_id};
 use crate::gc::Collections;
 use crate::names::{FrameId, Names};
 use crate::samples::{Clock, Samples, ThreadNumber, Weight};
@@ -196,7 +196,7 @@ impl Live {
         match runtime_event_id(event) {
             None => {}
             Some(ALLOCATION_TICK) => {
-                let amount = allocated(event);
+                let amount = allocation_tick(event).amount;
                 self.counts.allocated = self.counts.allocated.saturating_add(amount.unwrap_or_default());
             }
             Some(EXCEPTION_THROWN) => self.counts.exceptions = self.counts.exceptions.saturating_add(1),
@@ -204,7 +204,8 @@ impl Live {
                 self.collections.runtime_event(event, id);
                 while let Some(collection) = self.collections.pop() {
                     self.counts.collections = self.counts.collections.saturating_add(1);
-                    self.counts.paused = self.counts.paused.saturating_add(collection.pause.unwrap_or_default());
+                    self.counts.paused =
+                        self.counts.paused.saturating_add(collection.pause.unwrap_or_default());
                 }
             }
         }
@@ -266,11 +267,13 @@ impl Live {
         let mut functions: BTreeMap<FrameId, (Weight, Weight)> = BTreeMap::new();
         for is_running in [true, false] {
             let part = |weight: Weight| if is_running { weight.running } else { weight.waiting };
+            // A tree does not have the number of events.
+            let of_tree = |amount| Weight { count: 0, ..Weight::new(amount, is_running) };
             let tree = CallTree::new(&mut self.samples, &Clock::Wall, |_, weight| part(weight));
             for entry in tree.top(Order::Exclusive) {
                 let (exclusive, inclusive) = functions.entry(entry.frame).or_default();
-                exclusive.add(Weight::new(entry.exclusive, is_running));
-                inclusive.add(Weight::new(entry.inclusive, is_running));
+                exclusive.add(of_tree(entry.exclusive));
+                inclusive.add(of_tree(entry.inclusive));
             }
         }
         let mut activity = Activity { threads: self.threads(), ..core::mem::take(&mut self.counts) };

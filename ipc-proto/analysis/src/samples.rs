@@ -6,7 +6,8 @@
 //! | `Wall` | 1 a sample | all samples: a thread that is not in managed code waits, or runs native code | samples |
 //! | `ThreadTime` | the time up to the next sample of the thread | all samples, and other events: see below | nanoseconds |
 //! | `SampledTime` | as `ThreadTime` | as `ThreadTime`, without events of event sources | nanoseconds |
-//! | `Allocations` | the bytes that were allocated since the last event | AllocationTick, every 100 KB or so | bytes |
+//! | `Allocations` | the bytes that the event stands for | AllocationTick, every 100 KB or so; AllocationSampled: see below | bytes |
+//! | `AllocatedTypes` | as `Allocations` | as `Allocations`, with the type as the innermost frame | bytes |
 //! | `Exceptions` | 1 | ExceptionThrown | exceptions |
 //! | `Contention` | the time up to ContentionStop | ContentionStart | nanoseconds |
 //! | `Events` | 1 | the events of a provider, or one kind of them | events |
@@ -25,6 +26,18 @@
 //! (`AWAIT_TIME`) if the trace has the events of the task library, and add fields of events (`EventData: x=1`) and
 //! activities as frames. In this crate, a thread has only its own stack.
 //!
+//! # Allocations
+//!
+//! With keyword AllocationSampling (0x80000000000), a runtime since .NET 10 draws one of 102,400 allocated bytes at
+//! random, and sends AllocationSampled for its object. An object of `s` bytes weighs `s / (1 - (1 - 1/102400)^s)`, as the
+//! runtime documents it. The events of a process count instead of its AllocationTicks if there are any.
+//!
+//! # Waits
+//!
+//! A wait ends with the next ContentionStop of its thread. [`Samples::finish`] adds the waits that have not ended, up to
+//! the last event before the rundown. A wait that another wait of the thread follows, and an end without a start, have no time:
+//! [`Samples::waits`] counts them.
+//!
 //! # Order
 //!
 //! `ThreadTime`, `SampledTime` and `Contention` need the events in the order of time (`EventAssembler::in_order`); the
@@ -36,23 +49,26 @@
 //! thread and stack, at most [`Samples::ENTRIES`] for each clock. [`Samples::dropped`] counts the events that have no
 //! room, and [`Samples::clear`] makes room.
 mod clock;
+mod program_name;
 
-use alloc::collections::BTreeMap;
+use alloc::borrow::ToOwned;
+use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::string::String;
 use alloc::vec::Vec;
 use core::fmt::Write;
 
 use ipc_proto::wire::{to_u32, to_usize};
-use nettrace::{EventSelector, Metadata, Str, TraceEvent};
+use nettrace::{EventSelector, Metadata, Str, TraceClock, TraceEvent};
 
 pub use self::clock::{Clock, Unit};
+use self::program_name::program_name;
 use crate::durations::elapsed;
-use crate::event_fields::{allocated, number};
+use crate::event_fields::{allocation_tick, number, sampled_allocation, text};
 use crate::known_provider::is_name;
-use crate::names::{Names, process_of};
+use crate::names::{Names, cut, process_of};
 use crate::place::at_mut;
-use crate::rows::ThreadRow;
-use crate::text::push_text;
+use crate::rows::{AllocationRow, ThreadRow};
+use crate::text::{owned, push_text};
 use crate::{KnownProvider, StackId, Stacks};
 
 /// What a stack of a thread weighs.
@@ -62,6 +78,8 @@ pub struct Weight {
     pub running: u64,
     /// The weight while the thread waited or ran native code.
     pub waiting: u64,
+    /// The number of events or intervals that were added up; 0 if it is not known.
+    pub count: u64,
 }
 
 impl Weight {
@@ -72,13 +90,27 @@ impl Weight {
     }
 
     pub(crate) const fn new(amount: u64, is_running: bool) -> Self {
-        if is_running { Self { running: amount, waiting: 0 } } else { Self { running: 0, waiting: amount } }
+        let (running, waiting) = if is_running { (amount, 0) } else { (0, amount) };
+        Self { running, waiting, count: 1 }
     }
 
     pub(crate) const fn add(&mut self, other: Self) {
         self.running = self.running.saturating_add(other.running);
         self.waiting = self.waiting.saturating_add(other.waiting);
+        self.count = self.count.saturating_add(other.count);
     }
+}
+
+/// The waits for locks whose start or end the trace does not have.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[non_exhaustive]
+pub struct Waits {
+    /// The waits that had not ended at the end of the recording, up to which they count.
+    pub open: u64,
+    /// The waits without an end, whose thread waited again later. Their time is not known.
+    pub without_end: u64,
+    /// The ends without a start. The time of the wait is not known.
+    pub without_start: u64,
 }
 
 /// The weight that an event adds to a clock, with its time.
@@ -93,6 +125,8 @@ pub struct Interval {
     /// The weight to add. For a clock in nanoseconds, the weight is the duration. For other clocks, the interval is a
     /// point in time.
     pub weight: Weight,
+    /// Whether it is an AllocationTick, which does not count if the process also has sampled allocations.
+    pub is_tick: bool,
 }
 
 /// The number of a thread: its index in [`Samples::threads`].
@@ -100,6 +134,10 @@ pub struct Interval {
 pub struct ThreadNumber(u32);
 
 impl ThreadNumber {
+    pub(crate) fn of(number: u16) -> Self {
+        Self(number.into())
+    }
+
     /// Returns the index of the thread in [`Samples::threads`].
     #[must_use]
     pub const fn number(self) -> usize {
@@ -153,6 +191,16 @@ pub struct Samples {
     thread_numbers: BTreeMap<(u64, u64), u32>,
     dropped: u64,
     samples: u64,
+    /// The processes that have sampled allocations.
+    sampled: BTreeSet<u64>,
+    process_names: BTreeMap<u64, String>,
+    waits: Waits,
+    /// The clock of the trace, once a thread waits.
+    trace_clock: Option<TraceClock>,
+    /// The end of the recording in ticks: the time of the last event, or of the first event of a rundown after it.
+    last_ticks: u64,
+    /// Whether the last event belongs to a rundown, which a runtime sends after the recording.
+    is_rundown: bool,
     /// The memory for the name of an event, which is used again for each event.
     label: String,
 }
@@ -161,16 +209,24 @@ pub struct Samples {
 struct Recording {
     clock: Clock,
     weights: BTreeMap<(u32, StackId), Weight>,
+    /// The weights by AllocationTicks, which count for processes without sampled allocations.
+    ticks: BTreeMap<(u32, StackId), Weight>,
     count: u64,
+    /// The fraction of a byte that allocations weigh beside whole bytes.
+    fraction: f64,
+    /// The number of events that do not state what they weigh.
+    unknown: u64,
 }
 
 impl Recording {
     /// Adds a weight, and returns whether there was room for it.
-    fn add(&mut self, thread: u32, stack: StackId, weight: Weight) -> bool {
-        if self.weights.len() >= Samples::ENTRIES && !self.weights.contains_key(&(thread, stack)) {
+    fn add(&mut self, thread: u32, stack: StackId, weight: Weight, is_tick: bool) -> bool {
+        let is_full = self.weights.len().saturating_add(self.ticks.len()) >= Samples::ENTRIES;
+        let weights = if is_tick { &mut self.ticks } else { &mut self.weights };
+        if is_full && !weights.contains_key(&(thread, stack)) {
             return false;
         }
-        self.weights.entry((thread, stack)).or_default().add(weight);
+        weights.entry((thread, stack)).or_default().add(weight);
         true
     }
 }
@@ -223,7 +279,15 @@ impl Samples {
     /// Creates an analysis that weighs events by these clocks.
     #[must_use]
     pub fn new(clocks: impl IntoIterator<Item = Clock>) -> Self {
-        let recording = |clock| Recording { clock, weights: BTreeMap::new(), count: 0 };
+        let recording = |clock| Recording {
+            clock,
+            weights: BTreeMap::new(),
+            ticks: BTreeMap::new(),
+            count: 0,
+            // So that the sum is rounded, not cut off.
+            fraction: 0.5,
+            unknown: 0,
+        };
         Self {
             names: Names::default(),
             stacks: Stacks::default(),
@@ -233,6 +297,12 @@ impl Samples {
             thread_numbers: BTreeMap::new(),
             dropped: 0,
             samples: 0,
+            sampled: BTreeSet::new(),
+            process_names: BTreeMap::new(),
+            waits: Waits::default(),
+            trace_clock: None,
+            last_ticks: 0,
+            is_rundown: false,
             label: String::new(),
         }
     }
@@ -250,6 +320,12 @@ impl Samples {
     pub fn event_with(&mut self, event: &TraceEvent<'_>, each: &mut dyn FnMut(&Clock, &Interval)) {
         let Some(metadata) = event.metadata() else { return };
         let provider = KnownProvider::of(metadata.provider);
+        let is_info = provider.is_none() && is_name(metadata.provider, "Microsoft-DotNETCore-EventPipe");
+        let is_rundown = is_info || provider == Some(KnownProvider::Rundown);
+        if !(is_rundown && self.is_rundown) {
+            self.last_ticks = event.header.timestamp;
+        }
+        self.is_rundown = is_rundown;
         let event = Seen { event, metadata: &metadata, provider };
         if let Some(provider) = provider {
             self.names.known_event(event.event, &metadata, provider);
@@ -259,9 +335,16 @@ impl Samples {
                 (KnownProvider::Runtime, 14) => {
                     self.name_thread((process_of(event.event), event.event.thread_id()), FINALIZER);
                 }
+                (KnownProvider::Runtime, ALLOCATION_SAMPLED) => {
+                    self.sampled.insert(process_of(event.event));
+                }
+                (KnownProvider::UniversalSystem, _) => self.process_row(event.event, &metadata),
                 _ => {}
             }
             self.samples = self.samples.saturating_add(u64::from(event.sample().is_some()));
+        } else if is_info {
+            let command_line = text(event.event, "CommandLine").map(owned);
+            self.name_process(event.event, command_line.as_deref().and_then(program_name));
         }
         // The thread and the stack are stored once for all clocks, and only if a clock needs them.
         let mut place = None;
@@ -279,7 +362,7 @@ impl Samples {
     ) {
         let Some(Recording { clock, .. }) = self.recordings.get(recording) else { return };
         let Some(effect) = event.effect(clock) else { return };
-        let is_sampled = *clock == Clock::SampledTime;
+        let (is_sampled, has_type) = (*clock == Clock::SampledTime, *clock == Clock::AllocatedTypes);
         let (thread, stack) = match *place {
             Some(place) => place,
             None => {
@@ -291,13 +374,28 @@ impl Samples {
             }
         };
         let time = event.event.nanoseconds();
-        let mut count = 1;
+        let (mut count, mut is_tick) = (1, false);
         let added = match effect {
             Effect::Weigh { weight, needs_stack } => {
                 if needs_stack && stack == StackId::EMPTY {
                     return;
                 }
                 Some((time, stack, weight))
+            }
+            Effect::Allocate { row, is_sampled } => {
+                let Some(recording) = self.recordings.get_mut(recording) else { return };
+                let Some(mut amount) = row.amount else {
+                    recording.unknown = recording.unknown.saturating_add(1);
+                    return;
+                };
+                recording.fraction += row.fraction;
+                if recording.fraction >= 1.0 {
+                    recording.fraction -= 1.0;
+                    amount = amount.saturating_add(1);
+                }
+                (count, is_tick) = (0, !is_sampled);
+                let stack = if has_type { self.typed(stack, row.type_name) } else { stack };
+                Some((time, stack, Weight::new(amount, true)))
             }
             Effect::Show { runs, has_label } => {
                 let stack = if has_label { self.labelled(stack, event.metadata) } else { stack };
@@ -306,24 +404,45 @@ impl Samples {
                 state.advance(time, stack, runs)
             }
             Effect::StartWaiting => {
-                if let Some(state) = at_mut(&mut self.states, thread) {
-                    state.contention = Some((time, stack));
-                }
+                let state = at_mut(&mut self.states, thread);
+                let earlier = state.and_then(|state| state.contention.replace((time, stack)));
+                self.waits.without_end = self.waits.without_end.saturating_add(earlier.is_some().into());
+                self.trace_clock.get_or_insert_with(|| *event.event.clock());
                 None
             }
             Effect::StopWaiting => {
                 let state = at_mut(&mut self.states, thread);
                 count = 0;
                 let start = state.and_then(|state| state.contention.take());
+                self.waits.without_start = self.waits.without_start.saturating_add(start.is_none().into());
                 start.map(|(start, stack)| (start, stack, Weight::new(elapsed(start, time), false)))
             }
         };
         let Some(recording) = self.recordings.get_mut(recording) else { return };
         recording.count = recording.count.saturating_add(count);
         if let Some((start, stack, weight)) = added {
-            each(&recording.clock, &Interval { thread: ThreadNumber(thread), stack, start, weight });
-            if !recording.add(thread, stack, weight) {
+            let interval = Interval { thread: ThreadNumber(thread), stack, start, weight, is_tick };
+            each(&recording.clock, &interval);
+            if !recording.add(thread, stack, weight, is_tick) {
                 self.dropped = self.dropped.saturating_add(1);
+            }
+        }
+    }
+
+    /// Ends the trace: adds the waits that have not ended, up to the end of the recording, and calls `each` with their intervals.
+    pub fn finish(&mut self, each: &mut dyn FnMut(&Clock, &Interval)) {
+        let Some(clock) = self.trace_clock else { return };
+        let end = clock.nanoseconds(self.last_ticks);
+        let Self { recordings, states, waits, dropped, .. } = self;
+        let Some(recording) = recordings.iter_mut().find(|of| of.clock == Clock::Contention) else { return };
+        for (thread, state) in (0..).zip(states) {
+            let Some((start, stack)) = state.contention.take() else { continue };
+            let weight = Weight::new(elapsed(start, end), false);
+            waits.open = waits.open.saturating_add(1);
+            let interval = Interval { thread: ThreadNumber(thread), stack, start, weight, is_tick: false };
+            each(&recording.clock, &interval);
+            if !recording.add(thread, stack, weight, false) {
+                *dropped = dropped.saturating_add(1);
             }
         }
     }
@@ -339,6 +458,35 @@ impl Samples {
         label.clear();
         self.label = label;
         self.stacks.call(stack, address)
+    }
+
+    /// Adds the type of an allocated object to a stack.
+    fn typed(&mut self, stack: StackId, type_name: Str<'_>) -> StackId {
+        let mut label = core::mem::take(&mut self.label);
+        push_text(&mut label, type_name);
+        // NativeAOT has no names of types, and sends "NULL".
+        let is_unknown = label.is_empty() || label == "NULL";
+        let address = self.names.label(if is_unknown { UNKNOWN_TYPE } else { &label });
+        label.clear();
+        self.label = label;
+        self.stacks.call(stack, address)
+    }
+
+    /// Takes a row about a process of an operating system.
+    fn process_row(&mut self, event: &TraceEvent<'_>, metadata: &Metadata<'_>) {
+        if ["ProcessCreate", "ExistingProcess"].iter().any(|name| metadata.name == *name) {
+            let name = text(event, "Name").map(owned);
+            self.name_process(event, name.as_deref());
+        }
+    }
+
+    /// Names the process of an event.
+    fn name_process(&mut self, event: &TraceEvent<'_>, name: Option<&str>) {
+        const MAX_NAME: usize = 255;
+        let has_room = self.process_names.len() < Self::THREADS;
+        if let Some(name) = name.filter(|name| has_room && !name.is_empty()) {
+            self.process_names.insert(process_of(event), cut(name, MAX_NAME).to_owned());
+        }
     }
 
     fn thread(&mut self, event: &TraceEvent<'_>) -> Option<u32> {
@@ -395,12 +543,13 @@ impl Samples {
         const FEW: usize = 1 << 16;
         for recording in &mut self.recordings {
             recording.weights.clear();
-            recording.count = 0;
+            recording.ticks.clear();
+            (recording.count, recording.unknown) = (0, 0);
         }
         self.threads.clear();
         self.states.clear();
         self.thread_numbers.clear();
-        (self.samples, self.dropped) = (0, 0);
+        (self.samples, self.dropped, self.waits) = (0, 0, Waits::default());
         if self.stacks.len() > FEW || self.names.addresses() > FEW {
             self.stacks = Stacks::default();
             self.names.forget_addresses();
@@ -434,18 +583,58 @@ impl Samples {
         &self.threads
     }
 
+    /// Returns the name of a process, if the trace states it: of the program that it runs.
+    #[must_use]
+    pub fn process_name(&self, process: u64) -> Option<&str> {
+        self.process_names.get(&process).map(String::as_str)
+    }
+
     /// Returns what each stack of each thread weighs by a clock.
     pub fn weights(&self, clock: &Clock) -> impl Iterator<Item = (ThreadNumber, StackId, Weight)> + '_ {
-        let recording = self.recordings.iter().find(|recording| recording.clock == *clock);
-        let weights = recording.map(|recording| recording.weights.iter());
-        weights.into_iter().flatten().map(|(key, weight)| (ThreadNumber(key.0), key.1, *weight))
+        let recording = self.recording(clock).into_iter();
+        let counts = |((thread, _), _): &(&(u32, StackId), &Weight)| self.counts_ticks(ThreadNumber(*thread));
+        let rows = recording.flat_map(move |of| of.weights.iter().chain(of.ticks.iter().filter(counts)));
+        rows.map(|(key, weight)| (ThreadNumber(key.0), key.1, *weight))
     }
 
     /// Returns how many events a clock has counted.
     #[must_use]
     pub fn count(&self, clock: &Clock) -> u64 {
-        let recording = self.recordings.iter().find(|recording| recording.clock == *clock);
-        recording.map_or(0, |recording| recording.count)
+        match clock {
+            Clock::Allocations | Clock::AllocatedTypes => {
+                self.weights(clock).fold(0, |sum, (_, _, weight)| sum.saturating_add(weight.count))
+            }
+            _ => self.recording(clock).map_or(0, |recording| recording.count),
+        }
+    }
+
+    /// Returns how many events of a clock do not state what they weigh: allocations whose description and bytes do not
+    /// match. They are not counted.
+    #[must_use]
+    pub fn unknown(&self, clock: &Clock) -> u64 {
+        self.recording(clock).map_or(0, |recording| recording.unknown)
+    }
+
+    /// Returns the waits whose start or end the trace does not have.
+    #[must_use]
+    pub const fn waits(&self) -> Waits {
+        self.waits
+    }
+
+    /// Returns whether a process has sampled allocations.
+    #[must_use]
+    pub fn has_sampled_allocations(&self) -> bool {
+        !self.sampled.is_empty()
+    }
+
+    /// Returns whether the AllocationTicks of a thread count, because its process has no sampled allocations.
+    pub(crate) fn counts_ticks(&self, thread: ThreadNumber) -> bool {
+        let thread = self.threads.get(thread.number());
+        thread.is_none_or(|thread| !self.sampled.contains(&thread.process))
+    }
+
+    fn recording(&self, clock: &Clock) -> Option<&Recording> {
+        self.recordings.iter().find(|recording| recording.clock == *clock)
     }
 
     /// Returns how many samples of threads the trace has, in managed code or not.
@@ -469,9 +658,11 @@ struct Seen<'a> {
 }
 
 /// The effect of an event on a clock.
-enum Effect {
+enum Effect<'a> {
     /// The stack of the event gets this weight.
     Weigh { weight: Weight, needs_stack: bool },
+    /// The stack of the event gets the bytes of an allocation.
+    Allocate { row: AllocationRow<'a>, is_sampled: bool },
     /// The thread of the event is in the stack of the event from now on.
     Show { runs: bool, has_label: bool },
     /// The thread of the event waits for a lock.
@@ -480,8 +671,8 @@ enum Effect {
     StopWaiting,
 }
 
-impl Seen<'_> {
-    fn effect(&self, clock: &Clock) -> Option<Effect> {
+impl<'a> Seen<'a> {
+    fn effect(&self, clock: &Clock) -> Option<Effect<'a>> {
         let one = Weight::new(1, true);
         let weight = match clock {
             Clock::Cpu => self.sample().filter(|weight| weight.running > 0)?,
@@ -492,7 +683,7 @@ impl Seen<'_> {
                     .thread_time()
                     .filter(|effect| !matches!(effect, Effect::Show { has_label: true, .. }));
             }
-            Clock::Allocations if self.is_runtime(10) => Weight::new(allocated(self.event)?, true),
+            Clock::Allocations | Clock::AllocatedTypes => return self.allocation(),
             Clock::Exceptions if self.is_runtime(80) => one,
             Clock::Contention if self.is_runtime(81) => return Some(Effect::StartWaiting),
             Clock::Contention if self.is_runtime(91) => return Some(Effect::StopWaiting),
@@ -504,6 +695,17 @@ impl Seen<'_> {
             _ => return None,
         };
         Some(Effect::Weigh { weight, needs_stack: false })
+    }
+
+    fn allocation(&self) -> Option<Effect<'a>> {
+        let (row, is_sampled) = if self.is_runtime(ALLOCATION_TICK) {
+            (allocation_tick(self.event), false)
+        } else if self.is_runtime(ALLOCATION_SAMPLED) {
+            (sampled_allocation(self.event), true)
+        } else {
+            return None;
+        };
+        Some(Effect::Allocate { row, is_sampled })
     }
 
     fn is_runtime(&self, event_id: u32) -> bool {
@@ -524,7 +726,7 @@ impl Seen<'_> {
         }
     }
 
-    fn thread_time(&self) -> Option<Effect> {
+    fn thread_time(&self) -> Option<Effect<'a>> {
         let runs = match self.provider {
             Some(KnownProvider::SampleProfiler) => self.sample()?.running > 0,
             // AllocationTick, and the two kinds of sampled allocations: each shows that the thread runs.
@@ -541,9 +743,16 @@ impl Seen<'_> {
     }
 
     fn is_allocation(&self) -> bool {
-        matches!(self.metadata.event_id, 10 | 20 | 32)
+        matches!(self.metadata.event_id, ALLOCATION_TICK | 20 | 32)
     }
 }
+
+/// Events of the runtime.
+const ALLOCATION_TICK: u32 = 10;
+const ALLOCATION_SAMPLED: u32 = 303;
+
+/// The frame of an allocated object whose type the trace does not name.
+pub const UNKNOWN_TYPE: &str = "?";
 
 const FINALIZER: &str = ".NET Finalizer";
 

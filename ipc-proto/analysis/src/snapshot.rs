@@ -17,6 +17,10 @@ impl<'n> Snapshot<'n> {
         Self { names, known }
     }
 
+    pub(crate) const fn names(&self) -> &Names {
+        self.names
+    }
+
     /// Returns the frame of an address, as [`Names::frame`] does.
     pub(crate) fn of(&mut self, address: AddressId) -> FrameId {
         match at_mut(&mut self.known, address.0) {

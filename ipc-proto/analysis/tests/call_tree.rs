@@ -6,12 +6,16 @@
     clippy::indexing_slicing,
     reason = "a test states what it expects by unwrapping it"
 )]
+mod runtime_events;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 use nettrace::{AssemblerStep, EventAssembler, Limits};
 use nettrace_analysis::call_tree::{CallTree, Entry, NodeId, Order};
 use nettrace_analysis::samples::{Clock, Samples};
+
+use crate::runtime_events::{Written, each_event};
 
 fn testdata(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testdata/analysis").join(name)
@@ -233,4 +237,105 @@ fn differences() {
         let [a, b] = [a, b].map(|change| (change.exclusive[1] - change.exclusive[0]).abs());
         a >= b
     }));
+}
+
+/// Returns a trace with methods of two libraries at the addresses 0x100, 0x200 and so on, each of 0x100 bytes.
+fn with_methods(methods: &[(&str, &str)]) -> Written {
+    let utf16 =
+        |text: &str| -> Vec<u8> { text.encode_utf16().chain([0]).flat_map(u16::to_le_bytes).collect() };
+    let mut trace = Written::new();
+    for (module, path) in [(1_u64, "/x/System.Private.CoreLib.dll"), (2, "/x/App.dll")] {
+        let numbers = [&module.to_le_bytes()[..], &[0; 16]].concat();
+        trace.event(0, 1, (152, 1), &[numbers, utf16(path), utf16("")].concat());
+    }
+    for (number, (of, name)) in (1_u64..).zip(methods) {
+        let module = if of.starts_with("System.") { 1 } else { 2 };
+        let numbers = [number, module, number << 8].map(u64::to_le_bytes).concat();
+        let sizes = [0x100_u32, 0, 0].map(u32::to_le_bytes).concat();
+        trace.event(0, 1, (143, 1), &[numbers, sizes, utf16(of), utf16(name), utf16("()")].concat());
+    }
+    trace
+}
+
+/// The innermost frame of a stack is the method that throws, waits, sends or allocates, not the runtime's code for it.
+#[test]
+fn origins_of_events() {
+    let methods = [
+        ("App.Program", "Run"),                                   // 0x100
+        ("System.Runtime.EH", "RhThrowEx"),                       // 0x200
+        ("System.Runtime.EH", "DispatchEx"),                      // 0x300
+        ("System.Threading.Monitor", "Enter"),                    // 0x400
+        ("System.Threading.Lock", "TryEnterSlow"),                // 0x500
+        ("System.Diagnostics.Tracing.EventSource", "WriteEvent"), // 0x600
+        ("System.String", "FastAllocateString"),                  // 0x700
+        ("System.Threading.LockCookie", "NoLock"),                // 0x800
+        ("System.Runtime.EHOther", "NoException"),                // 0x900
+    ];
+    let of_types = Clock::AllocatedTypes;
+    let events = |provider: &str, event_id| Clock::Events { provider: provider.to_owned(), event_id };
+    let runtime = "Microsoft-Windows-DotNETRuntime";
+    let run = "App!App.Program.Run()";
+    for (clock, id, stack, leaf, left_out) in [
+        (Clock::Exceptions, 80, &[0x300, 0x200, 0x100][..], run, 2),
+        (events(runtime, Some(80)), 80, &[0x300, 0x200, 0x100], run, 2),
+        (Clock::Contention, 81, &[0x600, 0x500, 0x400, 0x100], run, 3),
+        (Clock::Allocations, 10, &[0x700, 0x100], run, 1),
+        (of_types, 10, &[0x700, 0x100], "?", 1),
+        (events("My-Source", None), 1, &[0x600, 0x100], run, 1),
+        // A frame between others stays, and so does the code of another purpose.
+        (Clock::Exceptions, 80, &[0x100, 0x200, 0x100], run, 0),
+        (
+            Clock::Exceptions,
+            80,
+            &[0x400, 0x100],
+            "System.Private.CoreLib!System.Threading.Monitor.Enter()",
+            0,
+        ),
+        (
+            Clock::Contention,
+            81,
+            &[0x800, 0x100],
+            "System.Private.CoreLib!System.Threading.LockCookie.NoLock()",
+            0,
+        ),
+        (
+            Clock::Exceptions,
+            80,
+            &[0x900, 0x100],
+            "System.Private.CoreLib!System.Runtime.EHOther.NoException()",
+            0,
+        ),
+        // A stack without other frames stays whole.
+        (Clock::Exceptions, 80, &[0x300, 0x200], "System.Private.CoreLib!System.Runtime.EH.DispatchEx()", 0),
+        (
+            Clock::AllEvents,
+            80,
+            &[0x300, 0x200, 0x100],
+            "System.Private.CoreLib!System.Runtime.EH.DispatchEx()",
+            0,
+        ),
+    ] {
+        let mut trace = with_methods(&methods);
+        let provider = if id == 1 { "My-Source" } else { runtime };
+        let stack: Vec<u64> = stack.iter().map(|address| address + 1).collect();
+        let payload = [&[1; 18][..], &[0; 30]].concat();
+        trace.event_of(provider, 10, 1, (id, 1), &payload).stack(&stack);
+        trace.event(30, 1, (91, 1), &[0; 11]);
+        let mut samples = Samples::new([clock.clone()]);
+        each_event(&trace.bytes(), |event| samples.event(event));
+        let tree = CallTree::of_origins(&mut samples, &clock, |_, weight| weight.total());
+        let top = tree.top(Order::Exclusive);
+        assert_eq!(samples.names().text(top[0].frame), leaf, "{clock:?} {stack:x?}");
+        assert_eq!(
+            (top[0].exclusive, tree.left_out().len()),
+            (tree.total(), left_out),
+            "{clock:?} {stack:x?}"
+        );
+        let whole = CallTree::new(&mut samples, &clock, |_, weight| weight.total());
+        assert_eq!((whole.total(), whole.left_out().len()), (tree.total(), 0));
+        if clock == Clock::AllocatedTypes {
+            let callers = tree.callers(top[0].frame);
+            assert_eq!(callers.iter().map(|of| samples.names().text(of.frame)).collect::<Vec<_>>(), [run]);
+        }
+    }
 }

@@ -82,7 +82,8 @@ fn speedscope_files_weigh_what_the_call_tree_weighs() {
         let threads = samples.threads().len();
         let file = speedscope(&Profile::new(&mut samples, &clock, |_, weight| weight.total()));
         assert_eq!(file["$schema"], "https://www.speedscope.app/file-format-schema.json");
-        assert_eq!(file["name"], "a \"name\"\u{1}\\");
+        // The traces state the command lines of their processes.
+        assert_eq!(file["name"], "Workload");
         let profiles = file["profiles"].as_array().unwrap();
         assert!((1..=threads).contains(&profiles.len()));
         assert!(profiles.iter().all(|profile| profile["unit"] == unit));
@@ -142,6 +143,7 @@ mod pprof {
     use prost::Message;
 
     use super::*;
+    use crate::runtime_events::{LARGE_ID, two_processes};
 
     /// The parts of profile.proto that the writer uses, and the mapping, which the writer does not use.
     #[derive(Message)]
@@ -265,6 +267,31 @@ mod pprof {
             }
             assert_eq!(weights, expected, "{name}");
         }
+    }
+
+    /// In a trace of several processes, each sample has its process, and large ids survive.
+    #[test]
+    fn labels_of_processes() {
+        let mut samples = Samples::new([Clock::Contention]);
+        each_event(&two_processes(), |event| samples.event(event));
+        let file = written(&Profile::new(&mut samples, &Clock::Contention, |_, weight| weight.total()));
+        let text = |number: i64| file.string_table[usize::try_from(number).unwrap()].as_str();
+        let labels = file.sample.iter().map(|sample| {
+            let value = |label: &Label| {
+                if label.num == 0 { text(label.str).to_owned() } else { label.num.to_string() }
+            };
+            sample
+                .label
+                .iter()
+                .map(|label| format!("{}={}", text(label.key), value(label)))
+                .collect::<Vec<_>>()
+        });
+        let expected = [
+            vec!["thread_id=7".to_owned(), "process_id=100".to_owned(), "process=Shop".to_owned()],
+            vec!["thread_id=7".to_owned(), "process_id=200".to_owned()],
+            vec![format!("thread_id={LARGE_ID}"), "process_id=100".to_owned(), "process=Shop".to_owned()],
+        ];
+        assert!(labels.eq(expected));
     }
 
     #[test]

@@ -142,7 +142,10 @@ fn a_background_collection_with_others_inside() {
     // The suspension at the start, and the pause at the end with its suspension.
     assert_eq!(numbers, [(1, 10 + 100, 10 + 4), (2, 30, 0), (3, 40, 5)]);
     assert!(found.iter().all(|found| found.is_complete));
-    assert_eq!((found[0].duration, found[1].pause_start, found[2].pause_start), (Some(580), Some(130), Some(300)));
+    assert_eq!(
+        (found[0].duration, found[1].pause_start, found[2].pause_start),
+        (Some(580), Some(130), Some(300))
+    );
     assert_eq!(statistics.all.count, 3);
 }
 
@@ -189,7 +192,8 @@ fn parts_of_collections() {
     let (found, _) = collections(&written.bytes());
     assert_eq!(found.iter().map(of).collect::<Vec<_>>()[1..], [(4, false, None, None)]);
     assert_eq!((found[1].pause_start, found[1].suspension, found[1].heap), (Some(100), None, None));
-    let [reason, kind] = [found[1].reason.unwrap().to_string(), found[1].collection_type.unwrap().to_string()];
+    let [reason, kind] =
+        [found[1].reason.unwrap().to_string(), found[1].collection_type.unwrap().to_string()];
     assert_eq!((reason, kind), ("99".into(), "9".into()));
     // The program is restarted before GCEnd: as by .NET Framework 2.0, or if events are lost.
     written.event(130, 7, RESTART, &[]).event(140, 7, END, &numbers(&[4, 0])).event(
@@ -230,11 +234,7 @@ fn an_end_without_a_start() {
     };
     assert_eq!(
         found.iter().map(of).collect::<Vec<_>>(),
-        [
-            (8, 1, None, None, 1, false),
-            (9, 2, Some(120), Some(280), 2, true),
-            (10, 0, None, None, 3, false)
-        ]
+        [(8, 1, None, None, 1, false), (9, 2, Some(120), Some(280), 2, true), (10, 0, None, None, 3, false)]
     );
     assert_eq!((found[0].reason, found[0].collection_type, found[0].pause), (None, None, None));
     assert_eq!(statistics.all.count, 1);
@@ -282,13 +282,11 @@ fn collections_of_two_processes() {
         written.process(200).event(1005 + 3 * offset, 7, id, &payload);
     }
     let (found, statistics) = collections(&written.bytes());
-    let of = |found: &Collection| (found.process_id, found.number, found.pause, found.suspension, found.duration);
+    let of =
+        |found: &Collection| (found.process_id, found.number, found.pause, found.suspension, found.duration);
     assert_eq!(
         found.iter().map(of).collect::<Vec<_>>(),
-        [
-            (Some(100), 1, Some(50), Some(10), Some(10)),
-            (Some(200), 1, Some(150), Some(30), Some(30))
-        ]
+        [(Some(100), 1, Some(50), Some(10), Some(10)), (Some(200), 1, Some(150), Some(30), Some(30))]
     );
     assert_eq!((statistics.all.count, statistics.processes, statistics.span), (2, 2, 155));
 }

@@ -219,7 +219,10 @@ fn parts_of_compilations() {
         (found[0].method.as_str(), found[1].method.as_str()),
         ("My.Type.Loaded(int32,class System.String)", "")
     );
-    assert_eq!((found[0].tier, found[5].tier, Tier::UNKNOWN.to_string()), (Some(Tier::UNKNOWN), None, "Unknown".into()));
+    assert_eq!(
+        (found[0].tier, found[5].tier, Tier::UNKNOWN.to_string()),
+        (Some(Tier::UNKNOWN), None, "Unknown".into())
+    );
     assert_eq!((statistics.all.durations.count(), statistics.all.durations.total()), (0, 0));
 }
 

@@ -149,7 +149,7 @@ fn pauses_are_those_of_the_collections() {
         collections.event(event);
         while let Some(collection) = collections.pop() {
             count += 1;
-            paused += collection.pause;
+            paused += collection.pause.unwrap_or_default();
         }
     });
     let period = live.next_period();

@@ -11,7 +11,7 @@ mod runtime_events;
 use nettrace_analysis::call_tree::CallTree;
 use nettrace_analysis::samples::{Clock, Samples, Unit, Weight};
 
-use crate::runtime_events::{Written, each_event};
+use crate::runtime_events::{Written, each_event, numbers};
 
 fn read(trace: &[u8], clocks: &[Clock]) -> Samples {
     let mut samples = Samples::new(clocks.iter().cloned());
@@ -24,7 +24,7 @@ fn weights(samples: &Samples, clock: &Clock) -> Vec<(u64, Weight)> {
     samples.weights(clock).map(|(thread, _, weight)| (threads[thread.number()].id, weight)).collect()
 }
 
-/// A lock that two threads wait for at the same time, and one whose end is not in the trace.
+/// A lock that two threads wait for at the same time, and waits whose start or end is not in the trace.
 #[test]
 fn contention() {
     let [start, stop] = [&[0, 0, 0][..], &[0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0]];
@@ -36,28 +36,152 @@ fn contention() {
     for (time, thread) in [(1500, 2), (3000, 1)] {
         trace.event(time, thread, (91, 1), stop);
     }
-    trace.event(4000, 1, (81, 1), start);
+    // The end of a wait is lost, and the next one has not ended.
+    trace.event(3500, 1, (81, 1), start).event(4000, 1, (81, 1), start).event(4700, 2, (80, 1), &[]);
+    // The rundown begins when the recording ends.
+    for time in [5000, 9000] {
+        trace.event_of("Microsoft-Windows-DotNETRuntimeRundown", time, 1, (144, 1), &[]);
+    }
     let mut samples = read(&trace.bytes(), &[Clock::Contention]);
-    let waited = |waiting| Weight { running: 0, waiting };
-    assert_eq!(weights(&samples, &Clock::Contention), [(1, waited(2000)), (2, waited(400))]);
-    assert_eq!(samples.count(&Clock::Contention), 3);
+    let waited = |waiting, count| Weight { running: 0, waiting, count };
+    assert_eq!(weights(&samples, &Clock::Contention), [(1, waited(2000, 1)), (2, waited(400, 1))]);
+    assert_eq!(samples.count(&Clock::Contention), 4);
+    let mut intervals = Vec::new();
+    samples.finish(&mut |_, interval| intervals.push((interval.start, interval.weight)));
+    assert_eq!(intervals, [(4000, waited(1000, 1))]);
+    assert_eq!(weights(&samples, &Clock::Contention), [(1, waited(3000, 2)), (2, waited(400, 1))]);
+    let waits = samples.waits();
+    assert_eq!((waits.open, waits.without_end, waits.without_start), (1, 1, 1));
     let tree = CallTree::new(&mut samples, &Clock::Contention, |_, weight| weight.total());
-    assert_eq!((tree.total(), Clock::Contention.unit()), (2400, Unit::Nanoseconds));
+    assert_eq!((tree.total(), Clock::Contention.unit()), (3400, Unit::Nanoseconds));
     // The sample has no stack, so the tree has no frame.
     assert_eq!(tree.top(Default::default()), []);
 }
 
+/// The same thread in two processes waits twice.
+#[test]
+fn waits_of_two_processes() {
+    let mut trace = Written::new();
+    trace.process(100).event(1000, 7, (81, 1), &[0, 0, 0]);
+    trace.process(200).event(1100, 7, (81, 1), &[0, 0, 0]);
+    trace.process(100).event(1500, 7, (91, 1), &[0; 11]);
+    trace.process(200).event(3100, 7, (91, 1), &[0; 11]);
+    let samples = read(&trace.bytes(), &[Clock::Contention]);
+    let totals: Vec<u64> =
+        weights(&samples, &Clock::Contention).into_iter().map(|(_, weight)| weight.total()).collect();
+    assert_eq!((totals, samples.waits()), (vec![500, 2000], Default::default()));
+}
+
+fn utf16(text: &str) -> Vec<u8> {
+    text.encode_utf16().chain([0]).flat_map(u16::to_le_bytes).collect()
+}
+
+/// AllocationTick of version 4.
+fn tick(amount: u64, of: &str) -> Vec<u8> {
+    let mut payload = vec![0; 10];
+    payload[..4].copy_from_slice(&amount.to_le_bytes()[..4]);
+    payload.extend_from_slice(&amount.to_le_bytes());
+    payload.extend_from_slice(&[0; 8]);
+    payload.extend(utf16(of));
+    payload.extend_from_slice(&[0; 20]);
+    payload
+}
+
+/// AllocationSampled.
+fn sampled(size: u64, of: &str) -> Vec<u8> {
+    let mut payload = vec![0; 4 + 2 + 8];
+    payload.extend(utf16(of));
+    payload.extend_from_slice(&[0; 8]);
+    payload.extend_from_slice(&size.to_le_bytes());
+    payload.extend_from_slice(&[0; 8]);
+    payload
+}
+
+/// A sampled object stands for its size divided by the probability that one of its bytes is drawn.
+#[test]
+fn sampled_allocations() {
+    let mut trace = Written::new();
+    for (time, size) in (1..).zip([24, 102_400, 10_000_000, 1 << 60]) {
+        trace.event(time, time, (303, 0), &sampled(size, "A"));
+    }
+    // An object without a size, and a row without its end.
+    trace.event(9, 9, (303, 0), &sampled(0, "A")).event(10, 9, (303, 0), &[0; 20]);
+    let samples = read(&trace.bytes(), &[Clock::Allocations]);
+    let found: Vec<u64> =
+        weights(&samples, &Clock::Allocations).into_iter().map(|(_, weight)| weight.running).collect();
+    // The first is 102,411.50, the second is about 102,400 / (1 - 1/e). Fractions are carried over.
+    assert_eq!(found, [102_412, 161_993, 10_000_000, 1 << 60]);
+    assert_eq!((samples.count(&Clock::Allocations), samples.unknown(&Clock::Allocations)), (4, 2));
+    let mut trace = Written::new();
+    (1..=6).for_each(|time| _ = trace.event(time, 1, (303, 0), &sampled(24, "A")));
+    let samples = read(&trace.bytes(), &[Clock::Allocations]);
+    assert_eq!(weights(&samples, &Clock::Allocations)[0].1.running, 614_469);
+}
+
+/// Sampled allocations of a process replace its ticks, also those before them. Another process has only ticks.
+#[test]
+fn sampled_allocations_replace_ticks() {
+    let mut trace = Written::new();
+    trace.process(100).event(1, 7, (10, 4), &tick(100_000, "A"));
+    trace.process(200).event(2, 7, (10, 4), &tick(300_000, "B"));
+    trace.process(100).event(3, 7, (303, 0), &sampled(10_000_000, "A"));
+    trace.process(100).event(4, 7, (10, 4), &tick(100_000, "A"));
+    trace.process(200).event(5, 7, (10, 4), &tick(300_000, "B"));
+    let clocks = [Clock::Allocations, Clock::AllocatedTypes];
+    let mut samples = read(&trace.bytes(), &clocks);
+    for clock in &clocks {
+        let mut found: Vec<(u64, u64)> =
+            weights(&samples, clock).into_iter().map(|(_, weight)| (weight.running, weight.count)).collect();
+        found.sort_unstable();
+        assert_eq!(found, [(600_000, 2), (10_000_000, 1)]);
+        assert_eq!(samples.count(clock), 3);
+    }
+    let tree = CallTree::new(&mut samples, &Clock::AllocatedTypes, |_, weight| weight.total());
+    let names = samples.names();
+    let top = tree.top(Default::default());
+    let top: Vec<_> = top.iter().map(|entry| (names.text(entry.frame), entry.exclusive)).collect();
+    assert_eq!(top, [("A", 10_000_000), ("B", 600_000)]);
+}
+
+/// The layout of an AllocationTick is known without its version: later versions only add fields.
+#[test]
+fn ticks_of_unknown_versions() {
+    let mut trace = Written::new();
+    trace.event(1, 1, (10, 0), &tick(5 << 32, "A")).event(2, 2, (10, 1), &numbers(&[100_000, 0, 0]));
+    trace.event(3, 3, (10, 99), &tick(7, "")).event(4, 4, (10, 4), &[1, 2]);
+    let mut samples = read(&trace.bytes(), &[Clock::AllocatedTypes]);
+    let found: Vec<u64> =
+        weights(&samples, &Clock::AllocatedTypes).into_iter().map(|(_, weight)| weight.running).collect();
+    assert_eq!((found, samples.unknown(&Clock::AllocatedTypes)), (vec![5 << 32, 100_000, 7], 1));
+    let tree = CallTree::new(&mut samples, &Clock::AllocatedTypes, |_, weight| weight.total());
+    let top = tree.top(Default::default());
+    assert_eq!(top.iter().map(|of| samples.names().text(of.frame)).collect::<Vec<_>>(), ["A", "?"]);
+}
+
+/// A process has the name of its program: from its command line, or from the operating system.
+#[test]
+fn names_of_processes() {
+    for (command_line, name) in [
+        ("/opt/app/Shop --secret x", Some("Shop")),
+        ("dotnet exec --roll-forward x /opt/app/Shop.dll 1", Some("Shop")),
+        ("\"C:\\Program Files\\dotnet\\dotnet.EXE\" \"C:\\My App\\Shop.DLL\"", Some("Shop")),
+        ("/usr/bin/dotnet --info", Some("dotnet")),
+        ("C:\\Shop.exe", Some("Shop")),
+        ("", None),
+    ] {
+        let mut trace = Written::new();
+        let payload = [utf16(command_line), utf16("Linux"), utf16("x64")].concat();
+        trace.describe("Microsoft-DotNETCore-EventPipe", (1, 1), "ProcessInfo", &["CommandLine"]);
+        trace.event_of("Microsoft-DotNETCore-EventPipe", 1, 1, (1, 1), &payload);
+        let samples = read(&trace.bytes(), &[Clock::Cpu]);
+        assert_eq!(samples.process_name(0), name, "{command_line}");
+    }
+}
+
 #[test]
 fn allocations_and_exceptions() {
-    // AllocationTick: amount, kind, instance, the amount again in 64 bits.
-    let tick = |amount: u64| {
-        let mut payload = vec![0; 10];
-        payload.extend_from_slice(&amount.to_le_bytes());
-        payload.extend_from_slice(&[0; 32]);
-        payload
-    };
     let mut trace = Written::new();
-    trace.event(1, 1, (10, 4), &tick(5 << 32)).event(2, 1, (10, 4), &tick(100_000)).event(
+    trace.event(1, 1, (10, 4), &tick(5 << 32, "A")).event(2, 1, (10, 4), &tick(100_000, "B")).event(
         3,
         2,
         (80, 1),
@@ -65,11 +189,11 @@ fn allocations_and_exceptions() {
     );
     let clocks = [Clock::Allocations, Clock::Exceptions, Clock::ThreadTime];
     let samples = read(&trace.bytes(), &clocks);
-    let ran = |running| Weight { running, waiting: 0 };
-    assert_eq!(weights(&samples, &clocks[0]), [(1, ran((5 << 32) + 100_000))]);
-    assert_eq!(weights(&samples, &clocks[1]), [(2, ran(1))]);
+    let ran = |running, count| Weight { running, waiting: 0, count };
+    assert_eq!(weights(&samples, &clocks[0]), [(1, ran((5 << 32) + 100_000, 2))]);
+    assert_eq!(weights(&samples, &clocks[1]), [(2, ran(1, 1))]);
     // An allocation shows that the thread runs.
-    assert_eq!(weights(&samples, &clocks[2]), [(1, ran(1))]);
+    assert_eq!(weights(&samples, &clocks[2]), [(1, ran(1, 1))]);
 }
 
 /// Events that show that a thread runs, that it is in a stack, or nothing. Each event is 10 ns after the event before.
@@ -78,8 +202,8 @@ fn events_of_thread_time() {
     const SAMPLER: &str = "Microsoft-DotNETCore-SampleProfiler";
     const RUNTIME: &str = "Microsoft-Windows-DotNETRuntime";
     const FRAMEWORK: &str = "System.Diagnostics.Eventing.FrameworkEventSource";
-    let runs = [Weight { running: 10, waiting: 0 }; 2];
-    let waits = [Weight { running: 0, waiting: 10 }, Weight::default()];
+    let runs = [Weight { running: 10, waiting: 0, count: 1 }; 2];
+    let waits = [Weight { running: 0, waiting: 10, count: 1 }, Weight::default()];
     let none = [Weight::default(); 2];
     for (provider, id, payload, expected) in [
         (SAMPLER, 0, 2, runs),

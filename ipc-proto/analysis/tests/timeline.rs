@@ -17,7 +17,7 @@ use nettrace_analysis::formats::{TimeProfile, Timeline};
 use nettrace_analysis::samples::{Clock, Interval, Samples};
 use serde_json::{Value, json};
 
-use crate::runtime_events::{Written, each_event, numbers, path};
+use crate::runtime_events::{LARGE_ID, Written, each_event, numbers, path, two_processes};
 
 fn read(trace: &[u8], clock: &Clock) -> (Samples, Timeline) {
     let (mut samples, mut timeline) = (Samples::new([clock.clone()]), Timeline::new(clock.clone()));
@@ -121,7 +121,7 @@ fn chromium_times(file: &Value) -> Times {
         assert_eq!(event["pid"], 4711);
         let (id, name) = (event["tid"].as_u64().unwrap(), event["name"].as_str().unwrap());
         match event["ph"].as_str().unwrap() {
-            "M" if name == "process_name" => assert_eq!(event["args"]["name"], "a \"name\"\u{1}\\"),
+            "M" if name == "process_name" => assert_eq!(event["args"]["name"], "Workload"),
             "M" => {
                 assert_eq!(name, "thread_name");
                 let name = event["args"]["name"].as_str().unwrap();
@@ -226,6 +226,41 @@ fn other_clocks_of_time_have_gaps() {
     assert_eq!(chromium(&profile)["traceEvents"].as_array().unwrap().len(), 2);
 }
 
+/// A process has its name from the trace, and ids of more than 32 bits survive.
+#[test]
+fn processes_have_names_and_threads_have_ids() {
+    let (mut samples, timeline) = read(&two_processes(), &Clock::Contention);
+    let profile = TimeProfile::new(&mut samples, timeline);
+    let file = speedscope(&profile);
+    let names: Vec<&str> =
+        file["profiles"].as_array().unwrap().iter().map(|of| of["name"].as_str().unwrap()).collect();
+    let unnamed = "a \"name\"\u{1}\\";
+    let large = format!("Thread ({LARGE_ID})");
+    let expected = [
+        "Shop (100) Thread (7)".to_owned(),
+        format!("{unnamed} (200) Thread (7)"),
+        format!("Shop (100) {large}"),
+    ];
+    assert_eq!(names, expected);
+    assert_eq!(file["name"], unnamed);
+
+    let file = chromium(&profile);
+    let of = |event: &Value| (event["pid"].as_u64().unwrap(), event["tid"].as_u64().unwrap());
+    let mut names = BTreeMap::new();
+    for event in file["traceEvents"].as_array().unwrap() {
+        let kind = event["name"].as_str().unwrap();
+        if event["ph"] == "M" {
+            names.insert((kind, of(event)), event["args"]["name"].as_str().unwrap());
+        }
+        assert!(of(event).1 <= u32::MAX.into(), "{event}");
+    }
+    assert_eq!(names[&("process_name", (100, 7))], "Shop");
+    assert_eq!(names[&("process_name", (200, 7))], unnamed);
+    assert_eq!(names[&("thread_name", (100, 7))], "Thread (7)");
+    // The id is the smallest one that no thread has.
+    assert_eq!(names[&("thread_name", (100, 1))], large);
+}
+
 /// A clock that has points in time has no calls.
 #[test]
 fn points_have_no_duration() {
@@ -247,8 +282,9 @@ impl Stacks {
     fn new() -> Self {
         let (samples, _) = recorded("net31-sampled", &Clock::ThreadTime);
         let weights = samples.weights(&Clock::ThreadTime);
-        let stacks =
-            weights.map(|(thread, stack, weight)| Interval { thread, stack, start: 0, weight }).collect();
+        let stacks = weights
+            .map(|(thread, stack, weight)| Interval { thread, stack, start: 0, weight, is_tick: false })
+            .collect();
         Self { samples, timeline: Timeline::new(Clock::ThreadTime), stacks }
     }
 
@@ -421,6 +457,22 @@ mod firefox {
         }
     }
 
+    /// A process has its name from the trace, and ids of more than 32 bits survive.
+    #[test]
+    fn names_and_ids() {
+        let (mut samples, timeline) = read(&two_processes(), &Clock::Contention);
+        let file = TimeProfile::new(&mut samples, timeline).to_firefox("x", 1, 0);
+        let text = |thread: &Value, key: &str| thread[key].as_str().unwrap().to_owned();
+        let threads = file["threads"].as_array().unwrap().iter();
+        let mut found: Vec<_> =
+            threads.map(|thread| ["pid", "tid", "processName"].map(|key| text(thread, key))).collect();
+        found.sort();
+        let large = LARGE_ID.to_string();
+        let expected = [["100", &large, "Shop"], ["100", "7", "Shop"], ["200", "7.1", "x"]];
+        assert_eq!(found, expected.map(|row| row.map(str::to_owned)));
+        assert_eq!(file["meta"]["product"], "x");
+    }
+
     /// The numbers of a file have fewer bits than those of a trace.
     #[test]
     fn large_numbers() {
@@ -433,7 +485,8 @@ mod firefox {
         let weights: Vec<_> = threads.iter().map(|thread| &thread["samples"]["weight"]).collect();
         assert_eq!(weights, [&json!([5_u64 << 40]), &json!([u64::MAX])]);
         assert_eq!(threads[0]["samples"]["weightType"], "bytes");
-        assert_ne!(threads[0]["tid"], threads[1]["tid"]);
+        let [first, second] = [u64::MAX - 1, u64::MAX].map(|id| json!(id.to_string()));
+        assert_eq!((&threads[1]["tid"], &threads[0]["tid"]), (&first, &second));
     }
 }
 

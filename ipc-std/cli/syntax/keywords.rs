@@ -21,6 +21,8 @@ pub const EXCEPTION: u64 = 0x8000;
 pub const THREADING: u64 = 0x1_0000;
 pub const JITTED_METHOD_IL_TO_NATIVE_MAP: u64 = 0x2_0000;
 pub const COMPILATION: u64 = 0x10_0000_0000;
+/// Allocations that are drawn at random, since .NET 10.
+pub const ALLOCATION_SAMPLING: u64 = 0x800_0000_0000;
 /// All keywords but those that make the runtime walk its heap or its methods, or report each allocation.
 pub const MODERATE: u64 = !0x3f0_00c0;
 
@@ -68,7 +70,7 @@ pub const CLR_KEYWORDS: [(&str, u64); 42] = [
     ("jitinstrumentationdata", 0x100_0000_0000),
     ("profiler", 0x200_0000_0000),
     ("waithandle", 0x400_0000_0000),
-    ("allocationsampling", 0x800_0000_0000),
+    ("allocationsampling", ALLOCATION_SAMPLING),
 ];
 
 /// Parses the KEYWORDS of a provider: hexadecimal, or for the runtime's provider names joined by `+`. No text means all

@@ -4,14 +4,16 @@ use core::fmt::{self, Write};
 
 use super::TimeProfile;
 use super::json::{write_string, write_text};
+use super::small_ids::SmallIds;
 use super::timeline::CallChange;
 
 impl TimeProfile<'_> {
     /// Writes trace events of Chromium: a pair of "B" and "E" for each call, and names of processes and threads.
     /// Perfetto, `chrome://tracing` and speedscope open the file.
     ///
-    /// `process_id` is the process of a trace of a runtime. A trace whose threads state their processes (V6) has
-    /// several processes in the file. Times are microseconds since the start of the trace, with three decimals. A call
+    /// `name` is the name of the trace, and of a process whose name the trace does not state. `process_id` is the process
+    /// of a trace of a runtime. A trace whose threads state their processes (V6) has several processes in the file.
+    /// Viewers read ids of 32 bits, so a larger one is replaced by a small one that is not used, and stands in the name. Times are microseconds since the start of the trace, with three decimals. A call
     /// begins a nanosecond after the end of the call that it follows, because some programs sort events of the same
     /// time in another order.
     ///
@@ -28,22 +30,32 @@ impl TimeProfile<'_> {
         out.write_str(",\"exporter\":\"nettrace-analysis\"},\n\"traceEvents\":[")?;
         let names = self.stacks.names();
         let (mut separator, mut processes) = ("\n", BTreeSet::new());
+        let threads = self.stacks.samples.threads();
+        let mut process_ids = SmallIds::new(threads.iter().map(|thread| thread.process));
+        let mut thread_ids = SmallIds::new(threads.iter().map(|thread| thread.id));
         for (thread, entries) in self.intervals() {
-            let tid = thread.id;
-            let pid = if thread.process == 0 { process_id.into() } else { thread.process };
+            let tid = thread_ids.of(thread.id);
+            let pid = if thread.process == 0 { process_id } else { process_ids.of(thread.process) };
             if processes.insert(pid) {
                 let event = "\"ph\":\"M\",\"name\":\"process_name\"";
                 write!(out, "{separator}{{{event},\"pid\":{pid},\"tid\":{tid},\"args\":{{\"name\":")?;
-                write_string(name, out)?;
-                out.write_str("}}")?;
+                out.write_char('"')?;
+                write_text(self.stacks.process_name(thread.process, name), out)?;
+                if thread.process > u32::MAX.into() {
+                    write!(out, " ({})", thread.process)?;
+                }
+                out.write_str("\"}}")?;
                 separator = ",\n";
             }
             let event = "\"ph\":\"M\",\"name\":\"thread_name\"";
             write!(out, "{separator}{{{event},\"pid\":{pid},\"tid\":{tid},\"args\":{{\"name\":\"")?;
             if thread.name.is_empty() {
-                write!(out, "Thread ({tid})")?;
+                write!(out, "Thread ({})", thread.id)?;
             } else {
                 write_text(&thread.name, out)?;
+                if thread.id > u32::MAX.into() {
+                    write!(out, " ({})", thread.id)?;
+                }
             }
             out.write_str("\"}}")?;
             let mut last_end = None;

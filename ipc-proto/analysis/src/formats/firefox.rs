@@ -1,6 +1,7 @@
 //! Converts a profile in the order of time to a processed profile of the Firefox Profiler: see
 //! <https://github.com/firefox-devtools/profiler/blob/main/docs-developer/processed-profile-format.md>.
 use alloc::collections::BTreeMap;
+use alloc::string::ToString;
 use alloc::vec::Vec;
 
 use fxprof_processed_profile as firefox;
@@ -11,6 +12,7 @@ use fxprof_processed_profile::{
 use serde_json::Value;
 
 use super::TimeProfile;
+use super::small_ids::SmallIds;
 use super::timeline::TimelineEntry;
 use crate::samples::Unit;
 
@@ -24,15 +26,16 @@ impl TimeProfile<'_> {
     /// interval has another sample at its end, which weighs nothing, so that the graph of the thread shows its length.
     /// Frames have the category `Running` or `Waiting`.
     ///
-    /// `process_id` is the process of a trace of a runtime, and `unix_start` the start of the trace in nanoseconds
-    /// since
-    /// 1970. Memory: no other format is built as a whole instead of piece by piece. An interval needs some hundred
-    ///       bytes.
+    /// `name` is the name of the trace, and of a process whose name the trace does not state. `process_id` is the process
+    /// of a trace of a runtime, and `unix_start` the start of the trace in nanoseconds since 1970.
+    ///
+    /// Memory: no other format is built as a whole instead of piece by piece. An interval needs some hundred bytes.
     #[cfg_attr(docsrs, doc(cfg(feature = "firefox")))]
     #[must_use]
     pub fn to_firefox(&self, name: &str, process_id: u32, unix_start: i128) -> Value {
         let start = ReferenceTimestamp::from_millis_since_unix_epoch(unix_start as f64 / 1e6);
-        let mut profile = firefox::Profile::new(name, start, SamplingInterval::from_nanos(INTERVAL));
+        let mut profile =
+            firefox::Profile::new(self.stacks.title(name), start, SamplingInterval::from_nanos(INTERVAL));
         let running = profile.add_category("Running", CategoryColor::Green);
         let waiting = profile.add_category("Waiting", CategoryColor::Gray);
         let mut processes = BTreeMap::new();
@@ -40,13 +43,24 @@ impl TimeProfile<'_> {
         // the index of its weight in this list. The weight replaces the index in the JSON below.
         let mut weights = Vec::new();
         let is_time = self.clock.unit() == Unit::Nanoseconds;
+        // The crate takes ids of 32 bits. The ids replace the small ones in the JSON below.
+        let all_threads = self.stacks.samples.threads();
+        let mut process_ids = SmallIds::new(all_threads.iter().map(|thread| thread.process));
+        let mut thread_ids = SmallIds::new(all_threads.iter().map(|thread| thread.id));
+        let mut large_ids = BTreeMap::new();
         for (thread, entries) in self.threads() {
-            let pid = if thread.process == 0 { process_id.into() } else { thread.process };
+            let pid = if thread.process == 0 { process_id } else { process_ids.of(thread.process) };
             let first = entries.first().map_or(0, |entry| entry.start);
             let at = Timestamp::from_nanos_since_reference;
-            let pid = u32::try_from(pid).unwrap_or(u32::MAX);
-            let process = *processes.entry(pid).or_insert_with(|| profile.add_process(name, pid, at(0)));
-            let tid = u32::try_from(thread.id).unwrap_or(u32::MAX);
+            let process_name = self.stacks.process_name(thread.process, name);
+            let process =
+                *processes.entry(pid).or_insert_with(|| profile.add_process(process_name, pid, at(0)));
+            let tid = thread_ids.of(thread.id);
+            for (key, small, id) in [("pid", pid, thread.process), ("tid", tid, thread.id)] {
+                if id > u32::MAX.into() {
+                    large_ids.insert((key, small.to_string()), id.to_string());
+                }
+            }
             let handle = profile.add_thread(process, tid, at(first), tid == pid);
             if !thread.name.is_empty() {
                 profile.set_thread_name(handle, &thread.name);
@@ -93,6 +107,15 @@ impl TimeProfile<'_> {
         }
         // The conversion cannot fail: all keys are strings, and no value is refused.
         let mut profile = serde_json::to_value(&profile).unwrap_or_default();
+        let threads = profile.get_mut("threads").and_then(Value::as_array_mut);
+        for thread in threads.into_iter().flatten() {
+            for key in ["pid", "tid"] {
+                let Some(id) = thread.get_mut(key) else { continue };
+                if let Some(large) = id.as_str().and_then(|small| large_ids.get(&(key, small.to_string()))) {
+                    *id = large.as_str().into();
+                }
+            }
+        }
         // Each sample has the index of its weight in place of the weight, because the crate reorders threads.
         let threads = profile.get_mut("threads").and_then(Value::as_array_mut);
         let lists = threads.into_iter().flatten().filter_map(|thread| thread.pointer_mut("/samples/weight"));

@@ -129,7 +129,8 @@ impl Written {
 impl Profile<'_> {
     /// Writes a profile of pprof, without compression: `pprof` reads it, and expects gzip in files named `.pb.gz`.
     ///
-    /// Each sample is a stack of a thread, with labels `thread` (name) and `thread_id`. A function is named as a frame,
+    /// Each sample is a stack of a thread, with labels `thread` (name) and `thread_id`, and with `process` (name) and
+    /// `process_id` if the trace has several processes. A function is named as a frame,
     /// and its file is the module. `unix_start` is the time of the trace in nanoseconds since 1970, as
     /// [`TraceClock::unix_start`](nettrace::TraceClock::unix_start) returns it.
     ///
@@ -164,15 +165,26 @@ impl Profile<'_> {
         let unit = written.string(unit, &mut part);
         part.sample_type.push(ValueType { r#type, unit });
         part.time_nanos = i64::try_from(unix_start).unwrap_or_default();
-        let [id_key, name_key] = ["thread_id", "thread"].map(|key| written.string(key, &mut part));
+        let keys = ["thread_id", "thread", "process_id", "process"];
+        let [id_key, name_key, process_id_key, process_key] = keys.map(|key| written.string(key, &mut part));
+        let has_several_processes = self.stacks.has_several_processes();
         put(&mut part)?;
         for (thread, rows) in self.threads() {
-            let SampledThread { id, name, .. } = thread;
-            let id = Label { key: id_key, str: none, num: i64::try_from(*id).unwrap_or(i64::MAX) };
-            let name = (!name.is_empty()).then(|| written.string(name, &mut part));
-            let name = name.map(|name| Label { key: name_key, str: name, num: 0 });
+            let SampledThread { process, id, name } = thread;
+            let process_name = self.stacks.samples.process_name(*process).filter(|_| has_several_processes);
+            // A number that the format cannot have is a text.
+            let mut number = |key, id: u64| match i64::try_from(id) {
+                Ok(num) => Label { key, str: none, num },
+                Err(_) => Label { key, str: written.string(&id.to_string(), &mut part), num: 0 },
+            };
+            let id = number(id_key, *id);
+            let process_id = has_several_processes.then(|| number(process_id_key, *process));
+            let mut text = |key, text: &str| Label { key, str: written.string(text, &mut part), num: 0 };
+            let name = (!name.is_empty()).then(|| text(name_key, name));
+            let process = process_name.map(|name| text(process_key, name));
+            let labels = [Some(id), name, process_id, process];
             for (_, stack, weight) in rows {
-                let sample = self.sample(*stack, *weight, [Some(id), name], &mut written, &mut part);
+                let sample = self.sample(*stack, *weight, labels, &mut written, &mut part);
                 part.sample.push(sample);
                 put(&mut part)?;
             }
@@ -184,7 +196,7 @@ impl Profile<'_> {
         &self,
         stack: StackId,
         weight: u64,
-        labels: [Option<Label>; 2],
+        labels: [Option<Label>; 4],
         written: &mut Written,
         part: &mut Part,
     ) -> ProfileSample {

@@ -4,14 +4,16 @@ use alloc::vec::Vec;
 use core::fmt::{self, Write};
 
 use super::json::{write_string, write_text};
+use super::stack_frames::StackFrames;
 use super::timeline::CallChange;
 use super::{Profile, TimeProfile};
-use crate::names::{FrameId, Names};
+use crate::names::FrameId;
 use crate::samples::{SampledThread, Unit};
 
 impl Profile<'_> {
     /// Writes a file of speedscope: for each thread a profile of the kind "sampled", named `Thread (ID)` or
-    /// `Thread (ID) (NAME)`.
+    /// `Thread (ID) (NAME)`; if the trace has several processes, `PROCESS (ID) Thread (ID)`. `name` is the name of the
+    /// trace, and the file has it if the trace does not state the name of its process.
     ///
     /// The stacks are not in the order of time: use the views "Left Heavy" and "Sandwich", not "Time Order".
     /// [`TimeProfile::write_speedscope`] writes stacks in the order of time.
@@ -23,7 +25,7 @@ impl Profile<'_> {
             Unit::Samples | Unit::Events => "none",
             unit => unit.name(),
         };
-        let mut file = File::begin(name, out)?;
+        let mut file = File::begin(&self.stacks, name, out)?;
         let mut path = Vec::new();
         for (thread, rows) in self.threads() {
             file.begin_profile("sampled", thread, unit)?;
@@ -44,13 +46,13 @@ impl Profile<'_> {
             }
             file.out.write_str("]}")?;
         }
-        file.end(self.stacks.names())
+        file.end()
     }
 }
 
 impl TimeProfile<'_> {
-    /// Writes a file of speedscope: for each thread a profile of the kind "evented", named `Thread (ID)` or
-    /// `Thread (ID) (NAME)`. The values are milliseconds since the start of the trace, with six decimals.
+    /// Writes a file of speedscope: for each thread a profile of the kind "evented". Names are as in a file of
+    /// [`Profile::write_speedscope`]. The values are milliseconds since the start of the trace, with six decimals.
     ///
     /// Only clocks in nanoseconds have intervals to write. For another clock the file has no thread, because its points
     /// in time have no duration.
@@ -58,7 +60,7 @@ impl TimeProfile<'_> {
     /// # Errors
     /// Returns the error of the writer.
     pub fn write_speedscope(&self, name: &str, out: &mut dyn Write) -> fmt::Result {
-        let mut file = File::begin(name, out)?;
+        let mut file = File::begin(&self.stacks, name, out)?;
         for (thread, entries) in self.intervals() {
             file.begin_profile("evented", thread, "milliseconds")?;
             let start = entries.first().map_or(0, |entry| entry.start);
@@ -78,7 +80,7 @@ impl TimeProfile<'_> {
             })?;
             file.out.write_str("]}")?;
         }
-        file.end(self.stacks.names())
+        file.end()
     }
 }
 
@@ -92,25 +94,36 @@ impl fmt::Display for Ms {
 }
 
 /// A file between its beginning and its end. Frames are numbered in the order of their first use, and named at the end.
-struct File<'o> {
+struct File<'s, 'o> {
     out: &'o mut dyn Write,
+    stacks: &'s StackFrames<'s>,
+    /// The name of the trace.
+    name: &'s str,
+    has_several_processes: bool,
     frames: Vec<FrameId>,
     numbers: BTreeMap<FrameId, usize>,
     has_profiles: bool,
 }
 
-impl<'o> File<'o> {
-    fn begin(name: &str, out: &'o mut dyn Write) -> Result<Self, fmt::Error> {
+impl<'s, 'o> File<'s, 'o> {
+    fn begin(stacks: &'s StackFrames<'s>, name: &'s str, out: &'o mut dyn Write) -> Result<Self, fmt::Error> {
         out.write_str("{\"$schema\":\"https://www.speedscope.app/file-format-schema.json\",\"name\":")?;
-        write_string(name, out)?;
+        write_string(stacks.title(name), out)?;
         out.write_str(",\"exporter\":\"nettrace-analysis\",\"activeProfileIndex\":0,\"profiles\":[")?;
-        Ok(Self { out, frames: Vec::new(), numbers: BTreeMap::new(), has_profiles: false })
+        let has_several_processes = stacks.has_several_processes();
+        let (frames, numbers) = (Vec::new(), BTreeMap::new());
+        Ok(Self { out, stacks, name, has_several_processes, frames, numbers, has_profiles: false })
     }
 
     /// Writes the members of a profile up to its values.
     fn begin_profile(&mut self, kind: &str, thread: &SampledThread, unit: &str) -> fmt::Result {
         let separator = if core::mem::replace(&mut self.has_profiles, true) { "," } else { "" };
-        write!(self.out, "{separator}\n{{\"type\":\"{kind}\",\"name\":\"Thread ({})", thread.id)?;
+        write!(self.out, "{separator}\n{{\"type\":\"{kind}\",\"name\":\"")?;
+        if self.has_several_processes {
+            write_text(self.stacks.process_name(thread.process, self.name), self.out)?;
+            write!(self.out, " ({}) ", thread.process)?;
+        }
+        write!(self.out, "Thread ({})", thread.id)?;
         if !thread.name.is_empty() {
             self.out.write_str(" (")?;
             write_text(&thread.name, self.out)?;
@@ -126,8 +139,9 @@ impl<'o> File<'o> {
         })
     }
 
-    fn end(self, names: &Names) -> fmt::Result {
-        let Self { out, frames, .. } = self;
+    fn end(self) -> fmt::Result {
+        let Self { out, stacks, frames, .. } = self;
+        let names = stacks.names();
         out.write_str("],\n\"shared\":{\"frames\":[")?;
         for (i, frame) in frames.iter().enumerate() {
             out.write_str(if i > 0 { ",\n{\"name\":" } else { "\n{\"name\":" })?;

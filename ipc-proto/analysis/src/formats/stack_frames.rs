@@ -38,6 +38,25 @@ impl<'s> StackFrames<'s> {
         }
     }
 
+    /// Returns the name of a process, or else that of the trace.
+    pub(super) fn process_name<'n>(&'n self, process: u64, trace: &'n str) -> &'n str {
+        self.samples.process_name(process).unwrap_or(trace)
+    }
+
+    /// Returns the name of the process, or else that of the trace if the threads belong to several processes.
+    pub(super) fn title<'n>(&'n self, trace: &'n str) -> &'n str {
+        let first = self.samples.threads().first();
+        let process = first.map(|thread| thread.process).filter(|_| !self.has_several_processes());
+        process.map_or(trace, |process| self.process_name(process, trace))
+    }
+
+    /// Returns whether the threads belong to several processes.
+    pub(super) fn has_several_processes(&self) -> bool {
+        let mut processes = self.samples.threads().iter().map(|thread| thread.process);
+        let first = processes.next();
+        processes.any(|process| Some(process) != first)
+    }
+
     pub(super) const fn names(&self) -> &Names {
         self.samples.names()
     }

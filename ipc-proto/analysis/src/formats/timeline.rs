@@ -8,7 +8,7 @@ use super::stack_frames::StackFrames;
 use crate::StackId;
 use crate::names::FrameId;
 use crate::place::at_mut;
-use crate::samples::{Clock, Interval, SampledThread, Samples, Unit};
+use crate::samples::{Clock, Interval, SampledThread, Samples, ThreadNumber, Unit};
 
 /// What the threads of a trace do, in the order of time.
 ///
@@ -63,6 +63,8 @@ pub(super) struct TimelineEntry {
     pub(super) stack: StackId,
     thread: u16,
     pub(super) runs: bool,
+    /// Whether it is an AllocationTick.
+    is_tick: bool,
 }
 
 impl TimelineEntry {
@@ -90,7 +92,8 @@ impl Timeline {
         }
         let runs = interval.weight.running > 0;
         let (start, amount) = (u64::try_from(interval.start).unwrap_or_default(), interval.weight.total());
-        let mut entry = TimelineEntry { start, amount, stack: interval.stack, thread, runs };
+        let Interval { stack, is_tick, .. } = *interval;
+        let mut entry = TimelineEntry { start, amount, stack, thread, runs, is_tick };
         let (place, is_time) = (usize::from(thread), self.is_time());
         let last = self.last.get(place).copied().flatten();
         if let Some(last) = last.and_then(|last| at_mut(&mut self.entries, last)) {
@@ -163,6 +166,7 @@ impl<'s> TimeProfile<'s> {
     #[must_use]
     pub fn new(samples: &'s mut Samples, timeline: Timeline) -> Self {
         let Timeline { clock, mut entries, .. } = timeline;
+        entries.retain(|entry| !entry.is_tick || samples.counts_ticks(ThreadNumber::of(entry.thread)));
         entries.sort_by_key(|entry| entry.thread);
         let states = matches!(clock, Clock::ThreadTime | Clock::SampledTime).then(|| {
             let names = samples.names_and_stacks().0;

@@ -28,7 +28,7 @@ use crate::event_fields::runtime_event_id;
 ///     let Some(event) = assembler.event() else { break };
 ///     collections.event(&event);
 ///     while let Some(collection) = collections.pop() {
-///         println!("{}: paused for {} ns by {}", collection.number, collection.pause, collection.reason);
+///         println!("{}: paused for {:?} ns", collection.number, collection.pause);
 ///     }
 /// }
 /// collections.finish();

@@ -30,7 +30,7 @@ use crate::event_fields::{number, runtime_event_id, text};
 ///     let Some(event) = assembler.event() else { break };
 ///     compilations.event(&event);
 ///     while let Some(compilation) = compilations.pop() {
-///         println!("{:?} ns for {} ({})", compilation.duration, compilation.method, compilation.tier);
+///         println!("{:?} ns for {}", compilation.duration, compilation.method);
 ///     }
 /// }
 /// compilations.finish();

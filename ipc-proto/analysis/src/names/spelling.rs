@@ -50,7 +50,7 @@ const MAX_MODULE: usize = 255;
 pub(super) const MAX_METHOD: usize = 4096;
 
 /// Returns the beginning of a name: as many whole characters as fit into `max` bytes.
-pub(super) fn cut(name: &str, max: usize) -> &str {
+pub(crate) fn cut(name: &str, max: usize) -> &str {
     if name.len() <= max {
         return name;
     }

@@ -15,6 +15,8 @@ pub enum Clock {
     SampledTime,
     /// Allocated bytes.
     Allocations,
+    /// Allocated bytes, with the type of the object as the innermost frame of the stack.
+    AllocatedTypes,
     /// Thrown exceptions.
     Exceptions,
     /// The time of waiting for locks.
@@ -69,7 +71,7 @@ impl Clock {
         match self {
             Self::Cpu | Self::Wall => Unit::Samples,
             Self::ThreadTime | Self::SampledTime | Self::Contention => Unit::Nanoseconds,
-            Self::Allocations => Unit::Bytes,
+            Self::Allocations | Self::AllocatedTypes => Unit::Bytes,
             Self::Exceptions | Self::Events { .. } | Self::AllEvents => Unit::Events,
         }
     }

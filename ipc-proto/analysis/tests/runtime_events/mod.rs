@@ -1,11 +1,12 @@
 //! Traces that tests write: mostly events of the runtime's provider.
 #![allow(dead_code, reason = "not every test needs all of it")]
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use nettrace::{
-    AssemblerStep, Event, EventAssembler, Limits, Metadata, Stack, ThreadEntry, Trace, TraceEvent, TraceWriter,
-    Version,
+    AssemblerStep, Event, EventAssembler, Fields, Limits, Metadata, Scalar, Stack, ThreadEntry, Trace,
+    TraceEvent, TraceWriter, Version,
 };
 
 /// Returns the path of a file in `testdata`.
@@ -41,6 +42,8 @@ pub(crate) struct Written {
     /// The stacks of events. The first one has the id 1.
     stacks: Vec<Vec<u8>>,
     described: Vec<(&'static str, u32, u32)>,
+    /// The names and the texts of events whose fields the trace describes.
+    texts: BTreeMap<(&'static str, u32, u32), (&'static str, &'static [&'static str])>,
 }
 
 const RUNTIME: &str = "Microsoft-Windows-DotNETRuntime";
@@ -56,12 +59,25 @@ impl Written {
             process: None,
             stacks: Vec::new(),
             described: Vec::new(),
+            texts: BTreeMap::new(),
         }
     }
 
     /// Sets the process of the next events. A trace has a process for all events or for none.
     pub(crate) fn process(&mut self, process: u64) -> &mut Self {
         self.process = Some(process);
+        self
+    }
+
+    /// Describes events: their name, and the names of their fields, which are texts.
+    pub(crate) fn describe(
+        &mut self,
+        provider: &'static str,
+        (event_id, version): (u32, u32),
+        name: &'static str,
+        fields: &'static [&'static str],
+    ) -> &mut Self {
+        self.texts.insert((provider, event_id, version), (name, fields));
         self
     }
 
@@ -116,9 +132,14 @@ impl Written {
         let mut out = core::mem::take(&mut self.trace);
         let version = if self.process.is_some() { Version::V6 } else { Version::V4 };
         let mut writer = TraceWriter::new(&Trace::new(version), &mut self.buf).unwrap();
-        for (id, (provider, event_id, version)) in (1..).zip(&self.described) {
-            let mut metadata = Metadata::new(id, provider, *event_id, "");
+        for (id, described) in (1..).zip(&self.described) {
+            let (provider, event_id, version) = described;
+            let (name, fields) = self.texts.get(described).copied().unwrap_or_default();
+            let fields: Vec<_> = fields.iter().map(|field| (*field, Scalar::Utf16String)).collect();
+            let mut fields_buf = [0; 1024];
+            let mut metadata = Metadata::new(id, provider, *event_id, name);
             metadata.version = *version;
+            metadata.fields = Fields::build(&fields, &mut fields_buf).unwrap();
             out.extend_from_slice(&writer.describe(&metadata).unwrap());
         }
         for (index, (process, thread)) in (1..).zip(&self.threads) {
@@ -144,6 +165,24 @@ impl Written {
         out.extend_from_slice(&writer.finish());
         out
     }
+}
+
+/// The thread id of [`two_processes`] that has more than 32 bits.
+pub(crate) const LARGE_ID: u64 = 1 << 40;
+
+/// Returns a trace in which two processes have a thread 7, and one of them a thread with a large id. Each thread waits
+/// for a lock. The trace has the name of one process.
+pub(crate) fn two_processes() -> Vec<u8> {
+    const SYSTEM: &str = "Universal.System";
+    let mut trace = Written::new();
+    trace.describe(SYSTEM, (1, 0), "ExistingProcess", &["Name"]);
+    let name: Vec<u8> = "Shop".encode_utf16().chain([0]).flat_map(u16::to_le_bytes).collect();
+    trace.process(100).event_of(SYSTEM, 1, 0, (1, 0), &name);
+    for (start, process, thread) in [(1_000, 100, 7), (1_100, 200, 7), (1_200, 100, LARGE_ID)] {
+        trace.process(process).event(start, thread, (81, 1), &[0; 3]).stack(&[0x1000]);
+        trace.event(start + 10_000, thread, (91, 1), &[0; 11]);
+    }
+    trace.bytes()
 }
 
 /// Returns a payload of 32-bit numbers.

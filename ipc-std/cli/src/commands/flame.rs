@@ -34,6 +34,10 @@ for their callers.
 scaled to the new total. Red is a larger share, blue a smaller one. A line of
 folded ends with both weights, before and after.
 
+Processes have the names that the trace states, or else that of the file. In
+files of chromium, an id of a thread with more than 32 bits is a small number,
+and its name has the id. If there is nothing to draw, the exit status is 9.
+
 After a truncated or corrupt trace the file has what could be read, and the exit
 status is 6; it is 7 if the process exited while it was recorded. After any
 other failure the output file is unchanged.

@@ -137,8 +137,7 @@ impl Analysis<18> for GcAnalysis {
     fn write(&self, is_summary: bool, out: &mut dyn Write) -> io::Result<()> {
         let statistics = self.collections.statistics();
         let GcStatistics { all, generations, span, processes, .. } = statistics;
-        let of_processes =
-            if *processes > 1 { format!(" of {processes} processes") } else { String::new() };
+        let of_processes = if *processes > 1 { format!(" of {processes} processes") } else { String::new() };
         writeln!(
             out,
             "{} collections ({} induced) in {:.3} s{of_processes}; paused for {:.3} ms, {:.3} % of the time",

@@ -1,11 +1,13 @@
 //! `report`: where a program spends its time, by the samples and events of a process or of a trace.
 use core::ops::ControlFlow;
+use std::collections::BTreeMap;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use indicatif::HumanCount;
 use nettrace_analysis::call_tree::{CallTree, Change, NodeId, Order};
-use nettrace_analysis::samples::{Clock, Samples, Unit, Weight};
+use nettrace_analysis::names::Names;
+use nettrace_analysis::samples::{Clock, Samples, UNKNOWN_TYPE, Unit, Waits, Weight};
 use serde_json::{Map, Value, json};
 
 use crate::output::columns::{cut_end, terminal_width};
@@ -30,7 +32,9 @@ A clock decides what counts:
   --cpu          samples of threads in managed code (the default)
   --wall         all samples: of threads that wait or run native code, too
   --thread-time  the time between samples, by the rule of `dotnet-trace report`
-  --allocations  allocated bytes, by an event every 100 KB or so
+  --allocations  allocated bytes, by an event every 100 KB or so; since .NET 10 by
+                 AllocationSampled, if it is recorded (--clr-events
+                 allocationsampling); --by-type shows the types of the objects
   --exceptions   thrown exceptions
   --contention   the time of waiting for locks
   --event        the events of a provider, or one kind of them; all: those with a stack
@@ -38,17 +42,30 @@ A clock decides what counts:
 EXCLUSIVE is the share of stacks in which a function is the innermost one, and
 INCLUSIVE the share of those that have it. A sample does not see native code:
 it counts for the managed function that called it. ?!? is an address that the
-trace does not name.
+trace does not name. The runtime's functions that throw, wait for a lock, send an
+event or allocate are left out at the end of stacks, so that --exceptions,
+--contention, --event and --allocations show the functions that call them; a line
+names what is left out. Files of `flame` have all functions.
+
+A wait for a lock that has not ended counts up to the end of the trace. Waits of
+which the trace lacks the start or the end have no time. Notes state both. COUNT
+of --by-type is the number of events, not of objects. If there is nothing to
+show, the exit status is 9.
 
 With --json, the result is {\"clock\", \"unit\", \"total\", \"samples\", \"lost\",
 \"unnamed_frames\", \"frames\"}; a frame is {\"name\", \"exclusive\", \"inclusive\"}.
 Shares are in percent. --threads adds \"threads\", and --tree adds \"tree\", whose
 nodes have a \"depth\" and follow their caller. --diff adds \"total_before\" and
 \"samples_before\", and to a frame \"exclusive_before\" and \"inclusive_before\".
+--by-type adds \"types\" of {\"type\", \"bytes\", \"count\", \"share\"}, and
+\"type_functions\" that also have a \"function\". \"left_out\" has the functions that
+are left out, \"waits\" the numbers of waits {\"open\", \"without_end\",
+\"without_start\"}, \"uncounted\" that of allocations without a size. A total or an
+id over 2^53 is a text.
 
 Examples:
   dotnet-ipc report 4242
-  dotnet-ipc report --name Shop --allocations --duration 1m
+  dotnet-ipc report --name Shop --allocations --by-type --duration 1m
   dotnet-ipc trace 4242 -o app.nettrace --duration 10s
   dotnet-ipc report app.nettrace --wall --by inclusive --threads
   dotnet-ipc report new.nettrace --diff old.nettrace
@@ -99,17 +116,26 @@ pub(crate) fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
             samples.event(event);
             ControlFlow::Continue(())
         })?;
-    let is_missing = samples.count(&clock) == 0 && (clock != Clock::Cpu || samples.samples() == 0);
-    if is_missing {
-        // If the trace cannot be read, that failure explains why nothing was found.
-        read?;
-        return Err(clock_args::missing(&clock, input.target));
+    samples.finish(&mut |_, _| {});
+    let tree = CallTree::of_origins(&mut samples, &clock, |_, weight| weight.total());
+    // That no thread runs is a result.
+    let has_result = tree.total() > 0 || (clock == Clock::Cpu && samples.samples() > 0);
+    if !has_result && read.is_err() {
+        // That the trace cannot be read explains why nothing was found.
+        return read;
     }
-    let tree = CallTree::new(&mut samples, &clock, |_, weight| weight.total());
-    let report = CallReport { args, clock, clock_name, tree, lost, old };
+    let nothing = (!has_result).then(|| clock_args::nothing(&samples, &clock, input.target));
+    let by_type = args.clock.by_type;
+    let counts = by_type.then(|| CallTree::of_origins(&mut samples, &clock, |_, weight| weight.count));
+    let report = CallReport { args, clock, clock_name, tree, counts, lost, old };
     if globals.json {
         json_to_stdout(&report.to_json(&mut samples))?;
-    } else {
+    }
+    if let Some(failure) = nothing {
+        return Err(failure);
+    }
+    clock_args::remarks(&samples, &report.clock).iter().for_each(|remark| globals.note(remark));
+    if !globals.json {
         to_stdout(|out| report.write(&mut samples, out))?;
     }
     read
@@ -120,8 +146,18 @@ struct CallReport<'a> {
     clock: Clock,
     clock_name: &'static str,
     tree: CallTree,
+    /// The tree of the numbers of events, by types of objects.
+    counts: Option<CallTree>,
     lost: u64,
     old: Option<Old<'a>>,
+}
+
+/// A type of objects, or a function that allocates objects of a type.
+struct TypeRow<'n> {
+    type_name: &'n str,
+    function: &'n str,
+    bytes: u64,
+    count: u64,
 }
 
 /// The older trace that the trace is compared with.
@@ -136,9 +172,9 @@ impl<'a> Old<'a> {
         let samples = clock_args::samples([clock.clone()], is_short);
         let mut samples = clock_args::read_samples(samples, path, globals)?;
         let trace = TraceTarget::File(path);
-        let tree = CallTree::new(&mut samples, clock, |_, weight| weight.total());
+        let tree = CallTree::of_origins(&mut samples, clock, |_, weight| weight.total());
         if tree.total() == 0 {
-            Err(clock_args::missing(clock, trace))
+            Err(clock_args::nothing(&samples, clock, trace))
         } else {
             Ok(Self { trace, samples, tree })
         }
@@ -180,8 +216,8 @@ impl CallReport<'_> {
         let threads = self.args.threads.then(|| {
             let row = |row: ThreadRow| {
                 json!({
-                    "process_id": (row.process != 0).then_some(row.process),
-                    "thread_id": row.id,
+                    "process_id": (row.process != 0).then(|| exact(row.process)),
+                    "thread_id": exact(row.id),
                     "name": (!row.name.is_empty()).then_some(row.name),
                     "share": share(row.total),
                     "top": row.top,
@@ -214,15 +250,46 @@ impl CallReport<'_> {
         let mut add = |name: &str, value: Value| _ = object.insert(name.to_owned(), value);
         add("clock", self.clock_name.into());
         add("unit", self.clock.unit().name().into());
-        add("total", self.tree.total().into());
+        add("total", exact(self.tree.total()));
         add("samples", samples.count(&self.clock).into());
         add("lost", self.lost.into());
         add("unnamed_frames", self.tree.unnamed_share(names).into());
         if let Some(old) = &self.old {
-            add("total_before", old.tree.total().into());
+            add("total_before", exact(old.tree.total()));
             add("samples_before", old.samples.count(&self.clock).into());
         }
+        if self.tree.left_out().len() > 0 {
+            add("left_out", self.tree.left_out().map(|frame| names.text(frame)).collect());
+        }
+        if self.clock == Clock::Contention {
+            let Waits { open, without_end, without_start, .. } = samples.waits();
+            let waits = json!({ "open": open, "without_end": without_end, "without_start": without_start });
+            add("waits", waits);
+        }
+        if let uncounted @ 1.. = samples.unknown(&self.clock) {
+            add("uncounted", uncounted.into());
+        }
         add("frames", frames);
+        if self.counts.is_some() {
+            let row = |row: &TypeRow<'_>| {
+                json!({
+                    "type": (row.type_name != UNKNOWN_TYPE).then_some(row.type_name),
+                    "bytes": exact(row.bytes),
+                    "count": row.count,
+                    "share": share(row.bytes),
+                })
+            };
+            let of_function = |of: &TypeRow<'_>| {
+                let mut row = row(of);
+                if let Some(row) = row.as_object_mut() {
+                    row.insert("function".to_owned(), of.function.into());
+                }
+                row
+            };
+            let (types, functions) = self.types(names);
+            add("types", types.iter().map(row).collect());
+            add("type_functions", functions.iter().map(of_function).collect());
+        }
         if let Some(threads) = threads {
             add("threads", threads);
         }
@@ -246,7 +313,12 @@ impl CallReport<'_> {
             Clock::Cpu => "CPU: samples of threads in managed code".to_owned(),
             Clock::Wall => "Wall clock: samples of all threads".to_owned(),
             Clock::ThreadTime => "Thread time: from sample to sample, waiting included".to_owned(),
-            Clock::Allocations => "Allocated bytes, by sampled allocations".to_owned(),
+            Clock::Allocations | Clock::AllocatedTypes if samples.has_sampled_allocations() => {
+                "Allocated bytes, estimated by sampled allocations".to_owned()
+            }
+            Clock::Allocations | Clock::AllocatedTypes => {
+                "Allocated bytes, by an event every 100 KB or so".to_owned()
+            }
             Clock::Exceptions => "Thrown exceptions".to_owned(),
             Clock::Contention => "Time of waiting for locks".to_owned(),
             Clock::Events { provider, event_id: Some(id) } => {
@@ -278,19 +350,14 @@ impl CallReport<'_> {
                 HumanCount(dropped)
             )?;
         }
+        self.write_left_out(samples, width, out)?;
         if let Some(old) = &self.old {
             return self.write_changes(samples, old, width, out);
         }
-        if self.tree.total() > 0 {
+        if self.counts.is_some() {
+            self.write_types(samples, width, out)?;
+        } else if self.tree.total() > 0 {
             self.write_top(samples, width, out)?;
-        } else if self.clock == Clock::ThreadTime {
-            writeln!(
-                out,
-                "\nno time is known: a time ends with the next event of a thread, and no thread has a later one; --wall \
-                 counts samples"
-            )?;
-        } else if self.clock == Clock::Contention {
-            writeln!(out, "\nno time is known: the trace has no end of waiting for a lock")?;
         }
         if self.clock == Clock::Cpu {
             write_waiting(samples, out)?;
@@ -300,6 +367,80 @@ impl CallReport<'_> {
         }
         if self.args.tree && self.tree.total() > 0 {
             self.write_tree(samples, width, out)?;
+        }
+        Ok(())
+    }
+
+    /// Writes which functions at the end of stacks are left out.
+    fn write_left_out(&self, samples: &Samples, width: usize, out: &mut dyn Write) -> io::Result<()> {
+        const SHOWN: usize = 3;
+        let left_out = self.tree.left_out();
+        if left_out.len() == 0 {
+            return Ok(());
+        }
+        let more = match left_out.len().saturating_sub(SHOWN) {
+            0 => String::new(),
+            more => format!(" and {more} more"),
+        };
+        let names = left_out.take(SHOWN).map(|frame| printable_name(samples.names().short(frame)));
+        let names = names.collect::<Vec<_>>().join(", ");
+        writeln!(
+            out,
+            "{}",
+            cut_end(&format!("without the runtime's functions that do it: {names}{more}"), width)
+        )
+    }
+
+    /// Returns the types of objects, and the functions that allocate objects of each type; the heaviest first.
+    fn types<'n>(&self, names: &'n Names) -> (Vec<TypeRow<'n>>, Vec<TypeRow<'n>>) {
+        let counts = self.counts.as_ref();
+        let of_tree = |tree: Option<&CallTree>| {
+            let top = tree.map(|tree| tree.top(Order::Exclusive)).unwrap_or_default();
+            top.into_iter().map(|entry| (entry.frame, entry.exclusive)).collect::<BTreeMap<_, _>>()
+        };
+        let count_of_type = of_tree(counts);
+        let (mut types, mut functions) = (Vec::new(), Vec::new());
+        let entries = self.tree.top(Order::Exclusive).into_iter().take(self.args.top);
+        for entry in entries.filter(|entry| entry.exclusive > 0) {
+            let type_name = names.text(entry.frame);
+            let count = count_of_type.get(&entry.frame).copied().unwrap_or_default();
+            types.push(TypeRow { type_name, function: "", bytes: entry.exclusive, count });
+            let callers = counts.map(|counts| counts.callers(entry.frame)).unwrap_or_default();
+            let count: BTreeMap<_, _> =
+                callers.into_iter().map(|caller| (caller.frame, caller.inclusive)).collect();
+            functions.extend(self.tree.callers(entry.frame).into_iter().map(|caller| TypeRow {
+                type_name,
+                function: names.text(caller.frame),
+                bytes: caller.inclusive,
+                count: count.get(&caller.frame).copied().unwrap_or_default(),
+            }));
+        }
+        functions.sort_by_key(|row| core::cmp::Reverse(row.bytes));
+        functions.truncate(self.args.top);
+        (types, functions)
+    }
+
+    fn write_types(&self, samples: &Samples, width: usize, out: &mut dyn Write) -> io::Result<()> {
+        let (types, functions) = self.types(samples.names());
+        let line = |row: &TypeRow<'_>, name: &str| {
+            let (share, bytes, count) = (self.tree.share(row.bytes), self.amount(row.bytes), row.count);
+            cut_end(&format!("{share:>7.2} % {bytes:>14}  {count:>9}  {name}"), width)
+        };
+        writeln!(out, "\n{:>9} {:>14}  {:>9}  TYPE", "SHARE", "BYTES", "COUNT")?;
+        for row in &types {
+            writeln!(out, "{}", line(row, &printable_name(row.type_name)))?;
+        }
+        let all = self.tree.top(Order::Exclusive).iter().filter(|entry| entry.exclusive > 0).count();
+        if let more @ 1.. = all.saturating_sub(types.len()) {
+            writeln!(out, "{more} more types; --top {all} shows all")?;
+        }
+        if functions.is_empty() {
+            return writeln!(out, "\n{}: {}", clock_args::NO_STACK, clock_args::WHY_NO_STACK);
+        }
+        writeln!(out, "\n{:>9} {:>14}  {:>9}  TYPE, FUNCTION", "SHARE", "BYTES", "COUNT")?;
+        for row in &functions {
+            let name = format!("{}, {}", printable_name(row.type_name), printable_name(row.function));
+            writeln!(out, "{}", line(row, &name))?;
         }
         Ok(())
     }
@@ -450,7 +591,7 @@ impl CallReport<'_> {
         let mut rows = Vec::new();
         for (place, (number, total)) in numbers.into_iter().enumerate() {
             let tree = (place < shown).then(|| {
-                CallTree::new(samples, &self.clock, |thread, weight| {
+                CallTree::of_origins(samples, &self.clock, |thread, weight| {
                     if thread.number() == number { weight.total() } else { 0 }
                 })
             });
@@ -476,6 +617,12 @@ impl CallReport<'_> {
             Unit::Samples | Unit::Events => HumanCount(weight).to_string(),
         }
     }
+}
+
+/// Returns a number of JSON, or a text if it is so large that a reader with floats would round it.
+fn exact(number: u64) -> Value {
+    const MAX: u64 = 1 << 53;
+    if number <= MAX { number.into() } else { number.to_string().into() }
 }
 
 /// Writes how many threads were never seen in managed code.

@@ -72,7 +72,10 @@ impl Needs {
         const INFORMATIONAL: EventLevel = EventLevel::INFORMATIONAL;
         let runtime = |keywords, level| vec![ProviderSpec::new(RUNTIME_PROVIDER, keywords, level, "")];
         match clock {
-            Clock::Allocations => runtime(keywords::GC, EventLevel::VERBOSE),
+            // A runtime since .NET 10 then sends AllocationSampled in place of AllocationTick.
+            Clock::Allocations | Clock::AllocatedTypes => {
+                runtime(keywords::GC | keywords::ALLOCATION_SAMPLING, EventLevel::VERBOSE)
+            }
             Clock::Exceptions => runtime(keywords::EXCEPTION, INFORMATIONAL),
             Clock::Contention => runtime(keywords::CONTENTION, INFORMATIONAL),
             Clock::Events { provider, .. } => {

@@ -3,7 +3,7 @@ use core::ops::ControlFlow;
 use std::path::Path;
 
 use dotnet_ipc_syntax::only_arg::OnlyArg;
-use nettrace_analysis::samples::{Clock, Samples};
+use nettrace_analysis::samples::{Clock, Samples, Unit, Waits};
 
 use crate::input::trace_file;
 use crate::output::failure::{Failure, Kind};
@@ -11,12 +11,23 @@ use crate::output::globals::Globals;
 use crate::process::trace_target::TraceTarget;
 
 pub(crate) const NO_STACK: &str = "no event has a stack";
-pub(crate) const WHY_NO_STACK: &str = "a program that was compiled ahead of time sends none before .NET 10, and `trace --no-stacks` leaves them out";
+pub(crate) const WHY_NO_STACK: &str = "a program that was compiled ahead of time sends stacks only with samples, since .NET 10, and `trace --no-stacks` leaves them out";
+
+/// The choice of a clock, and its form.
+#[derive(Debug, clap::Args)]
+#[group(skip)]
+pub(crate) struct ClockArgs {
+    #[command(flatten)]
+    choice: ClockChoice,
+    /// With --allocations: add the type of the objects
+    #[arg(long, requires = "allocations")]
+    pub(crate) by_type: bool,
+}
 
 /// The choice of a clock.
 #[derive(Debug, clap::Args)]
 #[group(multiple = false)]
-pub(crate) struct ClockArgs {
+struct ClockChoice {
     /// Count samples in managed code, the default
     #[arg(long)]
     cpu: bool,
@@ -43,20 +54,21 @@ pub(crate) struct ClockArgs {
 impl ClockArgs {
     /// Returns whether no clock was chosen.
     pub(crate) const fn is_default(&self) -> bool {
-        let Self { cpu, wall, thread_time, allocations, exceptions, contention, event } = self;
+        let ClockChoice { cpu, wall, thread_time, allocations, exceptions, contention, event } = &self.choice;
         !(*cpu || *wall || *thread_time || *allocations || *exceptions || *contention || event.is_some())
     }
 
     /// Returns the clock, and its name.
     pub(crate) fn clock(&self) -> Result<(Clock, &'static str), Failure> {
-        Ok(match self {
-            Self { wall: true, .. } => (Clock::Wall, "wall"),
-            Self { thread_time: true, .. } => (Clock::ThreadTime, "thread-time"),
-            Self { allocations: true, .. } => (Clock::Allocations, "allocations"),
-            Self { exceptions: true, .. } => (Clock::Exceptions, "exceptions"),
-            Self { contention: true, .. } => (Clock::Contention, "contention"),
-            Self { event: Some(event), .. } if event == "all" => (Clock::AllEvents, "event"),
-            Self { event: Some(event), .. } => {
+        Ok(match &self.choice {
+            ClockChoice { wall: true, .. } => (Clock::Wall, "wall"),
+            ClockChoice { thread_time: true, .. } => (Clock::ThreadTime, "thread-time"),
+            ClockChoice { allocations: true, .. } if self.by_type => (Clock::AllocatedTypes, "allocations"),
+            ClockChoice { allocations: true, .. } => (Clock::Allocations, "allocations"),
+            ClockChoice { exceptions: true, .. } => (Clock::Exceptions, "exceptions"),
+            ClockChoice { contention: true, .. } => (Clock::Contention, "contention"),
+            ClockChoice { event: Some(event), .. } if event == "all" => (Clock::AllEvents, "event"),
+            ClockChoice { event: Some(event), .. } => {
                 let only = OnlyArg::parse(event).map_err(|e| {
                     Failure::new(Kind::Usage, format!("invalid value {event:?} for --event: {e}"))
                         .with_hint("an event is PROVIDER/ID, PROVIDER or all")
@@ -79,66 +91,113 @@ pub(crate) fn samples(clocks: impl IntoIterator<Item = Clock>, is_short: bool) -
     samples
 }
 
-/// Reads the samples of a trace.
+/// Reads the samples of a trace, up to its end.
 pub(crate) fn read_samples(mut samples: Samples, file: &Path, globals: &Globals) -> Result<Samples, Failure> {
     trace_file::read_all(&mut trace_file::open(file)?, globals, |event| {
         samples.event(event);
         ControlFlow::Continue(())
     })?;
+    samples.finish(&mut |_, _| {});
     Ok(samples)
 }
 
-/// Returns the failure of a trace or a process that has nothing for a clock, and how to record it.
-pub(crate) fn missing(clock: &Clock, target: TraceTarget<'_>) -> Failure {
-    match target {
-        TraceTarget::File(_) => missing_in_file(clock, target),
-        TraceTarget::Process(_) => missing_in_process(clock, target),
+/// Returns the failure of a trace or a process that has nothing to show for a clock, and what to do.
+pub(crate) fn nothing(samples: &Samples, clock: &Clock, target: TraceTarget<'_>) -> Failure {
+    let failure = |what: &str, hint: &str| {
+        Failure::new(Kind::NothingFound, format!("{target}{what}")).with_hint(hint.to_owned())
+    };
+    if samples.weights(clock).any(|(_, _, weight)| weight.total() > 0) {
+        return failure(&format!(": {NO_STACK}"), WHY_NO_STACK);
     }
+    if *clock == Clock::Cpu && samples.samples() > 0 {
+        return failure(
+            ": no sample is in managed code",
+            "--wall and --thread-time also have threads that wait",
+        );
+    }
+    if samples.count(clock) > 0 && clock.unit() == Unit::Nanoseconds {
+        let hint = match clock {
+            Clock::Contention => "`--event Microsoft-Windows-DotNETRuntime/81` counts waits",
+            _ => {
+                "a time ends with the next event of a thread, and no thread has a later one; --wall counts samples"
+            }
+        };
+        return failure(": no time is known", hint);
+    }
+    if samples.unknown(clock) > 0 {
+        let hint = "`dotnet-ipc stats FILE` shows the versions of its events";
+        return failure(": the sizes of the allocations are not known", hint);
+    }
+    let (what, hint) = match target {
+        TraceTarget::File(_) => missing_in_file(clock),
+        TraceTarget::Process(_) => missing_in_process(clock),
+    };
+    failure(what, hint)
 }
 
-fn missing_in_file(clock: &Clock, file: TraceTarget<'_>) -> Failure {
-    let (what, how) = match clock {
+const fn missing_in_file(clock: &Clock) -> (&'static str, &'static str) {
+    match clock {
         Clock::Cpu | Clock::Wall | Clock::ThreadTime | Clock::SampledTime => (
-            "no samples of threads: the provider Microsoft-DotNETCore-SampleProfiler was not recorded",
+            ": the trace has no samples of threads",
             "record them with `dotnet-ipc trace PID -o FILE --profile dotnet-sampled-thread-time`; a program that was \
              compiled ahead of time sends them since .NET 10",
         ),
-        Clock::Allocations => (
-            "no allocations: the events of the garbage collector were not recorded at level verbose",
-            "record them with `dotnet-ipc trace PID -o FILE --profile gc-verbose`",
+        Clock::Allocations | Clock::AllocatedTypes => (
+            ": the trace has no allocations",
+            "if the program allocated, record them with `dotnet-ipc trace PID -o FILE --profile gc-verbose`, or since \
+             .NET 10 with `--clr-events allocationsampling`",
         ),
         Clock::Exceptions => (
-            "no exceptions: none was thrown, or the keyword exception was not recorded",
-            "record them with `dotnet-ipc trace PID -o FILE --clr-events exception`",
+            ": the trace has no exceptions",
+            "if any was thrown, record them with `dotnet-ipc trace PID -o FILE --clr-events exception`",
         ),
         Clock::Contention => (
-            "no contended locks: there were none, or the keyword contention was not recorded",
-            "record them with `dotnet-ipc trace PID -o FILE --clr-events contention`",
+            ": the trace has no contended locks",
+            "if there were any, record them with `dotnet-ipc trace PID -o FILE --clr-events contention`",
         ),
-        _ => ("no such events", "`dotnet-ipc stats FILE` lists the events of a trace"),
-    };
-    Failure::new(Kind::Other, format!("{file}: the trace has {what}")).with_hint(how)
+        _ => (": the trace has no such events", "`dotnet-ipc stats FILE` lists the events of a trace"),
+    }
 }
 
-fn missing_in_process(clock: &Clock, process: TraceTarget<'_>) -> Failure {
+const fn missing_in_process(clock: &Clock) -> (&'static str, &'static str) {
     const LONGER: &str = "record for longer with --duration";
-    let (what, how) = match clock {
+    match clock {
         Clock::Cpu | Clock::Wall | Clock::ThreadTime | Clock::SampledTime => (
-            "sent no samples of threads",
+            " sent no samples of threads",
             "a program that was compiled ahead of time sends them since .NET 10; --allocations, --exceptions, \
              --contention and --event need no samples",
         ),
-        Clock::Allocations => (
-            "sent no allocation, which it does every 100 KB or so",
+        Clock::Allocations | Clock::AllocatedTypes => (
+            " sent no allocation, which it does every 100 KB or so",
             "record for longer with --duration; a program that was compiled ahead of time sends them since .NET 9",
         ),
-        Clock::Exceptions => ("threw no exception", LONGER),
-        Clock::Contention => ("did not wait for a lock", LONGER),
+        Clock::Exceptions => (" threw no exception", LONGER),
+        Clock::Contention => (" did not wait for a lock", LONGER),
         Clock::Events { .. } => (
-            "sent no such event",
+            " sent no such event",
             "check the name of the provider and the ID, or record for longer with --duration",
         ),
-        _ => ("sent no event with a stack", LONGER),
-    };
-    Failure::new(Kind::Other, format!("{process} {what}")).with_hint(how)
+        _ => (" sent no event with a stack", LONGER),
+    }
+}
+
+/// Returns what the trace lacks for a clock, in sentences.
+pub(crate) fn remarks(samples: &Samples, clock: &Clock) -> Vec<String> {
+    let mut remarks = Vec::new();
+    if *clock == Clock::Contention {
+        let Waits { open, without_end, without_start, .. } = samples.waits();
+        if open > 0 {
+            remarks.push(format!("waits that had not ended: {open}; they count up to the end of the trace"));
+        }
+        if without_end > 0 || without_start > 0 {
+            remarks.push(format!(
+                "waits without an end in the trace: {without_end}, ends without a start: {without_start}; their times \
+                 are not known and not counted"
+            ));
+        }
+    }
+    if let unknown @ 1.. = samples.unknown(clock) {
+        remarks.push(format!("allocations whose size is not known: {unknown}; they are not counted"));
+    }
+    remarks
 }

@@ -346,6 +346,7 @@ fn describe(clock: &Clock) -> (String, String) {
         Clock::Wall => ("Wall clock", "samples of all threads, also of those that wait or run native code"),
         Clock::ThreadTime => ("Thread time", "time from sample to sample, waiting included"),
         Clock::Allocations => ("Allocations", "allocated bytes, by sampled allocations"),
+        Clock::AllocatedTypes => ("Allocated types", "allocated bytes, with the types of the objects"),
         Clock::Exceptions => ("Exceptions", "thrown exceptions"),
         Clock::Contention => ("Contention", "time of waiting for locks"),
         Clock::Events { provider, event_id } => {

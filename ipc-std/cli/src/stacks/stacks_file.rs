@@ -174,7 +174,10 @@ impl StacksFile<'_> {
         globals: &Globals,
     ) -> Result<(), Failure> {
         let InputRead { lost, process_id, result: read } = read;
-        let Self { path, overwrite, format, mut clock, mut samples, mut old, .. } = self;
+        let Self { path, overwrite, format, mut clock, mut samples, mut timeline, mut old, .. } = self;
+        samples.finish(&mut |clock, interval| {
+            timeline.iter_mut().for_each(|timeline| timeline.add(clock, interval));
+        });
         if self.is_any_clock {
             let is_in_old = |clock: &Clock| old.as_ref().is_none_or(|(_, old)| has_weights(old, clock));
             let found = format.clocks(&clock).into_iter();
@@ -188,13 +191,14 @@ impl StacksFile<'_> {
         if let Some((trace, samples)) = &old {
             check(samples, &clock, *trace)?;
         }
-        if let Some(dropped @ 1..) = self.timeline.as_ref().map(Timeline::dropped) {
+        if let Some(dropped @ 1..) = timeline.as_ref().map(Timeline::dropped) {
             globals.note(&format!(
                 "the file has the beginning of the trace: it would need {dropped} more changes of stacks than the {} \
                  that fit",
                 Timeline::LIMIT
             ));
         }
+        clock_args::remarks(&samples, &clock).iter().for_each(|remark| globals.note(remark));
         let mut output = AtomicOutput::open(path, overwrite)?;
         let mut file = Sink { output: &mut output, failure: None };
         let new = &mut Recording { name: trace.to_string(), samples: &mut samples, lost };
@@ -202,7 +206,7 @@ impl StacksFile<'_> {
             old.as_mut().map(|(trace, samples)| Recording { name: trace.to_string(), samples, lost: 0 });
         let mut out = BufWriter::new(&mut file);
         let unix_start = self.unix_start;
-        let written = match (&format.writer, self.timeline) {
+        let written = match (&format.writer, timeline) {
             (Writer::InTime(write) | Writer::Either(_, write), Some(timeline)) => {
                 let profile = TimeProfile::new(new.samples, timeline);
                 let process_id = process_id.unwrap_or_default();
@@ -235,15 +239,7 @@ fn check(samples: &Samples, clock: &Clock, trace: TraceTarget<'_>) -> Result<(),
     if has_weights(samples, clock) {
         return Ok(());
     }
-    if *clock == Clock::Cpu && samples.samples() > 0 {
-        let failure = Failure::new(Kind::Other, format!("{trace}: no sample is in managed code"));
-        return Err(failure.with_hint("--wall and --thread-time also have threads that wait"));
-    }
-    if samples.weights(clock).next().is_some() {
-        let failure = Failure::new(Kind::Other, format!("{trace}: {}", clock_args::NO_STACK));
-        return Err(failure.with_hint(clock_args::WHY_NO_STACK));
-    }
-    Err(clock_args::missing(clock, trace))
+    Err(clock_args::nothing(samples, clock, trace))
 }
 
 /// The output file as a writer, which stores the failure.

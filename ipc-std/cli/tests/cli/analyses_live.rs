@@ -126,11 +126,13 @@ fn the_clock_decides_what_is_recorded() {
     }
     assert_eq!(session("flame", &["-o", "-", "--format", "folded"]), (samples.clone(), NAMES));
     // A page has several clocks, so its session has the events of all of them.
-    let page = vec![samples[0].clone(), provider(RUNTIME, 0xc019, 5)];
+    let page = vec![samples[0].clone(), provider(RUNTIME, 0x800_0000_c019, 5)];
     let directory = TempDir::new().unwrap();
     let file = directory.path().join("x.html");
     assert_eq!(session("flame", &["-o", file.to_str().unwrap()]), (page, NAMES));
-    for (option, keywords) in [("--allocations", 0x19), ("--exceptions", 0x8018), ("--contention", 0x4018)] {
+    for (option, keywords) in
+        [("--allocations", 0x800_0000_0019), ("--exceptions", 0x8018), ("--contention", 0x4018)]
+    {
         let expected = vec![provider(RUNTIME, keywords, 5)];
         assert_eq!(session("report", &[option]), (expected, NAMES), "{option}");
     }

@@ -215,7 +215,10 @@ fn a_collection_without_an_end() {
     );
     let ran = run_with(&["gc", "-", "--json"], trace.clone());
     let [row] = &ran.lines()[..] else { panic!("{ran:?}") };
-    assert_eq!((&row["number"], &row["suspend_ms"], &row["complete"]), (&json!(5), &json!(0.1), &json!(false)));
+    assert_eq!(
+        (&row["number"], &row["suspend_ms"], &row["complete"]),
+        (&json!(5), &json!(0.1), &json!(false))
+    );
     assert!(["pause_ms", "duration_ms", "heap_after_mb"].iter().all(|key| row[*key].is_null()), "{row}");
     let open = "was still suspended for a collection at the end, for 2.000 ms";
     assert!(ran.stderr.contains(open), "{ran:?}");

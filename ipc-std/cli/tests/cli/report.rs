@@ -2,10 +2,11 @@
 
 use std::fs;
 
+use nettrace::{Event, Metadata, Stack, Trace, TraceWriter, Version};
 use serde_json::Value;
 
 use crate::tool::{run, run_with};
-use crate::traces::{analysed, lossy, path};
+use crate::traces::{analysed, lossy, lossy_with, path, put};
 
 fn startup() -> String {
     analysed("net10-startup.nettrace")
@@ -110,7 +111,13 @@ fn what_is_missing() {
         (&["--event", "System.Runtime"], "no such events", "dotnet-ipc stats"),
     ] {
         let args = [&["report", &collections], args].concat();
-        run(&args).fails(1, what).fails(1, how);
+        run(&args).fails(9, what).fails(9, how);
+        // With --json, the result is empty.
+        let ran = run(&[&args[..], &["--json"]].concat());
+        assert_eq!(
+            (ran.status, &ran.json()["total"], &ran.json()["frames"]),
+            (Some(9), &0.into(), &Value::Array(Vec::new()))
+        );
     }
     run(&["report", &collections, "--event", "A/x"]).fails(2, "not a number");
     run(&["report", &collections, "--cpu", "--wall"]).fails(2, "cannot be used with");
@@ -127,7 +134,8 @@ fn events_without_stacks() {
     assert_eq!(ran.json()["frames"], Value::Array(Vec::new()));
     // All three events have the same time, so no time passes.
     let ran = run_with(&["report", "-", "--thread-time"], lossy());
-    assert!(ran.text().contains("\nno time is known: ") && !ran.text().contains("FUNCTION"), "{ran:?}");
+    assert_eq!((ran.status, ran.text()), (Some(9), ""));
+    assert!(ran.stderr.contains("standard input: no time is known; a time ends with "), "{ran:?}");
 }
 
 /// A trace that was cut is reported as far as it goes, and standard input is a trace too.
@@ -142,4 +150,120 @@ fn truncated_and_from_standard_input() {
     // The names come last in the trace, so the cut trace lacks some.
     assert!(report["unnamed_frames"].as_f64().unwrap() > whole["unnamed_frames"].as_f64().unwrap());
     run_with(&["report", "-"], *b"no trace").fails(6, "corrupt");
+}
+
+/// Returns a trace of events of the runtime: each with its time in nanoseconds, thread, id, version and payload.
+fn runtime_events(events: &[(u64, u64, u32, u32, Vec<u8>)]) -> Vec<u8> {
+    let (mut buf, mut trace) = (vec![0; 64 << 10], Vec::new());
+    let mut writer = TraceWriter::new(&Trace::new(Version::V4), &mut buf).unwrap();
+    put!(trace, writer.stack(&Stack { id: 1, bytes: &0x1000_u64.to_le_bytes() }));
+    for (number, (time, thread, id, version, payload)) in (1..).zip(events) {
+        let mut metadata = Metadata::new(number, "Microsoft-Windows-DotNETRuntime", *id, "");
+        metadata.version = *version;
+        put!(trace, writer.describe(&metadata));
+        let event = Event {
+            metadata_id: number,
+            sequence: number,
+            thread: *thread,
+            capture_thread: 1,
+            timestamp: *time,
+            payload,
+            stack_id: 1,
+            ..Event::default()
+        };
+        put!(trace, writer.event(&event));
+    }
+    trace.extend_from_slice(&writer.finish());
+    trace
+}
+
+fn utf16(text: &str) -> Vec<u8> {
+    text.encode_utf16().chain([0]).flat_map(u16::to_le_bytes).collect()
+}
+
+#[test]
+fn allocations_by_type() {
+    // AllocationSampled: kind, runtime, type, name, address, size, offset.
+    let sampled =
+        |of: &str, size: u64| [&[0; 14][..], &utf16(of), &[0; 8], &size.to_le_bytes(), &[0; 8]].concat();
+    let trace = runtime_events(&[
+        (1, 7, 303, 0, sampled("System.String", 24)),
+        (2, 7, 303, 0, sampled("System.String", 24)),
+        (3, 7, 303, 0, sampled("NULL", 1 << 60)),
+        (4, 7, 303, 0, vec![0; 5]),
+    ]);
+    let args = ["report", "-", "--allocations", "--by-type"];
+    let ran = run_with(&[&args[..], &["--json"]].concat(), trace.clone());
+    assert_eq!(ran.status, Some(0), "{ran:?}");
+    assert!(ran.stderr.contains("allocations whose size is not known: 1; they are not counted"), "{ran:?}");
+    let report = ran.json();
+    // JavaScript would round a larger number than 2^53, so it is a text.
+    let large = (1_u64 << 60).to_string();
+    let types: Vec<_> = report["types"].as_array().unwrap().iter().collect();
+    assert_eq!(types.len(), 2);
+    let of = |row: &Value| (row["type"].clone(), row["bytes"].clone(), row["count"].clone());
+    assert_eq!(of(types[0]), (Value::Null, large.as_str().into(), 1.into()));
+    assert_eq!(of(types[1]), ("System.String".into(), 204_823.into(), 2.into()));
+    let functions = report["type_functions"].as_array().unwrap();
+    assert_eq!((of(&functions[1]), &functions[1]["function"]), (of(types[1]), &Value::from("?!?")));
+    assert_eq!((&report["samples"], &report["uncounted"]), (&3.into(), &1.into()));
+    let text = run_with(&args, trace.clone()).into_text();
+    assert!(text.starts_with("Allocated bytes, estimated by sampled allocations\n"), "{text}");
+    assert!(text.contains("COUNT  TYPE\n") && text.contains("COUNT  TYPE, FUNCTION\n"), "{text}");
+    assert!(text.contains(" 0.205 MB          2  System.String, ?!?\n"), "{text}");
+    let flame = ["flame", "-", "-o", "-", "--format", "folded", "--allocations", "--by-type"];
+    assert!(run_with(&flame, trace.clone()).text().contains("?!?;System.String 204823\n"));
+    run_with(&["report", "-", "--by-type"], trace).fails(2, "--allocations");
+    let unknown = runtime_events(&[(1, 7, 10, 0, vec![0; 2])]);
+    run_with(&args, unknown).fails(9, "standard input: the sizes of the allocations are not known");
+}
+
+#[test]
+fn waits_without_an_end() {
+    let (start, stop) = ((81, 1, vec![0; 3]), (91, 1, vec![0; 11]));
+    let event = |time, thread, (id, version, payload): &(u32, u32, Vec<u8>)| {
+        (time, thread, *id, *version, payload.clone())
+    };
+    let trace = runtime_events(&[
+        event(1_000_000, 5, &stop),
+        event(2_000_000, 6, &start),
+        event(3_000_000, 7, &start),
+        event(4_000_000, 7, &stop),
+        event(5_000_000, 6, &start),
+        event(9_000_000, 7, &start),
+    ]);
+    let ran = run_with(&["report", "-", "--contention", "--json"], trace.clone());
+    let waits = serde_json::json!({ "open": 2, "without_end": 1, "without_start": 1 });
+    assert_eq!((&ran.json()["total"], &ran.json()["waits"]), (&5_000_000.into(), &waits));
+    let open = "waits that had not ended: 2; they count up to the end of the trace";
+    let parts = "waits without an end in the trace: 1, ends without a start: 1; their times are not known";
+    for args in [
+        &["report", "-", "--contention"][..],
+        &["flame", "-", "--contention", "-o", "-", "--format", "folded"],
+    ] {
+        let ran = run_with(args, trace.clone());
+        assert!(ran.status == Some(0) && ran.stderr.contains(open) && ran.stderr.contains(parts), "{ran:?}");
+    }
+    let folded = run_with(&["flame", "-", "--contention", "-o", "-", "--format", "folded"], trace);
+    assert_eq!(folded.text(), "?!? 5000000\n");
+}
+
+/// A sample shows the stack, but no time passes until the next one.
+#[test]
+fn one_sample() {
+    let one =
+        lossy_with(Metadata::new(0, "Microsoft-DotNETCore-SampleProfiler", 0, ""), &2_u32.to_le_bytes());
+    for args in [
+        &["report", "-", "--thread-time"][..],
+        &["flame", "-", "--thread-time", "-o", "-", "--format", "speedscope"],
+        &["flame", "-", "-o", "-", "--format", "chromium"],
+    ] {
+        let ran = run_with(args, one.clone());
+        assert_eq!((ran.status, ran.text()), (Some(9), ""), "{ran:?}");
+        assert!(
+            ran.stderr.contains("standard input: no time is known; a time ends with the next event"),
+            "{ran:?}"
+        );
+    }
+    assert_eq!(run_with(&["report", "-"], one).status, Some(0));
 }

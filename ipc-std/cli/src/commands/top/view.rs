@@ -343,7 +343,7 @@ mod tests {
     use super::*;
 
     fn weight(running: u64, waiting: u64) -> Weight {
-        Weight { running, waiting }
+        Weight { running, waiting, count: 1 }
     }
 
     fn function(name: &str, exclusive: Weight, inclusive: Weight) -> FunctionActivity {
