@@ -52,9 +52,9 @@ use self::code_map::CodeMap;
 use self::frames::{Address, FrameTable, State, UNKNOWN};
 pub use self::frames::{AddressId, FrameId};
 use self::modules::{Modules, NO_MODULE, ROWS};
-pub(crate) use self::spelling::cut;
 pub use self::spelling::short_name;
-use self::spelling::{MAX_METHOD, is_method, method_name, module_name, split_managed};
+use self::spelling::{MAX_METHOD, is_method, module_name, split_managed};
+pub(crate) use self::spelling::{cut, method_name};
 use crate::KnownProvider;
 use crate::event_fields::{number, text};
 use crate::rows::{MethodRow, ModuleRow};
@@ -269,7 +269,7 @@ impl Names {
         }
         let module = self.modules.of_id(process, row.module);
         let end = row.start.saturating_add(row.size.into());
-        self.insert(process, row.start..end, &method_name(row), module);
+        self.insert(process, row.start..end, &method_name(&row.names), module);
     }
 
     fn unload(&mut self, process: u64, row: &MethodRow<'_>) {

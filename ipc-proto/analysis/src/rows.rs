@@ -1,31 +1,135 @@
-//! Decoders of the rows (events) that name methods, modules and threads, and of allocations. Their layouts are fixed: later versions only
+//! Decoders of the rows (events) that name methods, modules and threads, and of compilations, collections and
+//! allocations. Their layouts are fixed: later versions only
 //! append fields, so that a decoder of the first fields reads every version.
 use ipc_proto::DecodeError;
 use ipc_proto::wire::Reader;
 use nettrace::Str;
 
-/// A method's code: MethodLoadVerbose, MethodUnloadVerbose, and both rows of the rundown.
+/// A method's code: MethodLoadVerbose, MethodUnloadVerbose, both rows of the rundown, and MethodLoad, which has no names.
 ///
 /// ```text
-/// u64 method, u64 module, u64 start, u32 size, u32 token, u32 flags, type, name, signature      strings UTF-16 and NUL
+/// u64 method, u64 module, u64 start, u32 size, u32 token, u32 flags, names, u16 runtime, u64 version
 /// ```
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct MethodRow<'a> {
+    pub(crate) method: u64,
     pub(crate) module: u64,
     pub(crate) start: u64,
     pub(crate) size: u32,
+    pub(crate) flags: u32,
+    pub(crate) names: MethodNames<'a>,
+    /// The version of the method's code; `None` if the row does not state it.
+    pub(crate) version: Option<u64>,
+}
+
+impl<'a> MethodRow<'a> {
+    pub(crate) fn decode(payload: &'a [u8]) -> Result<Self, DecodeError> {
+        Self::decode_with(payload, MethodNames::decode)
+    }
+
+    /// Decodes a MethodLoad.
+    pub(crate) fn decode_without_names(payload: &'a [u8]) -> Result<Self, DecodeError> {
+        Self::decode_with(payload, |_| MethodNames::default())
+    }
+
+    fn decode_with(
+        payload: &'a [u8],
+        names: impl FnOnce(&mut Reader<'a>) -> MethodNames<'a>,
+    ) -> Result<Self, DecodeError> {
+        let mut r = Reader::new(payload);
+        let [method, module, start]: [u64; 3] = [r.read()?, r.read()?, r.read()?];
+        let [size, _token, flags]: [u32; 3] = [r.read()?, r.read()?, r.read()?];
+        let names = names(&mut r);
+        let version = r.bytes(2).and_then(|_| r.read()).ok();
+        Ok(Self { method, module, start, size, flags, names, version })
+    }
+}
+
+/// The names of a method: its type, its name and its signature, each UTF-16 and NUL.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct MethodNames<'a> {
     pub(crate) type_name: Str<'a>,
     pub(crate) name: Str<'a>,
     pub(crate) signature: Str<'a>,
 }
 
-impl<'a> MethodRow<'a> {
+impl<'a> MethodNames<'a> {
+    fn decode(r: &mut Reader<'a>) -> Self {
+        let [type_name, name, signature] = [text(r), text(r), text(r)];
+        Self { type_name, name, signature }
+    }
+}
+
+/// The start of a compilation: MethodJittingStarted.
+///
+/// ```text
+/// u64 method, u64 module, u32 token, u32 size of the IL, names
+/// ```
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct JittingRow<'a> {
+    pub(crate) method: u64,
+    pub(crate) module: u64,
+    pub(crate) il_size: u32,
+    pub(crate) names: MethodNames<'a>,
+}
+
+impl<'a> JittingRow<'a> {
     pub(crate) fn decode(payload: &'a [u8]) -> Result<Self, DecodeError> {
         let mut r = Reader::new(payload);
-        let [_method, module, start]: [u64; 3] = [r.read()?, r.read()?, r.read()?];
-        let [size, _token, _flags]: [u32; 3] = [r.read()?, r.read()?, r.read()?];
-        let [type_name, name, signature] = [text(&mut r), text(&mut r), text(&mut r)];
-        Ok(Self { module, start, size, type_name, name, signature })
+        let [method, module]: [u64; 2] = [r.read()?, r.read()?];
+        let [_token, il_size]: [u32; 2] = [r.read()?, r.read()?];
+        Ok(Self { method, module, il_size, names: MethodNames::decode(&mut r) })
+    }
+}
+
+/// The start of a garbage collection: GCStart.
+///
+/// ```text
+/// u32 number, u32 generation, u32 reason, u32 type
+/// ```
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct GcStartRow {
+    pub(crate) number: u32,
+    pub(crate) generation: u32,
+    pub(crate) reason: u32,
+    pub(crate) collection_type: u32,
+}
+
+impl GcStartRow {
+    pub(crate) fn decode(payload: &[u8]) -> Result<Self, DecodeError> {
+        let mut r = Reader::new(payload);
+        let [number, generation, reason, collection_type] = [r.read()?, r.read()?, r.read()?, r.read()?];
+        Ok(Self { number, generation, reason, collection_type })
+    }
+}
+
+/// The sizes after a garbage collection: GCHeapStats. The heap of pinned objects came with version 2.
+///
+/// ```text
+/// 4 x { u64 size, u64 promoted }, u64 finalized bytes, u64 finalized objects, u32 pinned objects, u32 sink blocks,
+/// u32 handles, u16 runtime, u64 size, u64 promoted
+/// ```
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct GcHeapRow {
+    /// The size of each part of the heap, and the bytes of it that survived.
+    pub(crate) parts: [[u64; 2]; 5],
+    pub(crate) pinned_objects: u32,
+    pub(crate) handles: u32,
+}
+
+impl GcHeapRow {
+    pub(crate) fn decode(payload: &[u8]) -> Result<Self, DecodeError> {
+        let mut r = Reader::new(payload);
+        let mut parts = [[0; 2]; 5];
+        for part in parts.iter_mut().take(4) {
+            *part = [r.read()?, r.read()?];
+        }
+        r.bytes(8 + 8)?;
+        let [pinned_objects, _sink_blocks, handles] = [r.read()?, r.read()?, r.read()?];
+        if let (Ok(_), Some(pinned)) = (r.bytes(2), parts.last_mut()) {
+            *pinned = [r.read().unwrap_or_default(), r.read().unwrap_or_default()];
+        }
+        Ok(Self { parts, pinned_objects, handles })
     }
 }
 

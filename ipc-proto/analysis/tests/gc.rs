@@ -264,6 +264,36 @@ fn a_restart_ends_the_suspension_of_its_thread() {
     assert_eq!(open.iter().map(|open| (open.process_id, open.start)).collect::<Vec<_>>(), [(Some(0), 2000)]);
 }
 
+/// The layouts of the events are known without their versions, and sizes that are cut off are not known.
+#[test]
+fn collections_of_unknown_versions() {
+    let unknown = |id: (u32, u32)| (id.0, 0);
+    let mut written = Written::new();
+    for (time, id, payload) in [
+        (100, SUSPEND, numbers(&[1, 1])),
+        (110, SUSPENDED, Vec::new()),
+        (120, START, start(5, 1, Reason::INDUCED, CollectionType::NON_CONCURRENT)),
+        (150, END, numbers(&[5, 1])),
+        (160, HEAP_STATS, heap_stats(10)),
+        (200, RESTART, Vec::new()),
+    ] {
+        written.event(time, 7, unknown(id), &payload);
+    }
+    let (found, _) = collections(&written.bytes());
+    assert_eq!((found[0].number, found[0].pause, found[0].suspension), (5, Some(100), Some(10)));
+    assert_eq!((found[0].heap.unwrap().total_after(), found[0].is_complete), (170, true));
+    written.event(300, 7, SUSPEND, &numbers(&[1, 1]));
+    written.event(310, 7, START, &start(6, 1, Reason::INDUCED, CollectionType::NON_CONCURRENT));
+    written.event(320, 7, END, &numbers(&[6, 1])).event(330, 7, HEAP_STATS, &[0; 20]).event(
+        340,
+        7,
+        RESTART,
+        &[],
+    );
+    let (found, _) = collections(&written.bytes());
+    assert_eq!((found[1].pause, found[1].heap, found[1].is_complete), (Some(40), None, false));
+}
+
 /// The same numbers and threads in two processes are different collections.
 #[test]
 fn collections_of_two_processes() {

@@ -3,6 +3,7 @@
     clippy::arithmetic_side_effects,
     clippy::cast_possible_truncation,
     clippy::indexing_slicing,
+    clippy::panic,
     clippy::unwrap_used,
     reason = "tests"
 )]
@@ -154,6 +155,22 @@ fn a_load_ends_the_compilation_of_its_own_method() {
         ]
     );
     assert_eq!(statistics.all.durations.total(), 40);
+}
+
+/// The layouts of the events are known without their versions.
+#[test]
+fn compilations_of_unknown_versions() {
+    let trace = Written::new()
+        .event(100, 7, (145, 0), &started("M", 1))
+        .event(150, 7, (143, 0), &loaded(Some("M"), 11, JITTED, 3))
+        .bytes();
+    let (found, _) = compilations(&trace);
+    let [found] = &found[..] else { panic!("{found:?}") };
+    assert_eq!(
+        (found.il_size, found.native_size, found.duration, found.version),
+        (Some(1), Some(11), Some(50), 3)
+    );
+    assert_eq!(found.method, "My.Type.M(int32,class System.String)");
 }
 
 /// The same method and thread in two processes are different compilations.

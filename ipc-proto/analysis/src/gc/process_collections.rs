@@ -1,12 +1,12 @@
 //! Finds the garbage collections of one process.
 use alloc::collections::VecDeque;
 
-use ipc_proto::wire::to_u64;
+use ipc_proto::wire::{Reader, to_u64};
 use nettrace::TraceEvent;
 
 use super::{Collection, CollectionType, HeapSizes, Reason};
 use crate::durations::elapsed;
-use crate::event_fields::number;
+use crate::rows::{GcHeapRow, GcStartRow};
 
 /// Finds the garbage collections of one process.
 #[derive(Debug, Clone, Default)]
@@ -83,7 +83,7 @@ impl ProcessCollections {
         match id {
             id::SUSPEND_BEGIN => self.suspend_begin(event, now),
             id::SUSPEND_END => self.suspend_end(event.thread_id(), now),
-            id::START => _ = self.start(event, now),
+            id::START => self.start(event, now),
             id::END => self.end(event, now),
             id::HEAP_STATS => self.heap_stats(event),
             id::RESTART_END => self.restart_end(event.thread_id(), now),
@@ -120,8 +120,8 @@ impl ProcessCollections {
 
     fn suspend_begin(&mut self, event: &TraceEvent<'_>, now: i64) {
         /// Reasons of GCSuspendEEBegin.
-        const FOR_COLLECTION: u64 = 1;
-        const FOR_BACKGROUND: u64 = 6;
+        const FOR_COLLECTION: u32 = 1;
+        const FOR_BACKGROUND: u32 = 6;
         let thread = Some(event.thread_id());
         // A thread begins no suspension while it suspends the program: the end of its earlier one was lost.
         for earlier in [&mut self.suspension.for_collection, &mut self.suspension.for_background] {
@@ -130,7 +130,8 @@ impl ProcessCollections {
                 self.suspension.begin = None;
             }
         }
-        match number(event, "Reason") {
+        let reason = event.header.payload.first_chunk().map(|reason| u32::from_le_bytes(*reason));
+        match reason {
             Some(FOR_COLLECTION) => self.suspension.for_collection = thread,
             Some(FOR_BACKGROUND) => self.suspension.for_background = thread,
             _ => {
@@ -152,12 +153,12 @@ impl ProcessCollections {
         }
     }
 
-    fn start(&mut self, event: &TraceEvent<'_>, now: i64) -> Option<()> {
-        let u32_field = |name| number(event, name).and_then(|number| u32::try_from(number).ok());
-        let (number, generation) = (u32_field("Count")?, u32_field("Depth")?);
-        let (reason, collection_type) = (Reason(u32_field("Reason")?), CollectionType(u32_field("Type")?));
+    fn start(&mut self, event: &TraceEvent<'_>, now: i64) {
+        let Ok(row) = GcStartRow::decode(event.header.payload) else { return };
+        let GcStartRow { number, generation, .. } = row;
+        let (reason, collection_type) = (Reason(row.reason), CollectionType(row.collection_type));
         if self.last_number == Some(number) {
-            return None;
+            return;
         }
         let is_in_background_start = collection_type == CollectionType::NON_CONCURRENT
             && self.waiting.back().is_some_and(|last| last.collection.is_background() && !last.has_ended);
@@ -186,12 +187,12 @@ impl ProcessCollections {
         }
         self.last_number = Some(number);
         self.add(collection);
-        Some(())
     }
 
     fn end(&mut self, event: &TraceEvent<'_>, now: i64) {
-        let u32_field = |name| number(event, name).and_then(|number| u32::try_from(number).ok());
-        let Some(number) = u32_field("Count") else { return };
+        // The number and the generation.
+        let mut r = Reader::new(event.header.payload);
+        let (Ok(number), Ok(generation)) = (r.read(), r.read()) else { return };
         let is_of = |waiting: &&mut WaitingCollection| waiting.collection.number == number;
         if let Some(waiting) = self.current().filter(is_of) {
             waiting.set_end(now);
@@ -200,7 +201,6 @@ impl ProcessCollections {
             return;
         } else if self.last_ended != Some(number) {
             // The trace does not have the start of the collection.
-            let generation = u32_field("Depth").unwrap_or_default();
             self.last_number = self.last_number.max(Some(number));
             self.add(Collection { number, generation, ..Collection::default() });
         }
@@ -208,8 +208,9 @@ impl ProcessCollections {
     }
 
     fn heap_stats(&mut self, event: &TraceEvent<'_>) {
+        let Ok(row) = GcHeapRow::decode(event.header.payload) else { return };
         let Some(current) = self.current() else { return };
-        current.collection.heap = Some(heap_sizes(event));
+        current.collection.heap = Some(heap_sizes(&row));
         if current.collection.is_background() || current.is_restarted {
             self.end_current();
         } else {
@@ -311,26 +312,11 @@ fn sum(a: Option<u64>, b: Option<u64>) -> Option<u64> {
     }
 }
 
-fn heap_sizes(event: &TraceEvent<'_>) -> HeapSizes {
-    let number = |field| number(event, field).unwrap_or_default();
+fn heap_sizes(row: &GcHeapRow) -> HeapSizes {
     HeapSizes {
-        after: [
-            "GenerationSize0",
-            "GenerationSize1",
-            "GenerationSize2",
-            "GenerationSize3",
-            "GenerationSize4",
-        ]
-        .map(number),
-        promoted: [
-            "TotalPromotedSize0",
-            "TotalPromotedSize1",
-            "TotalPromotedSize2",
-            "TotalPromotedSize3",
-            "TotalPromotedSize4",
-        ]
-        .map(number),
-        pinned_objects: number("PinnedObjectCount"),
-        handles: number("GCHandleCount"),
+        after: row.parts.map(|[size, _]| size),
+        promoted: row.parts.map(|[_, promoted]| promoted),
+        pinned_objects: row.pinned_objects.into(),
+        handles: row.handles.into(),
     }
 }

@@ -66,8 +66,8 @@ impl Tier {
     ];
 
     /// Returns the tier in the flags of a load event of a compiled method.
-    pub(super) const fn from_flags(flags: u64) -> Self {
-        Self(low_u8(flags.wrapping_shr(7) & 7))
+    pub(super) const fn from_flags(flags: u32) -> Self {
+        Self(low_u8((flags.wrapping_shr(7) & 7) as u64))
     }
 
     /// Returns the name that TraceEvent uses, if the tier is known.

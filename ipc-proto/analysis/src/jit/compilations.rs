@@ -1,13 +1,14 @@
 //! Finds the compilations in events.
 use alloc::collections::{BTreeMap, VecDeque};
-use alloc::string::String;
 
 use ipc_proto::wire::to_u64;
 use nettrace::TraceEvent;
 
 use super::{Compilation, JitStatistics, Tier};
 use crate::durations::elapsed;
-use crate::event_fields::{number, runtime_event_id, text};
+use crate::event_fields::runtime_event_id;
+use crate::names::method_name;
+use crate::rows::{JittingRow, MethodRow};
 
 /// Finds the compilations of each process in the events of a trace, which must come in the order of time: see
 /// [`EventAssembler::in_order`](nettrace::EventAssembler::in_order).
@@ -90,11 +91,9 @@ impl Compilations {
     /// Takes an event of any kind.
     pub fn event(&mut self, event: &TraceEvent<'_>) {
         match runtime_event_id(event) {
-            Some(id::JITTING_STARTED) => {
-                let il_size = number(event, "MethodILSize");
-                self.start(Compilation { il_size, ..compilation(event) }, method_id(event), true);
-            }
-            Some(id::LOAD | id::LOAD_VERBOSE) => self.load(event),
+            Some(id::JITTING_STARTED) => self.jitting_started(event),
+            Some(id::LOAD) => self.load(event, MethodRow::decode_without_names(event.header.payload).ok()),
+            Some(id::LOAD_VERBOSE) => self.load(event, MethodRow::decode(event.header.payload).ok()),
             _ => {}
         }
     }
@@ -126,40 +125,65 @@ impl Compilations {
         &self.statistics
     }
 
-    fn start(&mut self, compilation: Compilation, method_id: u64, has_start: bool) {
+    fn jitting_started(&mut self, event: &TraceEvent<'_>) {
+        let started = Compilation {
+            process_id: event.process_id(),
+            start: event.nanoseconds(),
+            thread: event.thread_id(),
+            ..Compilation::default()
+        };
+        match JittingRow::decode(event.header.payload) {
+            Ok(row) => {
+                let method = method_name(&row.names);
+                let il_size = Some(row.il_size.into());
+                let started = Compilation { method, module_id: row.module, il_size, ..started };
+                self.start(started, Some(row.method), true);
+            }
+            Err(_) => self.start(started, None, true),
+        }
+    }
+
+    /// Adds a compilation. Without its method, it has no partner.
+    fn start(&mut self, compilation: Compilation, method_id: Option<u64>, has_start: bool) {
         let place = self.returned.saturating_add(to_u64(self.waiting.len()));
-        let started = WaitingCompilation { compilation, method_id, has_start, is_open: true };
-        self.open.entry(started.key()).or_default().push_back(place);
+        let is_open = method_id.is_some();
+        let method_id = method_id.unwrap_or_default();
+        let started = WaitingCompilation { compilation, method_id, has_start, is_open };
+        if is_open {
+            self.open.entry(started.key()).or_default().push_back(place);
+        }
         self.waiting_bytes = self.waiting_bytes.saturating_add(started.bytes());
         self.waiting.push_back(started);
     }
 
-    fn load(&mut self, event: &TraceEvent<'_>) {
-        const JITTED: u64 = 8;
-        let (Some(flags), Some(native_size)) = (number(event, "MethodFlags"), number(event, "MethodSize"))
-        else {
-            return;
-        };
-        if flags & JITTED == 0 {
-            return;
-        }
+    fn load(&mut self, event: &TraceEvent<'_>, row: Option<MethodRow<'_>>) {
+        const JITTED: u32 = 8;
+        let Some(row) = row.filter(|row| row.flags & JITTED != 0) else { return };
         // A load belongs to the start of the same method. Without one, the start was lost or was before the trace.
-        let key = (event.process_id(), event.thread_id(), method_id(event));
+        let key = (event.process_id(), event.thread_id(), row.method);
         if !self.open.contains_key(&key) {
-            self.start(compilation(event), key.2, false);
+            let loaded = Compilation {
+                process_id: key.0,
+                method: method_name(&row.names),
+                module_id: row.module,
+                start: event.nanoseconds(),
+                thread: key.1,
+                ..Compilation::default()
+            };
+            self.start(loaded, Some(row.method), false);
         }
         let place = self.open.get(&key).and_then(|places| places.back()).copied();
         let place = place.and_then(|place| usize::try_from(place.checked_sub(self.returned)?).ok());
         let Some(started) = place.and_then(|place| self.waiting.get_mut(place)) else { return };
         let WaitingCompilation { compilation, has_start, is_open, .. } = started;
         let elapsed = elapsed(compilation.start, event.nanoseconds());
-        compilation.native_size = Some(native_size);
+        compilation.native_size = Some(row.size.into());
         compilation.duration = has_start.then_some(elapsed);
-        compilation.tier = Some(Tier::from_flags(flags));
-        compilation.version = number(event, "ReJITID").unwrap_or_default();
+        compilation.tier = Some(Tier::from_flags(row.flags));
+        compilation.version = row.version.unwrap_or_default();
         self.statistics.add(compilation);
         // TraceEvent recognizes the end of a compilation by its size and time. A method with neither stays open.
-        if native_size > 0 || elapsed > 0 {
+        if row.size > 0 || elapsed > 0 {
             *is_open = false;
             self.close(key, VecDeque::pop_back);
         }
@@ -174,29 +198,4 @@ impl Compilations {
             }
         }
     }
-}
-
-/// Returns a compilation with the parts that both events of a method (start and load) state.
-fn compilation(event: &TraceEvent<'_>) -> Compilation {
-    Compilation {
-        process_id: event.process_id(),
-        method: method(event).unwrap_or_default(),
-        module_id: number(event, "ModuleID").unwrap_or_default(),
-        start: event.nanoseconds(),
-        thread: event.thread_id(),
-        ..Compilation::default()
-    }
-}
-
-/// Returns the runtime's number of a method, which both events state.
-fn method_id(event: &TraceEvent<'_>) -> u64 {
-    number(event, "MethodID").unwrap_or_default()
-}
-
-/// Returns the name of a method as TraceEvent prints it: without the return type.
-fn method(event: &TraceEvent<'_>) -> Option<String> {
-    let (namespace, name) = (text(event, "MethodNamespace")?, text(event, "MethodName")?);
-    let signature = text(event, "MethodSignature")?;
-    let parameters = signature.chars().skip_while(|c| *c != '(');
-    Some(namespace.chars().chain(['.']).chain(name.chars()).chain(parameters).collect())
 }

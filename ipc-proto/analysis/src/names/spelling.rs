@@ -1,7 +1,7 @@
 //! How names are spelled: from rows of the runtime, paths of files and symbols of compiled code, and cut if long.
 use alloc::string::String;
 
-use crate::rows::MethodRow;
+use crate::rows::MethodNames;
 use crate::text::{owned, push_text, split_once};
 
 /// Returns a full name without module and arguments. The name of an unknown method stays as it is.
@@ -27,8 +27,8 @@ pub(super) fn is_method(text: &str) -> bool {
     !text.ends_with("!?")
 }
 
-/// Returns `Type.Method(args)` for the method of a row.
-pub(super) fn method_name(row: &MethodRow<'_>) -> String {
+/// Returns `Type.Method(args)`; an empty text for a method without a name.
+pub(crate) fn method_name(row: &MethodNames<'_>) -> String {
     let mut to = owned(row.type_name);
     if !to.is_empty() {
         to.push('.');
