@@ -48,6 +48,7 @@ mod peer;
 mod pipes;
 #[cfg(unix)]
 mod ps;
+mod readers;
 mod report;
 mod rewrite;
 #[cfg(unix)]
