@@ -194,6 +194,8 @@ pub struct Samples {
     /// The processes that have sampled allocations.
     sampled: BTreeSet<u64>,
     process_names: BTreeMap<u64, String>,
+    /// The process of the trace, once the first event was taken.
+    trace_process: Option<Option<u64>>,
     waits: Waits,
     /// The clock of the trace, once a thread waits.
     trace_clock: Option<TraceClock>,
@@ -299,6 +301,7 @@ impl Samples {
             samples: 0,
             sampled: BTreeSet::new(),
             process_names: BTreeMap::new(),
+            trace_process: None,
             waits: Waits::default(),
             trace_clock: None,
             last_ticks: 0,
@@ -320,6 +323,9 @@ impl Samples {
     pub fn event_with(&mut self, event: &TraceEvent<'_>, each: &mut dyn FnMut(&Clock, &Interval)) {
         let Some(metadata) = event.metadata() else { return };
         let provider = KnownProvider::of(metadata.provider);
+        if self.trace_process.is_none() {
+            self.header(event);
+        }
         let is_info = provider.is_none() && is_name(metadata.provider, "Microsoft-DotNETCore-EventPipe");
         let is_rundown = is_info || provider == Some(KnownProvider::Rundown);
         if !(is_rundown && self.is_rundown) {
@@ -344,7 +350,8 @@ impl Samples {
             self.samples = self.samples.saturating_add(u64::from(event.sample().is_some()));
         } else if is_info {
             let command_line = text(event.event, "CommandLine").map(owned);
-            self.name_process(event.event, command_line.as_deref().and_then(program_name));
+            let name = command_line.as_deref().and_then(program_name);
+            self.name_process(process_of(event.event), name);
         }
         // The thread and the stack are stored once for all clocks, and only if a clock needs them.
         let mut place = None;
@@ -472,20 +479,33 @@ impl Samples {
         self.stacks.call(stack, address)
     }
 
+    /// Takes the first block of the trace, which can name the process of the trace (V6).
+    fn header(&mut self, event: &TraceEvent<'_>) {
+        let trace = event.trace();
+        self.trace_process = Some(trace.and_then(|trace| trace.process_id).map(u64::from));
+        for (key, value) in trace.into_iter().flat_map(|trace| trace.pairs) {
+            let value = owned(value);
+            if key == "ProcessName" {
+                self.name_process(0, Some(&value));
+            } else if key == "CommandLine" {
+                self.name_process(0, program_name(&value));
+            }
+        }
+    }
+
     /// Takes a row about a process of an operating system.
     fn process_row(&mut self, event: &TraceEvent<'_>, metadata: &Metadata<'_>) {
         if ["ProcessCreate", "ExistingProcess"].iter().any(|name| metadata.name == *name) {
             let name = text(event, "Name").map(owned);
-            self.name_process(event, name.as_deref());
+            self.name_process(process_of(event), name.as_deref());
         }
     }
 
-    /// Names the process of an event.
-    fn name_process(&mut self, event: &TraceEvent<'_>, name: Option<&str>) {
+    fn name_process(&mut self, process: u64, name: Option<&str>) {
         const MAX_NAME: usize = 255;
         let has_room = self.process_names.len() < Self::THREADS;
         if let Some(name) = name.filter(|name| has_room && !name.is_empty()) {
-            self.process_names.insert(process_of(event), cut(name, MAX_NAME).to_owned());
+            self.process_names.insert(process, cut(name, MAX_NAME).to_owned());
         }
     }
 
@@ -586,7 +606,14 @@ impl Samples {
     /// Returns the name of a process, if the trace states it: of the program that it runs.
     #[must_use]
     pub fn process_name(&self, process: u64) -> Option<&str> {
-        self.process_names.get(&process).map(String::as_str)
+        // The process of the trace is 0 for threads that state no process.
+        let of_trace = self.trace_process.flatten();
+        let other = match process {
+            0 => of_trace,
+            _ => (of_trace == Some(process)).then_some(0),
+        };
+        let name = |process| self.process_names.get(&process).map(String::as_str);
+        name(process).or_else(|| name(other?))
     }
 
     /// Returns what each stack of each thread weighs by a clock.

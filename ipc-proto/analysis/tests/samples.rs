@@ -8,6 +8,7 @@
 
 mod runtime_events;
 
+use nettrace::{Event, Metadata, Pairs, Trace, TraceWriter, Version};
 use nettrace_analysis::call_tree::CallTree;
 use nettrace_analysis::samples::{Clock, Samples, Unit, Weight};
 
@@ -70,6 +71,27 @@ fn waits_of_two_processes() {
     let totals: Vec<u64> =
         weights(&samples, &Clock::Contention).into_iter().map(|(_, weight)| weight.total()).collect();
     assert_eq!((totals, samples.waits()), (vec![500, 2000], Default::default()));
+}
+
+/// V6: the header names the process of the trace, whether its threads state it or not.
+#[test]
+fn the_header_names_the_process() {
+    for (key, value) in [("ProcessName", "Shop"), ("CommandLine", "dotnet /opt/Shop.dll x")] {
+        let (mut buf, mut bytes) = (vec![0; TraceWriter::BUFFER], Vec::new());
+        let pair = |text: &str| [&[u8::try_from(text.len()).unwrap()], text.as_bytes()].concat();
+        let pairs = [pair(key), pair(value)].concat();
+        let trace =
+            Trace { process_id: Some(5), pairs: Pairs::from_bytes(&pairs), ..Trace::new(Version::V6) };
+        let mut writer = TraceWriter::new(&trace, &mut buf).unwrap();
+        bytes.extend_from_slice(&writer.describe(&Metadata::new(1, "A", 1, "")).unwrap());
+        bytes.extend_from_slice(
+            &writer.event(&Event { metadata_id: 1, sequence: 1, ..Event::default() }).unwrap(),
+        );
+        bytes.extend_from_slice(&writer.finish());
+        let samples = read(&bytes, &[Clock::Cpu]);
+        let names = [0, 5, 6].map(|process| samples.process_name(process));
+        assert_eq!(names, [Some("Shop"), Some("Shop"), None], "{key}");
+    }
 }
 
 fn utf16(text: &str) -> Vec<u8> {

@@ -78,6 +78,9 @@ known: in lines that follow the event, innermost first, and with --json in
 read once, and has the names of the events before. A process sends its
 names when the session starts, and those of methods that it compiles later.
 
+The sampler of a runtime runs on one processor and visits all threads, so the
+processor of a sample (Microsoft-DotNETCore-SampleProfiler) is the sampler's.
+
 Examples:
   dotnet-ipc events 4242
   dotnet-ipc events 4242 --provider System.Net.Http
