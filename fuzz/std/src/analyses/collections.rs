@@ -1,4 +1,6 @@
 //! The property of collections and compilations: each is returned once and does not change.
+use std::collections::BTreeMap;
+
 use nettrace::TraceEvent;
 use nettrace_analysis::KnownProvider;
 use nettrace_analysis::gc::{Collection, Collections, GcStatistics};
@@ -10,12 +12,19 @@ use super::traces::{each_event, trace_of};
 /// statistics count the returned ones.
 pub fn collections(bytes: &[u8]) {
     let (trace, _) = trace_of(bytes);
-    let ((collections, gc), starts) = (collections_of(&trace, true), count(&trace, &[1]));
+    // A collection has a start, or else an end.
+    let ((collections, gc), events) = (collections_of(&trace, true), count(&trace, &[1, 2]));
     assert_eq!(collections_of(&trace, false), (collections.clone(), gc.clone()));
-    assert!(collections.len() <= starts, "{} of {starts}", collections.len());
-    assert!(collections.windows(2).all(|pair| pair[0].start <= pair[1].start));
-    let complete: Vec<_> = collections.iter().filter(|collection| collection.is_complete).collect();
-    assert!(gc.all.count >= complete.len() as u64);
+    assert!(collections.len() <= events, "{} of {events}", collections.len());
+    let mut last = BTreeMap::new();
+    for collection in collections.iter().filter(|collection| collection.start.is_some()) {
+        assert!(last.insert(collection.process_id, collection.start) <= Some(collection.start));
+    }
+    let complete = collections.iter().filter(|collection| collection.is_complete);
+    assert_eq!(gc.all.count, complete.clone().count() as u64);
+    assert!(
+        complete.into_iter().all(|of| of.start.is_some() && of.pause_start.is_some() && of.pause.is_some())
+    );
     assert!((0.0..=1.0).contains(&gc.paused_share()), "{}", gc.paused_share());
 
     let (compilations, jit) = compilations_of(&trace, true);

@@ -13,6 +13,7 @@ pub(super) fn clocks() -> Vec<Clock> {
         Clock::ThreadTime,
         Clock::SampledTime,
         Clock::Allocations,
+        Clock::AllocatedTypes,
         Clock::Exceptions,
         Clock::Contention,
         Clock::AllEvents,
@@ -51,5 +52,6 @@ pub(super) fn each_event(trace: &[u8], in_order: bool, mut take: impl FnMut(&Tra
 pub(super) fn samples_of(trace: &[u8]) -> Samples {
     let mut samples = Samples::new(clocks());
     each_event(trace, true, |event| samples.event(event));
+    samples.finish(&mut |_, _| {});
     samples
 }

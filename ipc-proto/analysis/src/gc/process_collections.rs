@@ -288,8 +288,8 @@ impl ProcessCollections {
     fn end_current(&mut self) {
         let Some(current) = self.current() else { return };
         current.has_ended = true;
-        let Collection { number, start, pause_start, .. } = current.collection;
-        current.collection.is_complete = start.is_some() && pause_start.is_some();
+        let Collection { number, start, pause, pause_start, .. } = current.collection;
+        current.collection.is_complete = start.is_some() && pause_start.is_some() && pause.is_some();
         if current.collection.is_background() {
             self.background = None;
         }
