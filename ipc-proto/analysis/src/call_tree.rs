@@ -116,10 +116,10 @@ impl CallTree {
         Self::weighed(samples, clock, &Origins::default(), weigh)
     }
 
-    /// Creates the tree of all stacks, as [`new`](Self::new) does, without the innermost frames that only carry out what
-    /// the clock counts: methods of the runtime that throw the exception, wait for the lock, send the event or allocate
-    /// the object. So the innermost frame of a stack is the method that requested it. With [`Clock::AllocatedTypes`] it
-    /// remains the type.
+    /// Creates the tree of all stacks, as [`new`](Self::new) does, without the innermost frames that only carry out
+    /// what the clock counts: methods of the runtime that throw the exception, wait for the lock, send the event or
+    /// allocate the object. So the innermost frame of a stack is the method that requested it. With
+    /// [`Clock::AllocatedTypes`] it remains the type.
     ///
     /// A stack without other frames stays whole. [`left_out`](Self::left_out) returns what is left out.
     #[must_use]

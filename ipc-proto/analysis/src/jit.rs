@@ -5,9 +5,9 @@
 //! a method that was compiled. For a trace without lost events, times are equal to those of Microsoft's TraceEvent, to
 //! the nanosecond:
 //!
-//! * A compilation begins with MethodJittingStarted, and ends with the load of the same method on the same thread of the
-//!   same process (MethodLoadVerbose, MethodLoad). A compilation can require that other methods are compiled first, on
-//!   the same thread. The time of a compilation includes the compilations inside of it.
+//! * A compilation begins with MethodJittingStarted, and ends with the load of the same method on the same thread of
+//!   the same process (MethodLoadVerbose, MethodLoad). A compilation can require that other methods are compiled first,
+//!   on the same thread. The time of a compilation includes the compilations inside of it.
 //! * A load without a start is a compilation without a time.
 //! * A start without a load, as when another thread was faster, is a compilation without a time, tier and machine code.
 //! * Precompiled methods are not compiled, and do not appear.

@@ -5,7 +5,8 @@ use ipc_proto::DecodeError;
 use ipc_proto::wire::Reader;
 use nettrace::Str;
 
-/// A method's code: MethodLoadVerbose, MethodUnloadVerbose, both rows of the rundown, and MethodLoad, which has no names.
+/// A method's code: MethodLoadVerbose, MethodUnloadVerbose, both rows of the rundown, and MethodLoad, which has no
+/// names.
 ///
 /// ```text
 /// u64 method, u64 module, u64 start, u32 size, u32 token, u32 flags, names, u16 runtime, u64 version
@@ -178,7 +179,7 @@ impl ThreadRow {
 ///
 /// ```text
 /// AllocationTick     u32 amount, u32 kind, u16 runtime, u64 amount, P type, name, u32 heap, P address, u64 size
-/// AllocationSampled  u32 kind, u16 runtime, P type, name, P address, u64 size, u64 offset            names UTF-16 and NUL
+/// AllocationSampled  u32 kind, u16 runtime, P type, name, P address, u64 size, u64 offset       name UTF-16 and NUL
 /// ```
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct AllocationRow<'a> {
@@ -212,12 +213,12 @@ impl<'a> AllocationRow<'a> {
     }
 }
 
-/// Returns how many allocated bytes a sampled object of a size stands for, and the fraction of a byte beside them; `None`
-/// for the size 0, which no object has.
+/// Returns how many allocated bytes a sampled object of a size stands for, and the fraction of a byte beside them;
+/// `None` for the size 0, which no object has.
 ///
-/// Each allocated byte is drawn with the probability 1/102,400, so an object of `s` bytes is sampled with the probability
-/// `1 - (1 - 1/102400)^s`, and stands for its size divided by that: docs/design/features/RandomizedAllocationSampling.md
-/// of dotnet/runtime.
+/// Each allocated byte is drawn with the probability 1/102,400, so an object of `s` bytes is sampled with the
+/// probability `1 - (1 - 1/102400)^s`, and stands for its size divided by that:
+/// docs/design/features/RandomizedAllocationSampling.md of dotnet/runtime.
 fn sampled_weight(size: u64) -> Option<(u64, f64)> {
     const MEAN: u64 = 102_400;
     // A larger object is always sampled, as far as the precision of a float shows.

@@ -29,14 +29,14 @@
 //! # Allocations
 //!
 //! With keyword AllocationSampling (0x80000000000), a runtime since .NET 10 draws one of 102,400 allocated bytes at
-//! random, and sends AllocationSampled for its object. An object of `s` bytes weighs `s / (1 - (1 - 1/102400)^s)`, as the
-//! runtime documents it. The events of a process count instead of its AllocationTicks if there are any.
+//! random, and sends AllocationSampled for its object. An object of `s` bytes weighs `s / (1 - (1 - 1/102400)^s)`, as
+//! the runtime documents it. The events of a process count instead of its AllocationTicks if there are any.
 //!
 //! # Waits
 //!
-//! A wait ends with the next ContentionStop of its thread. [`Samples::finish`] adds the waits that have not ended, up to
-//! the last event before the rundown. A wait that another wait of the thread follows, and an end without a start, have no time:
-//! [`Samples::waits`] counts them.
+//! A wait ends with the next ContentionStop of its thread. [`Samples::finish`] adds the waits that have not ended, up
+//! to the last event before the rundown. A wait that another wait of the thread follows, and an end without a start,
+//! have no time: [`Samples::waits`] counts them.
 //!
 //! # Order
 //!
@@ -436,7 +436,8 @@ impl Samples {
         }
     }
 
-    /// Ends the trace: adds the waits that have not ended, up to the end of the recording, and calls `each` with their intervals.
+    /// Ends the trace: adds the waits that have not ended, up to the end of the recording, and calls `each` with their
+    /// intervals.
     pub fn finish(&mut self, each: &mut dyn FnMut(&Clock, &Interval)) {
         let Some(clock) = self.trace_clock else { return };
         let end = clock.nanoseconds(self.last_ticks);

@@ -11,11 +11,11 @@ impl TimeProfile<'_> {
     /// Writes trace events of Chromium: a pair of "B" and "E" for each call, and names of processes and threads.
     /// Perfetto, `chrome://tracing` and speedscope open the file.
     ///
-    /// `name` is the name of the trace, and of a process whose name the trace does not state. `process_id` is the process
-    /// of a trace of a runtime. A trace whose threads state their processes (V6) has several processes in the file.
-    /// Viewers read ids of 32 bits, so a larger one is replaced by a small one that is not used, and stands in the name. Times are microseconds since the start of the trace, with three decimals. A call
-    /// begins a nanosecond after the end of the call that it follows, because some programs sort events of the same
-    /// time in another order.
+    /// `name` is the name of the trace, and of a process whose name the trace does not state. `process_id` is the
+    /// process of a trace of a runtime. A trace whose threads state their processes (V6) has several processes in the
+    /// file. Viewers read ids of 32 bits, so a larger one is replaced by a small one that is not used, and stands in
+    /// the name. Times are microseconds since the start of the trace, with three decimals. A call begins a nanosecond
+    /// after the end of the call that it follows, because some programs sort events of the same time in another order.
     ///
     /// Each event repeats a name, of which the file has the first 1,024 characters.
     ///

@@ -26,8 +26,8 @@ impl TimeProfile<'_> {
     /// interval has another sample at its end, which weighs nothing, so that the graph of the thread shows its length.
     /// Frames have the category `Running` or `Waiting`.
     ///
-    /// `name` is the name of the trace, and of a process whose name the trace does not state. `process_id` is the process
-    /// of a trace of a runtime, and `unix_start` the start of the trace in nanoseconds since 1970.
+    /// `name` is the name of the trace, and of a process whose name the trace does not state. `process_id` is the
+    /// process of a trace of a runtime, and `unix_start` the start of the trace in nanoseconds since 1970.
     ///
     /// Memory: no other format is built as a whole instead of piece by piece. An interval needs some hundred bytes.
     #[cfg_attr(docsrs, doc(cfg(feature = "firefox")))]

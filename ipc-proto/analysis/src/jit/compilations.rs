@@ -15,8 +15,8 @@ use crate::rows::{JittingRow, MethodRow};
 ///
 /// Take compilations with [`pop`](Self::pop) after each event. Compilations that began after one that has not ended
 /// wait, in up to 4 MiB. If they need more memory, the first ones are returned without an end. The work for each event
-/// is logarithmic in the number of threads and of methods that are compiled. A load ends the compilation of its own method
-/// on its thread of its process: one without a start, and a start without a load, stay alone.
+/// is logarithmic in the number of threads and of methods that are compiled. A load ends the compilation of its own
+/// method on its thread of its process: one without a start, and a start without a load, stay alone.
 ///
 /// ```
 /// use nettrace::{EventAssembler, Limits, AssemblerStep};

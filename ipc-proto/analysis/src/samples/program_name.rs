@@ -1,7 +1,7 @@
 //! The name of the program that a command line runs.
 
-/// Returns the name of the program that a command line runs: the file name of its first word, or of the assembly if that
-/// is `dotnet`. Arguments are left out, because they can be secrets.
+/// Returns the name of the program that a command line runs: the file name of its first word, or of the assembly if
+/// that is `dotnet`. Arguments are left out, because they can be secrets.
 pub(super) fn program_name(command_line: &str) -> Option<&str> {
     let (program, mut rest) = first_word(command_line)?;
     let name = without_suffix(file_name(program), ".exe");

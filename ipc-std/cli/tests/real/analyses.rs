@@ -100,9 +100,9 @@ fn the_start_of_a_program() {
     }
 }
 
-/// Each collection and each compilation is that of TraceEvent. `DOTNET_IPC_TRACE_EVENT` is a program that prints those of
-/// a trace with TraceEvent, one object of JSON a line: `PROGRAM gc FILE` and `PROGRAM jit FILE`. Without the variable the
-/// test does nothing.
+/// Each collection and each compilation is that of TraceEvent. `DOTNET_IPC_TRACE_EVENT` is a program that prints those
+/// of a trace with TraceEvent, one object of JSON a line: `PROGRAM gc FILE` and `PROGRAM jit FILE`. Without the
+/// variable the test does nothing.
 #[test]
 fn collections_and_compilations_are_those_of_traceevent() {
     let Some(program) = std::env::var_os("DOTNET_IPC_TRACE_EVENT") else { return };
