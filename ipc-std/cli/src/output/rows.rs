@@ -12,16 +12,21 @@ use super::stdout::to_stdout;
 pub(crate) type Row<const N: usize> = [(&'static str, Value); N];
 
 /// Writes the rows that `read` passes to its argument to standard output, as lines of JSON or as CSV. The argument
-/// breaks if no more rows can be written. If `is_live`, each row is written immediately.
+/// breaks if no more rows can be written. If `is_live`, each row is written immediately. CSV without rows has only
+/// `columns`.
 pub(crate) fn rows_to_stdout<const N: usize>(
     is_csv: bool,
     is_live: bool,
+    columns: [&'static str; N],
     read: impl FnOnce(&mut dyn FnMut(Row<N>) -> ControlFlow<()>) -> Result<(), Failure>,
 ) -> Result<(), Failure> {
     let mut result = Ok(());
     to_stdout(|out| {
         let mut rows = Rows::new(out, is_csv, is_live);
         result = read(&mut |row| rows.add(row));
+        if result.is_ok() {
+            rows.add_header(columns);
+        }
         rows.finish()
     })?;
     result
@@ -60,6 +65,13 @@ impl<'o> Rows<'o> {
             }
         }
         if self.written.is_ok() { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+    }
+
+    /// Writes the header of CSV, unless a row has written it.
+    fn add_header<const N: usize>(&mut self, columns: [&'static str; N]) {
+        if let (RowWriter::Csv(csv), false, Ok(())) = (&mut self.output, self.has_header, &self.written) {
+            self.written = csv.write_record(columns).map_err(io::Error::from);
+        }
     }
 
     /// Returns the error of the first row that could not be written.

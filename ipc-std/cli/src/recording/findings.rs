@@ -33,7 +33,7 @@ pub(crate) struct FindingsArgs {
 
 /// An analysis whose findings have `N` columns with `--json` and `--csv`.
 pub(crate) trait Analysis<const N: usize>: Default {
-    type Finding;
+    type Finding: Default;
     /// For a process without findings: what the process did not do, and a hint. It completes a sentence.
     const NONE_IN_PROCESS: [&str; 2];
     /// For a trace without findings: what the trace does not have, and a hint. It completes a sentence.
@@ -77,7 +77,10 @@ impl FindingsArgs {
             read?.result
         };
         if self.csv || (globals.json && !self.summary) {
-            rows_to_stdout(self.csv, input.is_live(), |add| read(true, &mut |finding| add(A::row(finding))))?;
+            let columns = A::row(&A::Finding::default()).map(|(name, _)| name);
+            rows_to_stdout(self.csv, input.is_live(), columns, |add| {
+                read(true, &mut |finding| add(A::row(finding)))
+            })?;
         } else {
             let read = read(false, &mut |_| ControlFlow::Continue(()));
             if globals.json {
