@@ -4,7 +4,7 @@ use std::collections::{HashMap, HashSet};
 use arbitrary::{Result, Unstructured};
 use nettrace::{
     Backing, Block, BlockKind, Counter, Event, Held, IdMap, LossCounter, Order, Record, SequencePoint, Slot,
-    Store, StoreFull, ThreadSequence, Trace, Version,
+    Store, StoreFull, Thread, ThreadSequence, Trace, Version,
 };
 
 /// Tables, stores, the order of time and losses, in memory of the caller, equal maps and sorted lists without a limit
@@ -198,9 +198,9 @@ struct Losses {
 }
 
 impl Losses {
-    /// Adds a thread of V4 whose first number is `sequence`, after `before` others.
+    /// Adds a thread that is not declared and whose first number is `sequence`, after `before` others.
     fn first(&mut self, thread: u64, sequence: u32, before: u32) -> u32 {
-        self.lost_at_start += u64::from(if before < 1 << 31 { before } else { 0 });
+        self.lost_at_start += u64::from(if before < 1 << 31 && !self.v6 { before } else { 0 });
         self.counts(thread, sequence, sequence)
     }
 
@@ -224,7 +224,6 @@ impl Losses {
             Some(expected) if self.v6 || sequence != 1 || expected == 1 => {
                 self.counts(thread, sequence, expected)
             }
-            None if self.v6 => self.counts(thread, sequence, 1),
             Some(_) => self.counts(thread, sequence, sequence),
             None => self.first(thread, sequence, sequence.wrapping_sub(1)),
         }
@@ -234,7 +233,6 @@ impl Losses {
         let ThreadSequence { thread, sequence } = *row;
         match self.threads.get(&thread).map(|counted| counted.last) {
             Some(expected) => self.counts(thread, sequence, expected),
-            None if self.v6 => self.counts(thread, sequence, 0),
             None => self.first(thread, sequence, sequence),
         }
     }
@@ -272,9 +270,13 @@ fn loss(u: &mut Unstructured<'_>) -> Result<()> {
         let (step, expected) = match u.int_in_range(0..=15)? {
             0 => (Record::ThreadSequence(row), model.row(&row)),
             1 => {
-                let lost = model.row(&row);
+                let lost = if model.threads.contains_key(&thread) { model.row(&row) } else { 0 };
                 model.threads.remove(&thread);
                 (Record::RemoveThread(row), lost)
+            }
+            4 if model.v6 => {
+                model.threads.entry(thread).or_default();
+                (Record::Thread(Thread { index: thread, ..Thread::default() }), 0)
             }
             2 => {
                 let point = SequencePoint { timestamp: 0, flags: u.int_in_range(0..=3)?, threads: 1 };

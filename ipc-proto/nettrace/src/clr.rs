@@ -10,10 +10,13 @@
 //! | `Microsoft-Windows-DotNETRuntimeRundown` | what exists when a session ends: methods, modules, assemblies |
 //! | `Microsoft-DotNETCore-SampleProfiler` | a sample |
 //! | `Microsoft-Diagnostics-DiagnosticSource` | .NET Core 3's, which have names and no fields |
+//! | `Universal.System`, `Universal.Events` | processes, mappings and samples of a whole machine, by their names |
 //!
 //! A new version of an event appends fields to those of the versions before it. So an event of a version that is not in
-//! the table gets the fields of the last earlier version in the table, and the end of its payload is not decoded. Other
-//! events stay unchanged: they have no fields, and their payload is not decoded.
+//! the table gets the fields of the last earlier version in the table, and the end of its payload is not decoded. An
+//! event of a version before all those in the table gets its name only, because the record may have lost its version:
+//! [`TraceEvent`](crate::TraceEvent) has the fields of the latest version that fits its payload. Other events stay
+//! unchanged: they have no fields, and their payload is not decoded.
 //!
 //! ```
 //! use nettrace::{Item, Metadata, Value, Version, clr};
@@ -33,6 +36,7 @@ mod table;
 
 use ipc_proto::wire::Reader;
 
+use crate::clr::row::Row;
 use crate::describe::field::{Fields, Format};
 use crate::describe::metadata::Metadata;
 use crate::encoding::text::Str;
@@ -52,32 +56,95 @@ pub fn describe<'a>(metadata: Metadata<'a>, pointer_size: u32) -> Metadata<'a> {
 
 /// Returns the name and the fields of an event whose record has no fields.
 pub(crate) fn find(metadata: &Metadata<'_>, pointer_size: u32) -> Option<(Str<'static>, Fields<'static>)> {
-    if !metadata.fields.is_empty() || metadata.problem.is_some() {
+    if is_described(metadata) {
         return None;
     }
-    let pointer = if pointer_size == 4 { 4 } else { 8 };
     let provider = metadata.provider;
-    let rows = if provider == "Microsoft-Windows-DotNETRuntime" {
+    if provider == "Microsoft-Diagnostics-DiagnosticSource" && is_diagnostic_source(metadata.name) {
+        return Some((Str::EMPTY, fields(table::DIAGNOSTIC_SOURCE, pointer_size)));
+    }
+    if provider == "Universal.System" || provider == "Universal.Events" {
+        let (_, bytes) = table::UNIVERSAL.iter().find(|(name, _)| metadata.name == **name)?;
+        return Some((Str::EMPTY, list(Format::Universal, bytes)));
+    }
+    let layouts = Layouts::of(metadata);
+    let name = layouts.rows.last()?.name;
+    Some(match layouts.row(metadata.version) {
+        Some(row) => (row.name.into(), fields(row.fields, pointer_size)),
+        None => (name.into(), Fields::EMPTY),
+    })
+}
+
+/// Returns whether the record of an event describes its fields, correctly or not.
+fn is_described(metadata: &Metadata<'_>) -> bool {
+    !metadata.fields.is_empty() || metadata.problem.is_some()
+}
+
+/// The versions of an event of the runtime, whose record has no fields.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Layouts {
+    rows: &'static [Row],
+}
+
+impl Layouts {
+    pub(crate) fn of(metadata: &Metadata<'_>) -> Self {
+        let rows = if is_described(metadata) { &[] } else { provider_rows(metadata.provider) };
+        let start = rows.partition_point(|row| u32::from(row.id) < metadata.event_id);
+        let rows = rows.get(start..).unwrap_or_default();
+        let len = rows.partition_point(|row| u32::from(row.id) == metadata.event_id);
+        Self { rows: rows.get(..len).unwrap_or_default() }
+    }
+
+    /// Returns whether the event is none of the runtime.
+    #[cfg(feature = "alloc")]
+    #[inline]
+    pub(crate) const fn is_empty(&self) -> bool {
+        self.rows.is_empty()
+    }
+
+    /// Returns the last row up to a version.
+    fn row(self, version: u32) -> Option<&'static Row> {
+        let after = self.rows.partition_point(|row| u32::from(row.version) <= version);
+        self.rows.get(after.checked_sub(1)?)
+    }
+
+    /// Returns the fields of an event of a version; if the version is before all those that are known, those of the
+    /// latest version that fits the payload.
+    #[cfg(feature = "alloc")]
+    pub(crate) fn fields(self, version: u32, pointer_size: u32, payload: &[u8]) -> Option<Fields<'static>> {
+        if let Some(row) = self.row(version) {
+            return Some(fields(row.fields, pointer_size));
+        }
+        let rest = |fields: &Fields<'static>| fields.values(payload).finish().ok();
+        let known = || self.rows.iter().rev().map(|row| fields(row.fields, pointer_size));
+        known()
+            .find(|fields| rest(fields) == Some(&[]))
+            .or_else(|| known().find(|fields| rest(fields).is_some()))
+    }
+}
+
+/// Returns the events of a provider of the runtime.
+fn provider_rows(provider: Str<'_>) -> &'static [Row] {
+    if provider == "Microsoft-Windows-DotNETRuntime" {
         table::RUNTIME
     } else if provider == "Microsoft-Windows-DotNETRuntimeRundown" {
         table::RUNDOWN
     } else if provider == "Microsoft-DotNETCore-SampleProfiler" {
         table::SAMPLE_PROFILER
-    } else if provider == "Microsoft-Diagnostics-DiagnosticSource" && is_diagnostic_source(metadata.name) {
-        return Some((Str::EMPTY, fields(table::DIAGNOSTIC_SOURCE, pointer)));
     } else {
-        return None;
-    };
-    let key = (metadata.event_id, metadata.version);
-    let after = rows.partition_point(|row| (u32::from(row.id), u32::from(row.version)) <= key);
-    let row = rows.get(after.checked_sub(1)?).filter(|row| u32::from(row.id) == metadata.event_id)?;
-    Some((row.name.into(), fields(row.fields, pointer)))
+        &[]
+    }
 }
 
-fn fields(bytes: &'static [u8], pointer: u8) -> Fields<'static> {
+fn fields(bytes: &'static [u8], pointer_size: u32) -> Fields<'static> {
+    list(Format::Table { pointer: if pointer_size == 4 { 4 } else { 8 } }, bytes)
+}
+
+/// Returns a list of fields that begins with their number.
+fn list(format: Format, bytes: &'static [u8]) -> Fields<'static> {
     let mut r = Reader::new(bytes);
     let count = r.read::<u16>().unwrap_or_default();
-    Fields::new(Format::Table { pointer }, count.into(), &r)
+    Fields::new(format, count.into(), &r)
 }
 
 fn is_diagnostic_source(name: Str<'_>) -> bool {
@@ -110,5 +177,9 @@ mod tests {
             }
         }
         assert!(fields(table::DIAGNOSTIC_SOURCE, 8).check().is_ok());
+        for (name, bytes) in table::UNIVERSAL {
+            let after = list(Format::Universal, bytes).check();
+            assert_eq!(after.map(|r| r.rest().len()), Ok(0), "{name}");
+        }
     }
 }

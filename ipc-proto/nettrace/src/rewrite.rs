@@ -42,7 +42,8 @@ use crate::write::trace_writer::trace_bytes::TraceBytes;
 ///
 /// | V4 | V6 |
 /// |---|---|
-/// | thread and capture thread | a thread of that index, with the id; in reverse: its id, or the index if it has none |
+/// | thread | a thread of that index, with the id; in reverse: its id, or [`Event::UNKNOWN_THREAD`] |
+/// | capture thread | a thread of that index; in reverse: its index, as threads of two processes can have the same id |
 /// | activity ids | a list of labels; in reverse: other labels are lost |
 /// | `Trace` | pairs; in reverse: other pairs are lost |
 /// | metadata record | the same fields; in reverse: [`TraceWriter::describe`] lists the losses |
@@ -66,6 +67,8 @@ pub struct Rewrite<'s> {
     counts: RewriteCounts,
     /// V6: the flags of the last sequence point, which state the records to discard after the point.
     forget: u32,
+    /// V6 to V4: the number of sequence points that discarded the threads.
+    flushes: u32,
     /// V6 to V4: the offset that is added to the metadata ids of the source, and the largest id of the result. Ids can
     /// start again in the source, but not in the result.
     first_id: u32,
@@ -102,6 +105,7 @@ impl<'s> Rewrite<'s> {
             to,
             counts: RewriteCounts::default(),
             forget: 0,
+            flushes: 0,
             first_id: 0,
             last_id: 0,
             stacks: 0,
@@ -197,12 +201,19 @@ impl<'s> Rewrite<'s> {
     /// Discards the threads or the metadata, if the flags of the last sequence point say so. Losses of threads are
     /// reported before the threads are discarded.
     fn begin_anew(&mut self) -> Result<(), RewriteError> {
-        if self.to == Version::V6 && self.forget & SequencePoint::FLUSH_THREADS != 0 {
-            for (thread, counted) in self.threads.iter().filter(|(_, counted)| counted.is_pending()) {
-                let row = ThreadSequence { thread, sequence: counted.last(self.to) };
-                self.writer.put_thread_sequence(&row)?;
+        if self.forget & SequencePoint::FLUSH_THREADS != 0 {
+            if self.to == Version::V6 {
+                for (thread, counted) in self.threads.iter_mut().filter(|(_, counted)| counted.is_pending()) {
+                    if counted.is_hidden() {
+                        let row = ThreadSequence { thread, sequence: counted.introduce() };
+                        self.writer.put_thread_sequence(&row)?;
+                    }
+                    let row = ThreadSequence { thread, sequence: counted.last() };
+                    self.writer.put_thread_sequence(&row)?;
+                }
+                self.threads.clear();
             }
-            self.threads.clear();
+            self.flushes = self.flushes.wrapping_add(1);
         }
         if self.forget & SequencePoint::FLUSH_METADATA != 0 {
             self.metadata.clear();
@@ -278,7 +289,6 @@ impl<'s> Rewrite<'s> {
             match (self.from, self.to) {
                 (Version::V6, Version::V4) => {
                     event.metadata_id = self.first_id.wrapping_add(event.metadata_id);
-                    event.capture_thread = self.thread_id(event.capture_thread);
                     event.thread = self.thread_id(event.thread);
                     let labels = self.labels.get(event.label_list.into()).filter(|_| event.label_list != 0);
                     let labels = labels.copied().unwrap_or_default();
@@ -338,9 +348,8 @@ impl<'s> Rewrite<'s> {
     fn thread_sequence(&mut self, row: &ThreadSequence) -> Result<(), RewriteError> {
         let mut counted = self.counted(row.thread);
         counted.resync(self.resyncs, row.sequence);
-        let thread = self.thread_in_result(row.thread);
         if let Some(sequence) = counted.row(row, self.from, self.to) {
-            self.writer.put_thread_sequence(&ThreadSequence { thread, sequence })?;
+            self.writer.put_thread_sequence(&ThreadSequence { sequence, ..*row })?;
         }
         self.count(row.thread, counted)?;
         Ok(())
@@ -356,7 +365,7 @@ impl<'s> Rewrite<'s> {
             self.counts.thread_entries = self.counts.thread_entries.saturating_add(lost);
         }
         let mut counted = self.counted(index);
-        counted.begin(thread.thread_id().unwrap_or(index), self.to);
+        counted.begin(thread.thread_id(), self.to);
         self.count(index, counted)?;
         Ok(())
     }
@@ -364,7 +373,7 @@ impl<'s> Rewrite<'s> {
     fn remove_thread(&mut self, row: &ThreadSequence) -> Result<(), RewriteError> {
         let mut counted = self.counted(row.thread);
         counted.resync(self.resyncs, row.sequence);
-        if self.to == Version::V6 {
+        if self.to == Version::V6 && !counted.is_hidden() {
             if let Some(sequence) = counted.row(row, self.from, self.to) {
                 self.writer.put_remove_thread(&ThreadSequence { sequence, ..*row })?;
             }
@@ -418,8 +427,7 @@ impl<'s> Rewrite<'s> {
                 let point = SequencePoint { timestamp: self.now, ..SequencePoint::default() };
                 self.writer.put_sequence_point(&point)?;
                 for (thread, counted) in self.threads.iter().filter(pending) {
-                    let thread = self.thread_in_result(thread);
-                    let row = ThreadSequence { thread, sequence: counted.last(self.to) };
+                    let row = ThreadSequence { thread, sequence: counted.last() };
                     self.writer.put_thread_sequence(&row)?;
                 }
             }
@@ -433,18 +441,21 @@ impl<'s> Rewrite<'s> {
         Ok(())
     }
 
-    /// Introduces threads that have only a pending loss, until bytes are lent to the caller. Otherwise a reader of V4
-    /// would take the number after the loss for the first number of the thread, which shows no loss.
+    /// Introduces threads that have only a pending loss, until bytes are lent to the caller. Otherwise a reader would
+    /// take the number after the loss for the first number of the thread, which shows no loss.
     fn introduce(&mut self) -> Result<(), RewriteError> {
         if !self.threads.iter().any(|(_, counted)| counted.is_hidden()) {
             return Ok(());
         }
-        if self.to == Version::V4 {
+        // A thread of a V6 source is hidden in a V6 result if the source does not declare it, and neither does the
+        // result.
+        let declares = self.from != Version::V6 && self.to == Version::V6;
+        if !declares {
             let point = SequencePoint { timestamp: self.now, ..SequencePoint::default() };
             self.writer.put_sequence_point(&point)?;
         }
         for (thread, counted) in self.threads.iter_mut().filter(|(_, counted)| counted.is_hidden()) {
-            if self.to == Version::V6 {
+            if declares {
                 self.writer.put_thread(thread, [ThreadEntry::ThreadId(thread)])?;
                 counted.declare();
                 if self.writer.lends() {
@@ -452,7 +463,6 @@ impl<'s> Rewrite<'s> {
                 }
                 continue;
             }
-            let thread = if self.from == Version::V6 { counted.thread_id() } else { thread };
             let row = ThreadSequence { thread, sequence: counted.introduce() };
             self.writer.put_thread_sequence(&row)?;
         }
@@ -460,8 +470,9 @@ impl<'s> Rewrite<'s> {
     }
 
     fn counted(&self, thread: u64) -> ThreadState {
-        let fresh = || ThreadState::new(thread, self.from, self.to);
-        self.threads.get(thread).copied().unwrap_or_else(fresh)
+        let mut counted = self.threads.get(thread).copied().unwrap_or_default();
+        counted.flush(self.flushes);
+        counted
     }
 
     fn count(&mut self, thread: u64, counted: ThreadState) -> Result<(), RewriteError> {
@@ -473,18 +484,12 @@ impl<'s> Rewrite<'s> {
         self.counted(index).thread_id()
     }
 
-    fn thread_in_result(&self, thread: u64) -> u64 {
-        match (self.from, self.to) {
-            (Version::V6, Version::V4) => self.thread_id(thread),
-            _ => thread,
-        }
-    }
-
     /// V4 to V6: writes a thread before the first event that refers to it.
     fn declare(&mut self, thread: u64) -> Result<(), RewriteError> {
         let mut counted = self.counted(thread);
         if !counted.is_declared() {
-            self.writer.put_thread(thread, [ThreadEntry::ThreadId(thread)])?;
+            let id = Some(thread).filter(|id| *id != Event::UNKNOWN_THREAD);
+            self.writer.put_thread(thread, id.map(ThreadEntry::ThreadId))?;
             counted.declare();
             self.count(thread, counted)?;
         }

@@ -387,6 +387,101 @@ fn threads_and_activities_of_v6() {
     assert!(labels > 0);
 }
 
+/// An id is unknown if no thread has the index, if the thread has no id, and if V4 states that.
+#[test]
+fn unknown_threads() {
+    let event =
+        |thread, sequence| Event { thread, metadata_id: 1, sequence, sorted: true, ..Event::default() };
+    let ids = |bytes: &[u8]| {
+        let (mut reader, mut ids) = (assembler(bytes), Vec::new());
+        while let Some(event) = next(&mut reader) {
+            ids.push(event.known_thread_id());
+        }
+        ids
+    };
+    let mut buffer = vec![0; TraceWriter::BUFFER];
+    let mut out = Vec::new();
+    let mut writer = TraceWriter::new(&Trace::new(Version::V6), &mut buffer).unwrap();
+    put(&mut out, writer.thread(1, [ThreadEntry::ThreadId(70)]));
+    put(&mut out, writer.thread(2, [ThreadEntry::ProcessId(5)]));
+    for (sequence, thread) in (1..).zip([1, 2, 3]) {
+        put(&mut out, writer.event(&event(thread, sequence)));
+    }
+    put(&mut out, writer.remove_thread(&ThreadSequence { thread: 1, sequence: 1 }));
+    put(&mut out, writer.event(&event(1, 4)));
+    put(&mut out, Ok(writer.finish()));
+    assert_eq!(ids(&out), [Some(70), None, None, None]);
+    out.clear();
+    let mut writer = TraceWriter::new(&Trace::new(Version::V4), &mut buffer).unwrap();
+    put(&mut out, writer.event(&event(0, 1)));
+    put(&mut out, writer.event(&event(Event::UNKNOWN_THREAD, 2)));
+    put(&mut out, Ok(writer.finish()));
+    assert_eq!(ids(&out), [Some(0), None]);
+}
+
+/// The version decides on the fields of an event of the runtime. It can be in the description or in a label, or be
+/// lost.
+#[cfg(feature = "clr")]
+#[test]
+fn versions_of_native_events() {
+    let runtime = "Microsoft-Windows-DotNETRuntime";
+    let third = [&[1; 26][..], &[0; 14]].concat();
+    let fourth = [&third[..], &8024u64.to_le_bytes()].concat();
+    // The ends of two texts, an address, and numbers.
+    let thrown = [&[0; 4][..], &[1; 16]].concat();
+    let mut buffer = vec![0; TraceWriter::BUFFER];
+    let mut out = Vec::new();
+    let mut writer = TraceWriter::new(&Trace::new(Version::V6), &mut buffer).unwrap();
+    for (id, event_id, version) in [(1, 10, 4), (2, 10, 0), (3, 80, 0), (4, 10, 2)] {
+        let mut metadata = Metadata::new(id, runtime, event_id, "");
+        metadata.version = version;
+        put(&mut out, writer.describe(&metadata));
+    }
+    let labels =
+        [Label::Text("Version".into(), "3".into()), Label::Version(4), Label::Number("version".into(), 3)];
+    for (id, label) in (1..).zip(labels) {
+        put(&mut out, writer.label_list(id, [label]));
+    }
+    put(&mut out, writer.thread(0, [ThreadEntry::ThreadId(7)]));
+    let rows: [(u32, &[u8], u32); 8] = [
+        (1, &fourth, 0),
+        (2, &fourth, 0),
+        (2, &third, 0),
+        (2, &third[..20], 0),
+        (3, &thrown, 0),
+        (2, &fourth, 2),
+        (1, &fourth, 1),
+        (4, &fourth, 3),
+    ];
+    for (sequence, (metadata_id, payload, label_list)) in (1..).zip(rows) {
+        let event = Event { metadata_id, sequence, payload, label_list, ..Event::default() };
+        put(&mut out, writer.event(&event));
+    }
+    put(&mut out, Ok(writer.finish()));
+    let (mut reader, mut found) = (assembler(&out), Vec::new());
+    while let Some(event) = next(&mut reader) {
+        let metadata = event.metadata().unwrap();
+        let size = event.field("ObjectSize").and_then(|value| value.as_u64());
+        assert_eq!(
+            size,
+            metadata.fields.values(event.header.payload).field("ObjectSize").and_then(|v| v.as_u64())
+        );
+        found.push((metadata.name.to_string(), metadata.version, metadata.fields.len(), size));
+    }
+    let tick = |version, fields, size| ("GCAllocationTick".to_owned(), version, fields, size);
+    let expected = [
+        tick(4, 9, Some(8024)),
+        tick(0, 9, Some(8024)),
+        tick(0, 8, None),
+        tick(0, 0, None),
+        ("ExceptionThrown".to_owned(), 0, 6, None),
+        tick(4, 9, Some(8024)),
+        tick(3, 8, None),
+        tick(3, 8, None),
+    ];
+    assert_eq!(found, expected);
+}
+
 /// The clock of the trace has a frequency of 10 MHz.
 #[test]
 fn other_clocks() {

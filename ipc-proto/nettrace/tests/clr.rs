@@ -109,6 +109,11 @@ fn rows() {
         assert_eq!(fields.values(&[0; 60]).finish().map(<[u8]>::len), Ok(60 - len), "{pointer_size}");
     }
     assert_eq!(event(RUNDOWN, 144, 2, 8).name, "MethodDCEndVerbose");
+    let checkpoint = event(RUNDOWN, 300, 0, 8);
+    let payload = [&[9, 0][..], b"R\0u\0n\0\0\0", &7i64.to_le_bytes()].concat();
+    assert_eq!(checkpoint.name, "ExecutionCheckpointDCEnd");
+    assert_eq!(checkpoint.fields.values(&payload).field("Name"), Some(Value::Text("Run".into())));
+    assert_eq!(checkpoint.fields.values(&payload).finish(), Ok(&[][..]));
     assert_eq!(event(RUNTIME, 144, 2, 8).name, "MethodUnloadVerbose");
     assert_eq!(event(RUNTIME, 144, 1, 8).fields.len(), 10);
     let sample = event("Microsoft-DotNETCore-SampleProfiler", 0, 0, 8);
@@ -130,16 +135,15 @@ fn rows() {
     payload.extend(*b"new");
     let start = event(RUNTIME, 1, 3, 8);
     assert_eq!(start.fields.values(&payload).finish(), Ok(&b"new"[..]));
-    // An unknown event, or a version that is too old, remains unchanged.
-    for (provider, id, version) in [
-        (RUNTIME, 10, 2),
-        (RUNTIME, 1, 0),
-        (RUNTIME, 1 + 65536, 2),
-        (RUNTIME, 9999, 0),
-        (RUNDOWN, 1, 2),
-        ("Else", 1, 2),
-        ("", 0, 0),
-    ] {
+    // A version that is too old has the name only.
+    for (id, version, name) in [(10, 2, "GCAllocationTick"), (1, 0, "GCStart")] {
+        let metadata = event(RUNTIME, id, version, 8);
+        assert_eq!((metadata.name, metadata.fields.len()), (name.into(), 0));
+    }
+    // An unknown event remains unchanged.
+    for (provider, id, version) in
+        [(RUNTIME, 1 + 65536, 2), (RUNTIME, 9999, 0), (RUNDOWN, 1, 2), ("Else", 1, 2), ("", 0, 0)]
+    {
         let metadata = event(provider, id, version, 8);
         assert!(metadata.fields.is_empty() && metadata.name.is_empty(), "{provider} {id} {version}");
     }
@@ -163,6 +167,21 @@ fn text(items: impl Iterator<Item = Item<'static>>) -> Vec<String> {
             Item::EndArray => "]".into(),
         })
         .collect()
+}
+
+/// The events of a whole machine are known by their names.
+#[test]
+fn universal() {
+    let universal = |provider, name| clr::describe(Metadata::new(0, provider, 77, name), 8);
+    let process = universal("Universal.System", "ProcessCreate");
+    let payload = [1, 4, 0, b'b', b'a', b's', b'h', 0, 0];
+    assert_eq!(process.fields.values(&payload).field("Name"), Some(Value::Text("bash".into())));
+    assert_eq!(process.fields.values(&payload).finish(), Ok(&[][..]));
+    let sample = universal("Universal.Events", "cpu");
+    assert_eq!(sample.fields.values(&[0x80, 1]).field("Value"), Some(Value::UInt(128)));
+    for (provider, name) in [("Universal.System", "Else"), ("Universal.Else", "cpu"), ("Else", "cpu")] {
+        assert!(universal(provider, name).fields.is_empty());
+    }
 }
 
 /// Arrays that are counted by a field before them.

@@ -11,8 +11,8 @@ use std::collections::HashMap;
 use ipc_proto::wire::steps;
 use ipc_testdata::RecordedTrace;
 use nettrace::{
-    Event, Held, IdMap, Limits, LossCounter, Order, Parser, Record, Slot, Store, StoreFull, Thread, Trace,
-    Version,
+    Event, Held, IdMap, Limits, LossCounter, Order, Parser, Record, Slot, Store, StoreFull, Thread,
+    ThreadSequence, Trace, Version,
 };
 use proptest::prelude::*;
 
@@ -276,11 +276,35 @@ fn a_declared_thread_starts_at_zero() {
     let thread = |index| Record::Thread(Thread { index, ..Thread::default() });
     loss.record(&Record::Trace(Trace::new(Version::V6)));
     let event = |sequence| Event { sequence, capture_thread: 7, ..Event::default() };
+    let row = ThreadSequence { thread: 7, sequence: 3 };
     for (sequence, lost) in [(1, 0), (3, 2)] {
         loss.record(&thread(7));
         assert_eq!(loss.event(&event(sequence)), lost);
+        loss.record(&Record::RemoveThread(ThreadSequence { sequence, ..row }));
     }
     assert_eq!((loss.lost(), loss.went_back()), (2, 0));
+}
+
+/// Without a valid declaration, the numbers before the first one of a thread are unknown: they are no loss.
+#[test]
+fn what_is_not_declared_is_not_lost() {
+    let lost = |records: &[Record<'_>]| {
+        let mut loss = LossCounter::default();
+        loss.record(&Record::Trace(Trace::new(Version::V6)));
+        records.iter().for_each(|record| _ = loss.record(record));
+        (loss.lost(), loss.lost_at_start())
+    };
+    let thread = Record::Thread(Thread { index: 7, ..Thread::default() });
+    let event = |sequence| Record::Event(Event { sequence, capture_thread: 7, ..Event::default() });
+    let removed = |sequence| Record::RemoveThread(ThreadSequence { thread: 7, sequence });
+    let row = |sequence| Record::ThreadSequence(ThreadSequence { thread: 7, sequence });
+    // Never declared: only the gap between two events is a loss.
+    assert_eq!(lost(&[event(50), event(52)]), (1, 0));
+    assert_eq!(lost(&[row(50), event(52)]), (1, 0));
+    // Removed, and removed twice.
+    assert_eq!(lost(&[thread, event(1), removed(2), event(40), removed(40), removed(40)]), (1, 0));
+    // Declared twice: the numbers continue or start again.
+    assert_eq!(lost(&[thread, event(1), event(2), thread, event(3), thread, event(1), event(2)]), (0, 0));
 }
 
 /// Thousands of ids, chosen so that many prefer one slot or are in one branch of the tree: each call takes at most

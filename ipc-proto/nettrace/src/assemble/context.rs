@@ -6,6 +6,7 @@ use ipc_proto::Guid;
 use ipc_proto::wire::steps;
 
 use crate::assemble::metadata_buf::MetadataBuf;
+use crate::encoding::text::Str;
 use crate::join::id_map::{IdMap, Slot};
 use crate::parse::event::Event;
 use crate::parse::label::{Label, LabelList, Labels};
@@ -85,6 +86,7 @@ pub(crate) struct LabelDigest {
 impl LabelDigest {
     fn new(place: ByteRange, labels: Labels<'_>) -> Self {
         let mut digest = Self { place, ..Self::default() };
+        let mut text_version = None;
         for label in labels {
             match label {
                 // Of several activity ids the first one counts, of other labels the last one.
@@ -96,11 +98,26 @@ impl LabelDigest {
                 Label::Keywords(keywords) => digest.keywords = Some(keywords),
                 Label::Level(level) => digest.level = Some(level),
                 Label::Version(version) => digest.version = Some(version),
+                // Some writers state the version as a text.
+                Label::Text(key, value) if is_version(key) => text_version = small_number(value),
+                Label::Number(key, value) if is_version(key) => text_version = u8::try_from(value).ok(),
                 _ => {}
             }
         }
+        digest.version = digest.version.or(text_version);
         digest
     }
+}
+
+fn is_version(key: Str<'_>) -> bool {
+    key.chars().map(|c| c.to_ascii_lowercase()).eq("version".chars())
+}
+
+/// Parses a number of one byte.
+fn small_number(text: Str<'_>) -> Option<u8> {
+    let digit = |c: char| u8::try_from(c.to_digit(10)?).ok();
+    let number = text.chars().try_fold(0u8, |number, c| number.checked_mul(10)?.checked_add(digit(c)?));
+    number.filter(|_| !text.is_empty())
 }
 
 /// A [`Thread`] that owns its entries.
@@ -137,6 +154,12 @@ impl StreamContext {
     pub(crate) fn trace(&self) -> Option<Trace<'_>> {
         let pairs = Pairs::from_bytes(&self.pairs);
         self.trace.map(|trace| Trace { pairs, ..trace })
+    }
+
+    /// Returns whether events refer to threads by their indexes, and not by their ids.
+    #[inline]
+    pub(crate) fn has_thread_indexes(&self) -> bool {
+        self.trace.is_some_and(|trace| trace.version == Version::V6)
     }
 
     /// Returns the id of the process, as the stream's first block states it.

@@ -5,6 +5,8 @@ use core::fmt;
 
 use ipc_proto::wire::steps;
 
+#[cfg(feature = "clr")]
+use crate::clr::Layouts;
 use crate::describe::field::{Fields, Format};
 use crate::describe::metadata::{Attributes, Metadata};
 use crate::encoding::text::Str;
@@ -37,6 +39,9 @@ pub struct MetadataBuf {
     message_template: Option<Part>,
     description: Option<Part>,
     attributes: Part,
+    /// The versions of an event of the runtime, once [`describe`](Self::describe) was called.
+    #[cfg(feature = "clr")]
+    pub(crate) layouts: Layouts,
 }
 
 /// A part of [`MetadataBuf::bytes`].
@@ -123,6 +128,8 @@ impl MetadataBuf {
                 ..*metadata
             },
             bytes: parts.0.into(),
+            #[cfg(feature = "clr")]
+            layouts: Layouts::default(),
         }
     }
 
@@ -157,11 +164,13 @@ impl MetadataBuf {
     /// Adds the name and the fields that [`clr::describe`](crate::clr::describe) adds.
     #[cfg(feature = "clr")]
     pub fn describe(&mut self, pointer_size: u32) {
+        let layouts = Layouts::of(&self.get());
         if let Some((name, fields)) = crate::clr::find(&self.get(), pointer_size) {
             if self.get().name.is_empty() {
                 (self.plain.name, self.name) = (name, None);
             }
             (self.plain.fields, self.fields) = (fields, None);
+            self.layouts = layouts;
         }
     }
 }

@@ -4,6 +4,7 @@ use core::fmt;
 use ipc_proto::Guid;
 
 use crate::assemble::context::{References, StreamContext};
+use crate::assemble::metadata_buf::MetadataBuf;
 use crate::describe::field::Fields;
 use crate::describe::metadata::Metadata;
 use crate::parse::event::Event;
@@ -60,21 +61,48 @@ impl<'a> TraceEvent<'a> {
     #[must_use]
     #[inline]
     pub fn metadata(&self) -> Option<Metadata<'a>> {
-        let mut metadata = self.context.metadata(self.references)?.get();
+        let described = self.context.metadata(self.references)?;
+        let mut metadata = described.get();
         if let Some(labels) = self.context.label_digest(self.header.label_list) {
             metadata.opcode = labels.opcode.or(metadata.opcode);
             metadata.keywords = labels.keywords.unwrap_or(metadata.keywords);
             metadata.level = labels.level.map_or(metadata.level, u32::from);
             metadata.version = labels.version.map_or(metadata.version, u32::from);
         }
+        metadata.fields = self.fields_of(described);
         Some(metadata)
+    }
+
+    /// Returns the fields of the payload. The version of an event of the runtime decides on its fields, and can be a
+    /// label of the event or unknown.
+    #[inline]
+    fn fields_of(&self, described: &'a MetadataBuf) -> Fields<'a> {
+        let fields = described.fields();
+        #[cfg(feature = "clr")]
+        if (fields.is_empty() || self.header.label_list != 0) && !described.layouts.is_empty() {
+            return self.layout(described).unwrap_or(fields);
+        }
+        fields
+    }
+
+    /// Returns the fields of an event of the runtime, if its description does not state its version.
+    #[cfg(feature = "clr")]
+    #[cold]
+    fn layout(&self, described: &MetadataBuf) -> Option<Fields<'static>> {
+        let labels = self.context.label_digest(self.header.label_list);
+        let version = labels.and_then(|labels| labels.version).map(u32::from);
+        if version.is_none() && !described.fields().is_empty() {
+            return None;
+        }
+        let version = version.unwrap_or_else(|| described.get().version);
+        described.layouts.fields(version, self.context.pointer_size(), self.header.payload)
     }
 
     /// Returns the values of the payload in their order; none if the fields are not described.
     #[must_use]
     pub fn values(&self) -> Values<'a> {
-        let metadata = self.context.metadata(self.references);
-        metadata.map_or(Fields::EMPTY, |metadata| metadata.fields()).values(self.header.payload)
+        let described = self.context.metadata(self.references);
+        described.map_or(Fields::EMPTY, |described| self.fields_of(described)).values(self.header.payload)
     }
 
     /// Returns the value of a field by its name, or by a path of names for a field of a nested object:
@@ -94,13 +122,25 @@ impl<'a> TraceEvent<'a> {
         frames(stack, self.context.pointer_size())
     }
 
-    /// Returns the operating system's id of the thread that the event is about. V6: the thread's index, if the stream
-    /// states no id.
+    /// Returns a number that identifies the thread that the event is about, within its process: the operating system's
+    /// id, or the thread's index if the stream (V6) states no id. [`known_thread_id`](Self::known_thread_id) returns
+    /// only ids.
     #[must_use]
     #[inline]
     pub fn thread_id(&self) -> u64 {
         let thread = self.context.thread(self.references);
         thread.and_then(|thread| thread.thread_id()).unwrap_or(self.header.thread)
+    }
+
+    /// Returns the operating system's id of the thread that the event is about. `None` if the stream does not state it:
+    /// an event of V6 can refer to a thread that was not declared or was removed, or that has no id.
+    #[must_use]
+    #[inline]
+    pub fn known_thread_id(&self) -> Option<u64> {
+        match self.context.has_thread_indexes() {
+            true => self.context.thread(self.references)?.thread_id(),
+            false => Some(self.header.thread).filter(|id| *id != Event::UNKNOWN_THREAD),
+        }
     }
 
     /// Returns the thread that the event is about, with its name and its process; V6.

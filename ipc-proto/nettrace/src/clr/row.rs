@@ -1,5 +1,6 @@
 //! A row of the table of the runtime's events.
 /// An event of the runtime.
+#[derive(Debug)]
 pub(crate) struct Row {
     pub(crate) id: u16,
     pub(crate) version: u8,

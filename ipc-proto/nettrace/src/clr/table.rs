@@ -78,6 +78,8 @@ macro_rules! field_type {
     (F64) => { &[14] };
     (Guid) => { &[17] };
     (Str) => { &[18] };
+    (VarU) => { &[21] };
+    (Utf8) => { &[23] };
     (Ptr) => { &[code::POINTER] };
     (N16) => { &[8 | code::COUNTS] };
     (N32) => { &[10 | code::COUNTS] };
@@ -589,6 +591,8 @@ pub(crate) static RUNDOWN: &[Row] = rows! {
         BclQfeNumber U16, VMMajorVersion U16, VMMinorVersion U16, VMBuildNumber U16, VMQfeNumber U16,
         StartupFlags U32, StartupMode U8, CommandLine Str, ComObjectGuid Guid, RuntimeDllPath Str,
     }
+    280 0 TieredCompilationSettingsDCStart { ClrInstanceID U16, Flags U32 }
+    300 0 ExecutionCheckpointDCEnd { ClrInstanceID U16, Name Str, Timestamp I64 }
 };
 
 /// `Microsoft-DotNETCore-SampleProfiler`. A sample is useful for its stack. The type is 0 for an error, 1 for a thread
@@ -596,6 +600,23 @@ pub(crate) static RUNDOWN: &[Row] = rows! {
 pub(crate) static SAMPLE_PROFILER: &[Row] = rows! {
     0 0 ThreadSample { Type U32 }
 };
+
+/// The events of `Universal.System` and `Universal.Events` by their names, because their ids differ between writers.
+pub(crate) static UNIVERSAL: &[(&str, &[u8])] = &[
+    ("ExistingProcess", PROCESS),
+    ("ProcessCreate", PROCESS),
+    ("ProcessExit", &[0, 0]),
+    (
+        "ProcessMapping",
+        fields!(Id VarU, StartAddress VarU, EndAddress VarU, FileOffset VarU, FileName Utf8, MetadataId VarU),
+    ),
+    ("ProcessSymbol", fields!(Id VarU, MappingId VarU, StartAddress VarU, EndAddress VarU, Name Utf8)),
+    ("ProcessMappingMetadata", fields!(Id VarU, SymbolMetadata Utf8, VersionMetadata Utf8)),
+    ("cpu", VALUE),
+    ("cswitch", VALUE),
+];
+const PROCESS: &[u8] = fields!(NamespaceId VarU, Name Utf8, NamespaceName Utf8);
+const VALUE: &[u8] = fields!(Value VarU);
 
 /// `Microsoft-Diagnostics-DiagnosticSource` of .NET Core 3, for each of its events: they have names and no fields.
 pub(crate) const DIAGNOSTIC_SOURCE: &[u8] = join![

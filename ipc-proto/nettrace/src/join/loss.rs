@@ -12,7 +12,8 @@ use crate::parse::trace::Version;
 /// The events of a thread are numbered; a missing number is a lost event. Losses after the last event of a thread are
 /// counted at the next sequence point. Numbers wrap. A number that is 2^31 or more ahead is one that went back: not a
 /// loss, but counted by [`went_back`](Self::went_back). In V4, the number 1 means a new thread with the id of an old
-/// one. V3 does not number its events.
+/// one. In V6, the numbers of a thread begin when it is declared; those of a thread that is not declared, or was removed,
+/// show no loss before the first one. V3 does not number its events.
 ///
 /// In V4 there are two counts. [`lost`](Self::lost) is the count of Microsoft's reader, which ignores all events before
 /// the first number of a thread. [`lost_at_start`](Self::lost_at_start) is the number of the ignored events. Runtimes
@@ -124,7 +125,10 @@ impl<B: Backing<Slot = Slot<Counter>>> LossCounter<B> {
             }
             // 1 again: a new thread has the id of one that ended, so nothing is lost.
             Some(_) => self.gap(thread, sequence, 0),
-            None => self.first(thread, sequence, sequence.wrapping_sub(1)),
+            None => {
+                self.first(thread, sequence, sequence.wrapping_sub(1));
+                0
+            }
         }
     }
 
@@ -139,10 +143,11 @@ impl<B: Backing<Slot = Slot<Counter>>> LossCounter<B> {
             }
             Record::SequencePoint(point) => self.flush = SequencePoint::flushes_threads(point),
             Record::ThreadSequence(row) => return self.row(row),
-            Record::Thread(thread) => {
+            // A thread that is declared twice goes on with its numbers.
+            Record::Thread(thread) if self.threads.get(thread.index).is_none() => {
                 let _ = self.set(thread.index, Counter::default());
             }
-            Record::RemoveThread(row) => {
+            Record::RemoveThread(row) if self.threads.get(row.thread).is_some() => {
                 let lost = self.row(row);
                 self.threads.remove(row.thread);
                 return lost;
@@ -157,21 +162,20 @@ impl<B: Backing<Slot = Slot<Counter>>> LossCounter<B> {
         let ThreadSequence { thread, sequence } = *row;
         match self.threads.get(thread) {
             Some(counter) => self.gap(thread, sequence, sequence.wrapping_sub(counter.last)),
-            None => self.first(thread, sequence, sequence),
+            None => {
+                self.first(thread, sequence, sequence);
+                0
+            }
         }
     }
 
     /// Adds a thread whose last number is `sequence`. `from_zero` is the number of its missing events if the first one
     /// is 1.
-    fn first(&mut self, thread: u64, sequence: u32, from_zero: u32) -> u32 {
-        match self.set(thread, Counter { last: sequence, lost: 0 }) {
-            Ok(()) if self.resynced => 0,
-            Ok(()) if self.version == Version::V6 => self.gap(thread, sequence, from_zero),
-            Ok(()) if from_zero >> 31 == 0 => {
-                self.lost_at_start = self.lost_at_start.saturating_add(from_zero.into());
-                0
-            }
-            _ => 0,
+    fn first(&mut self, thread: u64, sequence: u32, from_zero: u32) {
+        let is_set = self.set(thread, Counter { last: sequence, lost: 0 }).is_ok();
+        // In V6, a thread without a declaration may have begun with any number.
+        if is_set && !self.resynced && self.version != Version::V6 && from_zero >> 31 == 0 {
+            self.lost_at_start = self.lost_at_start.saturating_add(from_zero.into());
         }
     }
 

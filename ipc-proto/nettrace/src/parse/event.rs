@@ -52,6 +52,10 @@ impl Event<'_> {
     /// The value of [`processor`](Self::processor) if the processor was not recorded.
     pub const UNKNOWN_PROCESSOR: u32 = u32::MAX;
 
+    /// V3, V4: the value of [`thread`](Self::thread) if the id of the thread is not known, as
+    /// [`Rewrite`](crate::Rewrite) writes it. Microsoft's reader shows -1.
+    pub const UNKNOWN_THREAD: u64 = u64::MAX;
+
     /// Returns the processor, if it was recorded.
     #[must_use]
     pub const fn known_processor(&self) -> Option<u32> {

@@ -18,23 +18,18 @@ pub struct ThreadState {
     known: bool,
     /// The result has mentioned the thread; in V6 it has declared it.
     introduced: bool,
-    /// V6 to V4: the thread id of the operating system.
-    thread_id: u64,
+    /// V6 to V4: the thread id of the operating system, if the thread is declared with one.
+    thread_id: Option<u64>,
     /// The number of calls of `Rewrite::resync` that are taken into account.
     resyncs: u32,
+    /// V6 to V4: the number of sequence points that discarded all threads, and are taken into account.
+    flushes: u32,
 }
 
 /// The largest gap between two numbers; a larger difference means that the number went back.
 const MAX_GAP: u64 = 0x7fff_ffff;
 
 impl ThreadState {
-    /// Creates the state of a thread that neither the source nor the result has mentioned.
-    pub(super) fn new(thread_id: u64, from: Version, to: Version) -> Self {
-        // V6 counts from 0 whether a thread is declared or not, so the result may omit a declaration that the source
-        // omits.
-        Self { introduced: from == Version::V6 && to == Version::V6, thread_id, ..Self::default() }
-    }
-
     /// Continues after a gap in the source, before the thread's next event or row: `last` is the thread's last number
     /// within the gap.
     pub(super) const fn resync(&mut self, resyncs: u32, last: u32) {
@@ -43,12 +38,28 @@ impl ThreadState {
         }
     }
 
-    /// V6: begins a thread. Another thread may have had the index before.
-    pub(super) fn begin(&mut self, thread_id: u64, to: Version) {
-        if to == Version::V6 || self.thread_id != thread_id {
-            (self.last_out, self.introduced) = (0, to == Version::V6);
+    /// V6: declares a thread. A thread that is declared twice goes on with its numbers.
+    pub(super) fn begin(&mut self, thread_id: Option<u64>, to: Version) {
+        if !self.known {
+            self.last_in = 0;
         }
-        (self.last_in, self.known, self.thread_id) = (0, true, thread_id);
+        if to == Version::V6 && !self.introduced {
+            (self.last_out, self.introduced) = (0, true);
+        }
+        (self.known, self.thread_id) = (true, thread_id);
+    }
+
+    /// V6 to V4: ends the thread if a sequence point has discarded it.
+    pub(super) const fn flush(&mut self, flushes: u32) {
+        if self.flushes != flushes {
+            self.forget();
+            self.flushes = flushes;
+        }
+    }
+
+    /// V6: ends the thread. Another thread may have its index later.
+    const fn forget(&mut self) {
+        (self.known, self.thread_id) = (false, None);
     }
 
     pub(super) const fn is_declared(&self) -> bool {
@@ -59,8 +70,8 @@ impl ThreadState {
         self.introduced = true;
     }
 
-    pub(super) const fn thread_id(&self) -> u64 {
-        self.thread_id
+    pub(super) fn thread_id(&self) -> u64 {
+        self.thread_id.unwrap_or(Event::UNKNOWN_THREAD)
     }
 
     pub(super) const fn is_pending(&self) -> bool {
@@ -71,9 +82,9 @@ impl ThreadState {
     pub(super) fn event(&mut self, event: &Event<'_>, keep: bool, from: Version, to: Version) -> u32 {
         let sequence = if from == Version::V3 { self.last_in.wrapping_add(1) } else { event.sequence };
         let mut gap = sequence.wrapping_sub(self.last_in).wrapping_sub(1);
-        if !self.known && from == Version::V4 {
+        if !self.known && from != Version::V3 {
             gap = 0;
-            if to == Version::V4 {
+            if from == to {
                 self.last_out = sequence.wrapping_sub(1);
             }
         } else if from == Version::V4 && sequence == 1 && self.last_in != 0 {
@@ -88,7 +99,7 @@ impl ThreadState {
         self.last_in = sequence;
         gap = Self::forwards(gap, from, to);
         if keep {
-            let mut gap = self.gap(gap, to);
+            let mut gap = self.gap(gap);
             if to == Version::V4 && gap != 0 && self.last_out.wrapping_add(gap) == 0 {
                 // A reader would take number 1 for the first event of a new thread, so the loss is reported later.
                 self.hold(gap);
@@ -105,9 +116,9 @@ impl ThreadState {
     /// Counts a row of a sequence point, and returns the number for the row in the result, if there is one.
     pub(super) fn row(&mut self, row: &ThreadSequence, from: Version, to: Version) -> Option<u32> {
         let mut gap = row.sequence.wrapping_sub(self.last_in);
-        if !self.known && from == Version::V4 {
+        if !self.known {
             gap = 0;
-            if to == Version::V4 {
+            if from == to {
                 self.last_out = row.sequence;
             }
         }
@@ -115,12 +126,12 @@ impl ThreadState {
         self.last_in = row.sequence;
         gap = Self::forwards(gap, from, to);
         if self.introduced {
-            return Some(self.settle(gap, to));
+            return Some(self.settle(gap));
         }
         self.hold(gap);
-        // In a V6 result, a thread that is not declared had no event. In a V6 source, a thread begins at 0, which needs
-        // no row.
-        if to == Version::V6 || from == Version::V6 {
+        // In another version, a thread that the result has not mentioned needs no row: V6 declares threads, and the
+        // first number of a V4 thread is 1.
+        if from != to {
             return None;
         }
         // This row introduces the thread, so that the number of a later event can show the pending loss.
@@ -131,10 +142,12 @@ impl ThreadState {
         Some(self.last_out)
     }
 
-    /// V6 to V4: ends the thread; its losses are reported later.
+    /// V6: ends the thread; its losses are reported later.
     pub(super) fn gone(&mut self, row: &ThreadSequence) {
-        self.hold(row.sequence.wrapping_sub(self.last_in));
-        self.last_in = row.sequence;
+        if self.known {
+            self.hold(row.sequence.wrapping_sub(self.last_in));
+        }
+        self.forget();
     }
 
     /// Returns whether a reader of the result would miss a loss, because the result has not mentioned the thread.
@@ -151,14 +164,14 @@ impl ThreadState {
     }
 
     /// Returns the thread's last number in the result, with all losses included.
-    pub(super) fn last(&self, to: Version) -> u32 {
+    pub(super) fn last(&self) -> u32 {
         // A copy is enough: after this number, the result has no other number of the thread.
         let mut copy = *self;
-        copy.settle(0, to)
+        copy.settle(0)
     }
 
-    fn settle(&mut self, gap: u32, to: Version) -> u32 {
-        let gap = self.gap(gap, to);
+    fn settle(&mut self, gap: u32) -> u32 {
+        let gap = self.gap(gap);
         self.last_out = self.last_out.wrapping_add(gap);
         self.last_out
     }
@@ -171,12 +184,12 @@ impl ThreadState {
     }
 
     /// Returns how many numbers the result skips where the source skipped `gap`.
-    fn gap(&mut self, gap: u32, to: Version) -> u32 {
-        if self.pending == 0 && (self.introduced || to == Version::V6) {
+    fn gap(&mut self, gap: u32) -> u32 {
+        if self.pending == 0 && self.introduced {
             return gap;
         }
         self.hold(gap);
-        if !self.introduced && to == Version::V4 {
+        if !self.introduced {
             return 0;
         }
         let now = self.pending.min(MAX_GAP);

@@ -126,6 +126,7 @@ fn read(bytes: &[u8]) -> Trace {
     };
     let (mut metadata, mut stacks) = (HashMap::new(), HashMap::new());
     let (mut threads, mut labels) = (HashMap::new(), HashMap::new());
+    let unknown = Event::UNKNOWN_THREAD;
     let mut forget = 0;
     trace.end = loop {
         let step = parser.next(bytes);
@@ -146,8 +147,13 @@ fn read(bytes: &[u8]) -> Trace {
                     t.sampling_interval.unwrap_or_default()
                 );
             }
-            Record::Block(_) if forget & 2 != 0 => {
-                metadata.clear();
+            Record::Block(_) if forget != 0 => {
+                if forget & SequencePoint::FLUSH_METADATA != 0 {
+                    metadata.clear();
+                }
+                if forget & SequencePoint::FLUSH_THREADS != 0 {
+                    threads.clear();
+                }
                 forget = 0;
             }
             Record::Metadata(record) => {
@@ -168,8 +174,9 @@ fn read(bytes: &[u8]) -> Trace {
                 assert!(before.is_none(), "{} is defined twice", m.id);
             }
             Record::Stack(stack) => drop(stacks.insert(stack.id, stack.bytes.to_vec())),
+            Record::RemoveThread(row) => drop(threads.remove(&row.thread)),
             Record::Thread(thread) => {
-                let _ = threads.insert(thread.index, thread.thread_id().unwrap_or(thread.index));
+                let _ = threads.insert(thread.index, thread.thread_id().unwrap_or(unknown));
             }
             Record::LabelList(list) => {
                 let mut activities = (Guid::NIL, Guid::NIL);
@@ -190,7 +197,7 @@ fn read(bytes: &[u8]) -> Trace {
             Record::Event(event) => {
                 let about = metadata.get(&event.metadata_id).cloned().unwrap_or_default();
                 let v6 = parser.version() == Version::V6;
-                let os = |thread| if v6 { threads[&thread] } else { thread };
+                let os = |thread| if v6 { threads.get(&thread).copied().unwrap_or(unknown) } else { thread };
                 let v3 = parser.version() == Version::V3;
                 let stack = if v3 {
                     event.stack.to_vec()
@@ -207,7 +214,7 @@ fn read(bytes: &[u8]) -> Trace {
                     event_id: about.1,
                     name: about.2,
                     about: about.3,
-                    capture_thread: os(if v3 { event.thread } else { event.capture_thread }),
+                    capture_thread: if v3 { event.thread } else { event.capture_thread },
                     thread: os(event.thread),
                     timestamp: event.timestamp,
                     stack,

@@ -399,9 +399,9 @@ fn the_most_that_can_be_lost() {
     }
 }
 
-/// An index can be reused without a record of the thread's end: numbers start again.
+/// A thread that is declared twice goes on with its numbers, or starts again at 1. Both are no loss.
 #[test]
-fn numbers_of_a_reused_index_start_again() {
+fn threads_that_are_declared_twice() {
     let source = stream!(Version::V6,
         describe(&metadata(1, 1));
         thread(0, [ThreadEntry::ThreadId(70)]);
@@ -410,15 +410,85 @@ fn numbers_of_a_reused_index_start_again() {
         sequence_point(&SequencePoint::default());
         thread(0, [ThreadEntry::ThreadId(80)]);
         event(&numbered(0, 3, 1));
+        event(&numbered(0, 5, 1));
         sequence_point(&SequencePoint::default());
         thread(0, [ThreadEntry::ThreadId(80)]);
         event(&numbered(0, 1, 1));
     );
     let before = read(&source);
-    assert_eq!(before.lost, 2);
+    assert_eq!(before.lost, 1);
     for version in [Version::V4, Version::V6] {
         same(&version.to_string(), &before, &read(&rewrite(&source, to(version)).unwrap().0));
     }
+}
+
+/// An index that leads to no thread, or to a thread without an id, never becomes an id, and its numbers before the
+/// first one show no loss.
+#[test]
+fn threads_that_are_not_there() {
+    let entries = |id| [ThreadEntry::Name("n".into()), ThreadEntry::ThreadId(id)];
+    let row = |thread, sequence| ThreadSequence { thread, sequence };
+    let source = stream!(Version::V6,
+        describe(&metadata(1, 1));
+        describe(&metadata(2, 2));
+        thread(1, entries(70));
+        thread(2, [ThreadEntry::Name("n".into())]);
+        event(&numbered(1, 1, 1));
+        event(&numbered(2, 1, 1));
+        // Never declared.
+        event(&numbered(3, 50, 2));
+        event(&numbered(3, 52, 1));
+        event(&numbered(3, 54, 1));
+        remove_thread(&row(1, 2));
+        // Removed, and then removed twice.
+        event(&numbered(1, 60, 2));
+        event(&numbered(1, 61, 1));
+        remove_thread(&row(1, 61));
+        remove_thread(&row(1, 61));
+        // Discarded.
+        sequence_point(&SequencePoint { flags: SequencePoint::FLUSH_THREADS, ..SequencePoint::default() });
+        thread_sequence(&row(9, 99));
+        event(&numbered(2, 80, 1));
+        event(&numbered(9, 100, 1));
+    );
+    let before = read(&source);
+    let unknown = Event::UNKNOWN_THREAD;
+    let ids: Vec<u64> = before.events.iter().map(|event| event.thread).collect();
+    assert_eq!(ids, [70, unknown, unknown, unknown, unknown, unknown, unknown, unknown, unknown]);
+    assert_eq!(before.lost, 1 + 1 + 1);
+    let (v4, _) = rewrite(&source, to(Version::V4)).unwrap();
+    same("V6 to V4", &before, &read(&v4));
+    same("V6 to V4 to V6", &before, &read(&rewrite(&v4, to(Version::V6)).unwrap().0));
+    assert!(rewrite(&source, to(Version::V6)).unwrap().0 == source);
+    for id in 1..=3 {
+        let only = [EventSelector { provider: "p", event_id: Some(id) }];
+        for version in [Version::V4, Version::V6] {
+            let options = RewriteOptions { only: &only, version: Some(version), ..options() };
+            check("V6", &source, &before, options, |event| event.event_id == id);
+        }
+    }
+}
+
+/// Threads of two processes can have the same id.
+#[test]
+fn one_thread_id_in_two_processes() {
+    let entries = |process| [ThreadEntry::ProcessId(process), ThreadEntry::ThreadId(7)];
+    let source = stream!(Version::V6,
+        describe(&metadata(1, 1));
+        thread(1, entries(100));
+        thread(2, entries(200));
+        event(&numbered(1, 1, 1));
+        event(&numbered(1, 2, 1));
+        event(&numbered(2, 1, 1));
+        event(&numbered(1, 3, 1));
+        event(&numbered(2, 2, 1));
+        event(&numbered(1, 5, 1));
+    );
+    let before = read(&source);
+    assert_eq!((before.lost, before.went_back), (1, 0));
+    let after = read(&rewrite(&source, to(Version::V4)).unwrap().0);
+    same("V6 to V4", &before, &after);
+    assert_eq!(after.went_back, 0);
 }
 
 /// From V6 to V4, an ended thread has no slot, unless it has a pending loss.
