@@ -12,9 +12,12 @@ pub use self::rewrite_counts::RewriteCounts;
 pub use self::space::{Activities, MetadataState, RewriteSpace};
 pub use self::thread_state::ThreadState;
 use ipc_proto::Guid;
+use ipc_proto::wire::to_u64;
 
-use crate::describe::field::Fields;
-use crate::describe::metadata::Metadata;
+use crate::describe::field::{Field, FieldType, Fields};
+use crate::describe::metadata::{Attributes, Metadata};
+use crate::describe::scalar::Scalar;
+use crate::error::DecodeErrorKind;
 use crate::join::id_map::{IdMap, Slot};
 use crate::parse::end::End;
 use crate::parse::event::Event;
@@ -24,7 +27,7 @@ use crate::parse::sequence_point::{SequencePoint, ThreadSequence};
 use crate::parse::stack::Stack;
 use crate::parse::thread::{Thread, ThreadEntry};
 use crate::parse::trace::{Trace, Version};
-use crate::rewrite::command_line::CommandLine;
+use crate::rewrite::command_line::{CommandLine, Removed, is_command_line};
 use crate::rewrite::space::fold;
 use crate::write::error::WriteError;
 use crate::write::trace_writer::TraceWriter;
@@ -176,7 +179,13 @@ impl<'s> Rewrite<'s> {
             version => version,
         });
         self.writer.set_version(self.to);
-        self.writer.put_trace(trace)?;
+        if self.options.strip_command_line && self.to == Version::V6 {
+            let stripped = trace.pairs.filter(|(key, _)| is_command_line(*key)).count();
+            self.count_command_lines(stripped);
+            self.writer.put_trace(trace, |key| !is_command_line(key))?;
+        } else {
+            self.writer.put_trace(trace, |_| true)?;
+        }
         self.begun = true;
         self.now = trace.sync_ticks;
         if self.to == Version::V4 {
@@ -226,7 +235,9 @@ impl<'s> Rewrite<'s> {
     fn describe(&mut self, record: &Event<'_>) -> Result<(), RewriteError> {
         let same = self.to == self.from || self.from == Version::V3 && self.to == Version::V4;
         let Ok(mut metadata) = Metadata::decode(self.from, record.payload) else {
-            if same && self.options.only.is_empty() {
+            if self.options.strip_command_line {
+                self.counts.unjudged = self.counts.unjudged.saturating_add(1);
+            } else if same && self.options.only.is_empty() {
                 self.writer.put_metadata(record)?;
             } else {
                 self.counts.descriptions = self.counts.descriptions.saturating_add(1);
@@ -236,20 +247,22 @@ impl<'s> Rewrite<'s> {
         let id = metadata.id;
         let described = MetadataState {
             keep: self.options.only.is_empty() || self.options.only.iter().any(|only| only.keeps(&metadata)),
-            command_line: if self.options.strip_command_line {
-                CommandLine::of(&metadata)
-            } else {
-                CommandLine::None
-            },
+            command_line: self.command_line(&metadata),
         };
         let mut partly = false;
-        if described.keep && same {
+        if described.keep && same && !self.options.strip_command_line {
             let processor =
                 if self.from == Version::V3 { Event::UNKNOWN_PROCESSOR } else { record.processor };
             self.writer.put_metadata(&Event { processor, ..*record })?;
         } else if described.keep {
-            metadata.id = self.first_id.wrapping_add(id);
-            partly = metadata.problem.is_some_and(|e| e.kind != crate::DecodeErrorKind::DescribedTwice);
+            // Bytes of the record that are no part of its description could contain a command line, so a record is
+            // written anew.
+            if !same {
+                metadata.id = self.first_id.wrapping_add(id);
+                partly = metadata.problem.is_some_and(|e| e.kind != DecodeErrorKind::DescribedTwice);
+                self.count_changes(&metadata);
+            }
+            self.strip_attributes(&mut metadata);
             match self.writer.put_describe(&metadata) {
                 Err(WriteError::Version(_) | WriteError::TooLong { .. }) => {
                     partly = true;
@@ -265,11 +278,58 @@ impl<'s> Rewrite<'s> {
         Ok(())
     }
 
+    /// Returns where the payloads of an event have the command line, if it is to be removed.
+    fn command_line(&self, metadata: &Metadata<'_>) -> CommandLine {
+        if !self.options.strip_command_line {
+            return CommandLine::None;
+        }
+        let found = CommandLine::of(metadata);
+        let before = self.metadata.get(metadata.id.into());
+        before.map_or(found, |before| before.command_line.and(found))
+    }
+
+    fn count_command_lines(&mut self, count: usize) {
+        self.counts.command_lines = self.counts.command_lines.saturating_add(to_u64(count));
+    }
+
+    /// Removes the attributes of a description if one of them has the name of a command line.
+    fn strip_attributes(&mut self, metadata: &mut Metadata<'_>) {
+        if self.options.strip_command_line {
+            let stripped = metadata.attributes.iter().filter(|(key, _)| is_command_line(*key)).count();
+            if stripped > 0 {
+                metadata.attributes = Attributes::default();
+            }
+            self.count_command_lines(stripped);
+        }
+    }
+
+    /// V6 to V4: counts what the result cannot state of a description, or states by other types.
+    fn count_changes(&mut self, metadata: &Metadata<'_>) {
+        if self.to != Version::V4 {
+            return;
+        }
+        let texts = [metadata.message_template.is_some(), metadata.description.is_some()];
+        let others = [metadata.provider_guid.is_some(), metadata.attributes.iter().next().is_some()];
+        let lost = texts.into_iter().chain(others).filter(|is_lost| *is_lost).count();
+        self.counts.description_parts = self.counts.description_parts.saturating_add(to_u64(lost));
+        let is_changed = |field: &Field<'_>| match field.field_type.innermost() {
+            FieldType::Scalar(scalar) => {
+                matches!(scalar, Scalar::Utf8CodeUnit | Scalar::Boolean8 | Scalar::Utf8String)
+            }
+            _ => false,
+        };
+        self.counts.types = self.counts.types.saturating_add(metadata.fields.any(&is_changed).into());
+    }
+
     fn event(&mut self, event: &Event<'_>) -> Result<(), RewriteError> {
         let described = self.metadata.get(event.metadata_id.into()).copied();
         let described = described.unwrap_or_else(|| MetadataState {
             keep: self.options.only.is_empty(),
-            ..MetadataState::default()
+            command_line: if self.options.strip_command_line {
+                CommandLine::Unknown
+            } else {
+                CommandLine::None
+            },
         });
         let keep = described.keep && (self.options.from..=self.options.to).contains(&event.timestamp);
         let capture_thread = if self.from == Version::V3 { event.thread } else { event.capture_thread };
@@ -323,10 +383,13 @@ impl<'s> Rewrite<'s> {
                 _ => {}
             }
             event.sequence = counted.event(&event, true, self.from, self.to);
-            let (payload, stripped) = described.command_line.strip(event.payload);
+            let (payload, removed) = described.command_line.strip(event.payload);
             self.writer.put_event(&event, payload)?;
-            self.counts.kept = self.counts.kept.saturating_add(1);
-            self.counts.command_lines = self.counts.command_lines.saturating_add(stripped.into());
+            let counts = &mut self.counts;
+            counts.kept = counts.kept.saturating_add(1);
+            counts.command_lines =
+                counts.command_lines.saturating_add((removed == Removed::CommandLine).into());
+            counts.unjudged = counts.unjudged.saturating_add((removed == Removed::Unjudged).into());
         } else {
             counted.event(event, false, self.from, self.to);
         }
@@ -357,8 +420,13 @@ impl<'s> Rewrite<'s> {
 
     fn thread(&mut self, thread: &Thread<'_>) -> Result<(), RewriteError> {
         let Thread { index, entries } = *thread;
+        let strips = self.options.strip_command_line;
         if self.to == Version::V6 {
-            self.writer.put_thread(index, entries)?;
+            let is_left_out = |entry: &ThreadEntry<'_>| {
+                strips && matches!(entry, ThreadEntry::Pair(key, _) if is_command_line(*key))
+            };
+            self.count_command_lines(entries.filter(is_left_out).count());
+            self.writer.put_thread(index, entries.filter(|entry| !is_left_out(entry)))?;
         } else {
             let lost = entries.filter(|entry| !matches!(entry, ThreadEntry::ThreadId(_))).count();
             let lost = u64::try_from(lost).unwrap_or(u64::MAX);
@@ -392,7 +460,11 @@ impl<'s> Rewrite<'s> {
     fn label_list(&mut self, list: &LabelList<'_>) -> Result<(), RewriteError> {
         let LabelList { id, labels } = *list;
         if self.to == Version::V6 {
-            self.writer.put_label_list(id, labels)?;
+            let strips = self.options.strip_command_line;
+            let is_left_out =
+                |label: &Label<'_>| strips && matches!(label, Label::Text(key, _) if is_command_line(*key));
+            self.count_command_lines(labels.filter(is_left_out).count());
+            self.writer.put_label_list(id, labels.filter(|label| !is_left_out(label)))?;
             return Ok(());
         }
         let mut activities = Activities::default();

@@ -86,6 +86,25 @@ pub enum FieldType<'a> {
     },
 }
 
+impl<'a> FieldType<'a> {
+    /// Returns the type of the elements of an array, however deep it is nested, or the type itself.
+    pub(crate) fn innermost(self) -> Self {
+        let mut field_type = self;
+        while let FieldType::Array { element, .. } = field_type {
+            field_type = element.field_type();
+        }
+        field_type
+    }
+
+    /// Returns whether a field within this type matches.
+    pub(crate) fn has_inner(self, matches: &dyn Fn(&Field<'a>) -> bool) -> bool {
+        match self.innermost() {
+            FieldType::Object(fields) => fields.any(matches),
+            _ => false,
+        }
+    }
+}
+
 impl FieldType<'_> {
     /// Returns the type of an array: the [count](ArrayKind::Counted), then so many values of `element`, as
     /// [`PayloadWriter::array`](crate::PayloadWriter::array) writes it.
@@ -218,6 +237,28 @@ impl<'a> Fields<'a> {
     #[must_use]
     pub const fn is_empty(&self) -> bool {
         self.count == 0
+    }
+
+    /// Returns whether a field, or a field of an object in it, matches.
+    pub(crate) fn any(&self, matches: &dyn Fn(&Field<'a>) -> bool) -> bool {
+        let mut outer = heapless::Vec::<FieldIter<'_>, MAX_DEPTH>::new();
+        let mut level = self.iter();
+        loop {
+            let Some(field) = level.next() else {
+                match outer.pop() {
+                    Some(before) => level = before,
+                    None => return false,
+                }
+                continue;
+            };
+            if matches(&field) {
+                return true;
+            }
+            if let FieldType::Object(fields) = field.field_type.innermost() {
+                // The push cannot fail: a decoded description has at most `MAX_DEPTH` levels.
+                let _ = outer.push(core::mem::replace(&mut level, fields.iter()));
+            }
+        }
     }
 
     /// Returns the fields in order.

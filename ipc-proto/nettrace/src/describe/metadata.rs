@@ -64,6 +64,8 @@ pub struct Metadata<'a> {
     /// fields, tags or entries after it; the rest of the record is valid. A reader of a payload gets the values of the
     /// fields before the error, then the remaining bytes. [`DecodeErrorKind::DescribedTwice`] leaves nothing out.
     pub problem: Option<DecodeError>,
+    /// Whether [`problem`](Self::problem) leaves out fields.
+    pub(crate) lacks_fields: bool,
 }
 
 impl<'a> Metadata<'a> {
@@ -97,6 +99,7 @@ impl<'a> Metadata<'a> {
             provider_guid: None,
             attributes: Attributes(&[]),
             problem: None,
+            lacks_fields: false,
         }
     }
 
@@ -134,6 +137,8 @@ impl<'a> Metadata<'a> {
         // Fields and tags are optional, so a record can end here.
         if !r.rest().is_empty() {
             metadata.problem = metadata.v1_and_tags(&mut r).err();
+            let twice = |problem: DecodeError| problem.kind == DecodeErrorKind::DescribedTwice;
+            metadata.lacks_fields = metadata.problem.is_some_and(|problem| !twice(problem));
         }
         Ok(metadata)
     }
@@ -190,6 +195,7 @@ impl<'a> Metadata<'a> {
     fn v6(&mut self, r: &mut Reader<'a>) -> Result<(), DecodeError> {
         let universal = matches!(self.provider, Str::Utf8(name) if name.starts_with(b"Universal."));
         let format = if universal { Format::Universal } else { Format::V6 };
+        self.lacks_fields = true;
         let count: u16 = r.read()?;
         let mut fields = Fields::new(format, count.into(), r);
         for _ in 0..count {
@@ -198,6 +204,7 @@ impl<'a> Metadata<'a> {
         }
         let checked = fields.check();
         self.fields = fields;
+        self.lacks_fields = checked.is_err();
         let size: u16 = r.read()?;
         let offset = r.offset();
         let entries = r.bytes(size.into())?;

@@ -1,7 +1,7 @@
-//! Where the payload of an event has the command line of the process.
+//! Where a trace has the command line of the process, and what cannot be judged.
 use ipc_proto::wire::steps;
 
-use crate::describe::field::{FieldIter, FieldType, Fields, MAX_DEPTH};
+use crate::describe::field::FieldType;
 use crate::describe::metadata::Metadata;
 use crate::describe::scalar::Scalar;
 use crate::encoding::text::Str;
@@ -12,80 +12,125 @@ pub(super) enum CommandLine {
     /// The payloads contain no command line.
     #[default]
     None,
-    /// The command line is the string after the fields in [`Skips`].
-    After(Skips),
+    /// The command line is one of the values of this layout.
+    In(Layout),
     /// The command line cannot be removed alone, so the whole payload is removed.
     Somewhere,
+    /// The description does not state whether the payloads contain a command line, so the whole payload is removed.
+    Unknown,
 }
 
-/// The fields before the command line, each as its number of bytes or as `STRING`.
+/// What a payload loses.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Removed {
+    Nothing,
+    CommandLine,
+    /// All bytes, which may contain a command line.
+    Unjudged,
+}
+
+/// The values of a payload, each as its number of bytes or as `STRING`, and the index of the command line.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(super) struct Skips {
+pub(super) struct Layout {
     steps: [u8; 16],
     len: usize,
+    command_line: usize,
 }
 
 const STRING: u8 = 0xff;
 /// The number of bytes from `ClrInstanceID` to `StartupMode` of the event `RuntimeInformationStart`, whose fields no
 /// stream describes.
 const RUNTIME_INFORMATION: u8 = 25;
+/// `RuntimeInformationStart`: the command line, a GUID and a path follow the numbers.
+const RUNTIME_STEPS: [u8; 4] = [RUNTIME_INFORMATION, STRING, 16, STRING];
 
 impl CommandLine {
     /// Finds the command line by the description of an event: `RuntimeInformationStart`, `ProcessInfo`, which every
-    /// trace contains, or any other event with a field named `CommandLine`.
+    /// trace contains, or any other event with a field of such a name.
     pub(super) fn of(metadata: &Metadata<'_>) -> Self {
-        let runtime = ["Microsoft-Windows-DotNETRuntime", "Microsoft-Windows-DotNETRuntimeRundown"];
-        if metadata.event_id == 187 && runtime.iter().any(|name| metadata.provider == **name) {
-            let mut skips = Skips::default();
-            let _ = skips.push(RUNTIME_INFORMATION);
-            return Self::After(skips);
+        if metadata.lacks_fields {
+            return Self::Unknown;
         }
-        let mut fields = metadata.fields.iter();
-        let (mut skips, mut exact) = (Skips::default(), true);
-        while let Some(field) = fields.next() {
-            match field.field_type {
-                FieldType::Scalar(Scalar::Utf16String) if exact && is_command_line(field.name) => {
-                    return if mentioned(fields) { Self::Somewhere } else { Self::After(skips) };
-                }
-                _ if is_command_line(field.name) => return Self::Somewhere,
-                FieldType::Scalar(scalar) => {
-                    exact = exact && step(scalar).is_some_and(|step| skips.push(step))
-                }
-                _ => exact = false,
+        let is_native = metadata.fields.is_empty();
+        if is_native && starts_with(metadata.provider, "Microsoft-Windows-DotNETRuntime") {
+            let layout = Layout { command_line: 1, ..Layout::default() };
+            return if metadata.event_id == 187 { layout.with(&RUNTIME_STEPS) } else { Self::None };
+        }
+        if is_native {
+            return if has_known_payloads(metadata.provider) { Self::None } else { Self::Unknown };
+        }
+        let mut layout = Layout::default();
+        let (mut found, mut is_exact) = (None, true);
+        for (index, field) in metadata.fields.iter().enumerate() {
+            if is_command_line(field.name) {
+                let is_text = matches!(field.field_type, FieldType::Scalar(Scalar::Utf16String));
+                is_exact &= is_text && found.is_none();
+                found = Some(index);
+            } else if field.field_type.has_inner(&|field| is_command_line(field.name)) {
+                (found, is_exact) = (Some(index), false);
             }
+            is_exact &= match field.field_type {
+                FieldType::Scalar(scalar) => step(scalar).is_some_and(|step| layout.push(step)),
+                _ => false,
+            };
         }
-        if mentioned(metadata.fields.iter()) { Self::Somewhere } else { Self::None }
+        // The runtime writes the command line first, whatever a description of another order states.
+        if metadata.provider == "Microsoft-DotNETCore-EventPipe" && found != Some(0) {
+            return Self::Unknown;
+        }
+        match found {
+            None => Self::None,
+            Some(command_line) if is_exact => Self::In(Layout { command_line, ..layout }),
+            Some(_) => Self::Somewhere,
+        }
     }
 
-    /// Returns the two parts of a payload that remain, and whether anything was removed.
-    pub(super) fn strip<'p>(&self, payload: &'p [u8]) -> ([&'p [u8]; 2], bool) {
-        let skips = match self {
-            Self::None => return ([payload, &[]], false),
-            Self::Somewhere => return ([&[], &[]], !payload.is_empty()),
-            Self::After(skips) => skips,
-        };
-        let mut at = 0usize;
-        for step in skips.steps.iter().take(skips.len) {
-            let len =
-                if *step == STRING { string(payload, at).saturating_add(2) } else { usize::from(*step) };
-            at = at.saturating_add(len);
+    /// Returns the position in the payloads of an id that is described twice.
+    pub(super) fn and(self, other: Self) -> Self {
+        if self == other { self } else { Self::Unknown }
+    }
+
+    /// Returns the two parts of a payload that remain, and what is removed.
+    pub(super) fn strip<'p>(&self, payload: &'p [u8]) -> ([&'p [u8]; 2], Removed) {
+        let whole = |removed| ([&[][..]; 2], if payload.is_empty() { Removed::Nothing } else { removed });
+        match self {
+            Self::None => ([payload, &[]], Removed::Nothing),
+            Self::Somewhere => whole(Removed::CommandLine),
+            Self::Unknown => whole(Removed::Unjudged),
+            // If the payload contradicts its description, the whole payload is removed.
+            Self::In(layout) => layout.strip(payload).unwrap_or_else(|| whole(Removed::CommandLine)),
         }
-        let Some(head) = payload.get(..at) else {
-            // The payload contradicts its description, so the whole payload is removed.
-            return ([&[], &[]], !payload.is_empty());
-        };
-        let len = string(payload, at);
-        ([head, payload.get(at.saturating_add(len)..).unwrap_or_default()], len > 0)
     }
 }
 
-impl Skips {
-    /// Adds a step; returns false if there are too many.
+impl Layout {
+    fn with(mut self, steps: &[u8]) -> CommandLine {
+        let is_complete = steps.iter().all(|step| self.push(*step));
+        if is_complete { CommandLine::In(self) } else { CommandLine::Somewhere }
+    }
+
+    /// Adds a value; returns false if there are too many.
     fn push(&mut self, step: u8) -> bool {
         let Some(place) = self.steps.get_mut(self.len) else { return false };
         *place = step;
         self.len = self.len.saturating_add(1);
         true
+    }
+
+    /// Removes the command line, and all bytes after the last value. `None` if the payload ends before the command line.
+    fn strip<'p>(&self, payload: &'p [u8]) -> Option<([&'p [u8]; 2], Removed)> {
+        let (mut at, mut head, mut tail) = (0usize, 0usize, 0usize);
+        for (index, step) in self.steps.iter().take(self.len).enumerate() {
+            let len = if *step == STRING { string(payload, at) } else { usize::from(*step) };
+            if index == self.command_line {
+                (head, tail) = (at, at.saturating_add(len));
+            }
+            at = at.saturating_add(len).saturating_add(if *step == STRING { 2 } else { 0 });
+        }
+        let end = at.min(payload.len());
+        let parts = [payload.get(..head)?, payload.get(tail..end).unwrap_or_default()];
+        let is_changed = tail > head || end < payload.len();
+        Some((parts, if is_changed { Removed::CommandLine } else { Removed::Nothing }))
     }
 }
 
@@ -98,34 +143,35 @@ fn string(payload: &[u8], at: usize) -> usize {
     len
 }
 
-fn is_command_line(name: Str<'_>) -> bool {
-    name.chars().map(|c| c.to_ascii_lowercase()).eq("commandline".chars())
-}
-
-/// Returns whether a field, or a field of an object in it, has the name of the command line.
-fn mentioned(fields: FieldIter<'_>) -> bool {
-    let mut outer = heapless::Vec::<FieldIter<'_>, MAX_DEPTH>::new();
-    let mut level = fields;
-    loop {
-        let Some(field) = level.next() else {
-            match outer.pop() {
-                Some(before) => level = before,
-                None => return false,
-            }
-            continue;
-        };
-        if is_command_line(field.name) {
+/// Returns whether a field, label, attribute or pair has a name for a command line, such as `CommandLine` or
+/// `process.command_line`.
+pub(super) fn is_command_line(name: Str<'_>) -> bool {
+    const WORDS: [&str; 3] = ["commandline", "commandargs", "cmdline"];
+    // The last letters so far; no word is longer.
+    let mut window = ['\0'; 11];
+    for c in name.chars().filter(char::is_ascii_alphanumeric) {
+        window.rotate_left(1);
+        if let Some(last) = window.last_mut() {
+            *last = c.to_ascii_lowercase();
+        }
+        let ends_with = |word: &str| window.iter().rev().copied().take(word.len()).eq(word.chars().rev());
+        if WORDS.iter().any(|word| ends_with(word)) {
             return true;
         }
-        let mut field_type = field.field_type;
-        while let FieldType::Array { element, .. } = field_type {
-            field_type = element.field_type();
-        }
-        if let FieldType::Object(fields) = field_type {
-            // The push cannot fail: a decoded description has at most `MAX_DEPTH` levels.
-            let _ = outer.push(core::mem::replace(&mut level, Fields::iter(&fields)));
-        }
     }
+    false
+}
+
+/// Returns whether the events of a provider have no command line although their descriptions have no fields.
+fn has_known_payloads(provider: Str<'_>) -> bool {
+    ["Microsoft-DotNETCore-SampleProfiler", "Microsoft-Diagnostics-DiagnosticSource"]
+        .iter()
+        .any(|name| provider == **name)
+        || starts_with(provider, "Universal.")
+}
+
+fn starts_with(text: Str<'_>, start: &str) -> bool {
+    text.chars().take(start.len()).eq(start.chars())
 }
 
 /// Returns the step over a value: its number of bytes or `STRING`. Other types of variable size have no step.

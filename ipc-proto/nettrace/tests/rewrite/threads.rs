@@ -105,7 +105,7 @@ fn ids_that_start_again() {
     same("V4 to V6", &read(&source), &read(&v6));
 }
 
-fn numbered(capture_thread: u64, sequence: u32, metadata_id: u32) -> Event<'static> {
+pub(crate) fn numbered(capture_thread: u64, sequence: u32, metadata_id: u32) -> Event<'static> {
     Event { capture_thread, thread: capture_thread, sequence, metadata_id, sorted: true, ..Event::default() }
 }
 
@@ -323,8 +323,11 @@ fn one_list_for_the_same_activities() {
 /// Each kind of content that V4 cannot express.
 #[test]
 fn losses_are_counted() {
+    let (mut rich, mut space) = (metadata(1, 1), [0; 64]);
+    rich.fields = Fields::build(&[("b", Scalar::Boolean8), ("n", Scalar::Int32)], &mut space).unwrap();
+    (rich.message_template, rich.description) = (Some("{n}".into()), Some("d".into()));
     let source = stream!(Version::V6,
-        describe(&metadata(1, 1));
+        describe(&rich);
         thread(7, [ThreadEntry::Name("n".into()), ThreadEntry::ThreadId(70), ThreadEntry::ProcessId(1)]);
         thread(8, [ThreadEntry::ThreadId(80), ThreadEntry::Pair("k".into(), "v".into())]);
         label_list(1, [Label::ActivityId(Guid([1; 16])), Label::Opcode(1), Label::Level(2)]);
@@ -333,7 +336,9 @@ fn losses_are_counted() {
     );
     let (_, report) = rewrite(&source, to(Version::V4)).unwrap();
     assert_eq!((report.thread_entries, report.labels, report.label_lists, report.pairs), (3, 3, 0, 0));
+    assert_eq!((report.types, report.description_parts, report.descriptions), (1, 2, 0));
     let (_, report) = rewrite(&source, to(Version::V6)).unwrap();
+    assert_eq!((report.types, report.description_parts, report.descriptions), (0, 0, 0));
     assert_eq!((report.thread_entries, report.labels, report.label_lists, report.pairs), (0, 0, 0, 0));
 }
 

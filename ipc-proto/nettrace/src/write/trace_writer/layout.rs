@@ -80,11 +80,11 @@ pub(super) fn common(trace: &Trace<'_>, w: &mut wire::Writer<'_>) {
 
 /// V6: writes the pairs of the trace unchanged, then a pair for each known field of V4 whose key is not among the
 /// pairs.
-pub(super) fn pairs(trace: &Trace<'_>, w: &mut wire::Writer<'_>) {
+pub(super) fn pairs(trace: &Trace<'_>, keeps: impl Fn(Str<'_>) -> bool, w: &mut wire::Writer<'_>) {
     let at = w.len();
     let mut count = 0u32;
     count.encode(w);
-    for (key, value) in trace.pairs {
+    for (key, value) in trace.pairs.filter(|(key, _)| keeps(*key)) {
         utf8(key, w);
         utf8(value, w);
         count = count.saturating_add(1);

@@ -4,6 +4,7 @@ use core::ops::Range;
 use ipc_proto::{Encode, wire};
 
 use crate::describe::metadata::Metadata;
+use crate::encoding::text::Str;
 use crate::encoding::varint::Varint64;
 use crate::parse::block::BlockKind;
 use crate::parse::event::Event;
@@ -128,7 +129,7 @@ impl<'b> TraceWriter<'b> {
     /// for this record.
     pub fn new(trace: &Trace<'_>, buf: &'b mut [u8]) -> Result<Self, WriteError> {
         let mut writer = Self::without_trace(trace.version, buf)?;
-        writer.put_trace(trace)?;
+        writer.put_trace(trace, |_| true)?;
         Ok(writer)
     }
 
@@ -313,7 +314,12 @@ impl<'b> TraceWriter<'b> {
         self.lent.end = self.lent.end.saturating_add(mark.len());
     }
 
-    pub(crate) fn put_trace(&mut self, trace: &Trace<'_>) -> Result<(), WriteError> {
+    /// Writes the `Trace` record; V6: with the pairs whose keys are kept.
+    pub(crate) fn put_trace(
+        &mut self,
+        trace: &Trace<'_>,
+        keeps: impl Fn(Str<'_>) -> bool,
+    ) -> Result<(), WriteError> {
         self.now = trace.sync_ticks;
         let room = self.buf.get_mut(..self.room_end).unwrap_or_default();
         let room_len = room.len();
@@ -326,7 +332,7 @@ impl<'b> TraceWriter<'b> {
             w.bytes(&[0; 4]);
             let body = w.len();
             common(trace, &mut w);
-            pairs(trace, &mut w);
+            pairs(trace, keeps, &mut w);
             let len = w.len().wrapping_sub(body);
             w.patch(header, &v6_header(BlockKind::Trace, len));
         } else {
