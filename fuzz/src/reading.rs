@@ -89,7 +89,7 @@ impl<'s> Reading<'s> {
 
     fn end(mut self, end: End) -> Seen {
         self.seen.end = end;
-        self.seen.lost = self.loss.lost();
+        self.seen.lost = self.loss.losses().lost;
         self.seen
     }
 }

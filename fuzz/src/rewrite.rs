@@ -33,7 +33,7 @@ pub(crate) fn rewrite_any(bytes: &[u8]) {
 }
 
 fn rewrite_made_up(made: &MadeUp, from: Version, choice: u8) {
-    let only = [EventSelector { provider: "p", event_id: Some(u32::from(choice & 3)) }];
+    let only = [EventSelector { provider: "p", event_id: Some(u32::from(choice & 3)), event_name: None }];
     let filter = choice & 4 != 0;
     let to = [None, Some(Version::V4), Some(Version::V6), None][usize::from(choice >> 3 & 3)];
     let only = if filter { &only[..] } else { &[] };

@@ -4,7 +4,7 @@ use core::time::Duration;
 use std::io::{self, Read};
 use std::time::SystemTime;
 
-use nettrace::{AssemblerStep, End, EventAssembler, Limits, TimeFilter, Trace, TraceEvent};
+use nettrace::{AssemblerStep, End, EventAssembler, Limits, Losses, TimeFilter, Trace, TraceEvent};
 
 use crate::record_reader::read_uninterrupted;
 
@@ -154,11 +154,17 @@ impl<R: Read> TraceReader<R> {
         self.assembler.end()
     }
 
-    /// Returns how many events the runtime dropped because its buffer was full. A loss is known with the next event of
-    /// the same thread, or at a sequence point.
+    /// Returns how many events the runtime did not record. A loss is known with the next event of the same thread, or at
+    /// a sequence point.
     #[must_use]
     pub const fn lost(&self) -> u64 {
         self.assembler.lost()
+    }
+
+    /// Returns all lost events, with those before the first event of their thread.
+    #[must_use]
+    pub const fn losses(&self) -> Losses {
+        self.assembler.losses()
     }
 
     /// Returns how many events the runtime dropped before the first event of their thread. [`lost`](Self::lost) does
@@ -172,6 +178,13 @@ impl<R: Read> TraceReader<R> {
     #[must_use]
     pub fn late(&self) -> u64 {
         self.assembler.late()
+    }
+
+    /// Returns whether the memory was not enough to return all events [in order](Self::in_order): see
+    /// [`EventAssembler::exceeded_limit`].
+    #[must_use]
+    pub fn exceeded_limit(&self) -> bool {
+        self.assembler.exceeded_limit()
     }
 
     /// Returns the reader.

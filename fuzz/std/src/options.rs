@@ -20,9 +20,7 @@ pub fn options(bytes: &[u8]) {
     }
     match OnlyArg::parse(text) {
         Ok(only) => {
-            let filter = only.as_filter();
-            let id = filter.event_id.map_or(String::new(), |id| format!("/{id}"));
-            let written = format!("{}{id}", filter.provider);
+            let written = only.to_string();
             // Zeros before a number mean nothing.
             let digits = text.rsplit_once('/').map_or("", |(_, digits)| digits);
             assert!(written == text || digits.starts_with('0'), "{text:?} as {written:?}");

@@ -716,7 +716,7 @@ impl<'a> Seen<'a> {
             Clock::Contention if self.is_runtime(81) => return Some(Effect::StartWaiting),
             Clock::Contention if self.is_runtime(91) => return Some(Effect::StopWaiting),
             Clock::Events { provider, event_id } => {
-                let selector = EventSelector { provider, event_id: *event_id };
+                let selector = EventSelector { provider, event_id: *event_id, event_name: None };
                 selector.keeps(self.metadata).then_some(one)?
             }
             Clock::AllEvents => return Some(Effect::Weigh { weight: one, needs_stack: true }),

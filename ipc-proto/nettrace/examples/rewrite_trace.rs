@@ -35,7 +35,7 @@ pub(crate) fn rewrite_trace(source: &[u8], only: &[EventSelector<'_>]) -> Result
 fn main() -> Result<(), Box<dyn core::error::Error>> {
     let mut source = Vec::new();
     std::io::stdin().read_to_end(&mut source)?;
-    let only = [EventSelector { provider: "Demo", event_id: None }];
+    let only = [EventSelector { provider: "Demo", event_id: None, event_name: None }];
     std::io::stdout().write_all(&rewrite_trace(&source, &only)?)?;
     Ok(())
 }

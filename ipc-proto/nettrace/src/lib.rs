@@ -38,7 +38,7 @@ pub use encoding::varint::{Varint32, Varint64, Zigzag64};
 pub use error::{DecodeError, DecodeErrorKind};
 pub use join::backing::Backing;
 pub use join::id_map::{IdMap, Slot, StoreFull};
-pub use join::loss::{Counter, LossCounter};
+pub use join::loss::{Counter, LossCounter, Losses};
 pub use join::order::{Held, Order};
 pub use join::store::{Store, StoredRange};
 

@@ -38,7 +38,7 @@ use crate::write::trace_writer::trace_bytes::TraceBytes;
 /// A rewrite takes the records of a [`Parser`](crate::Parser) and returns the bytes of the result, as a [`TraceWriter`]
 /// does. Without a filter, the result of a runtime's V4 stream has the same bytes. With a filter, the sequence numbers
 /// of a thread become contiguous where an event was filtered out, and gaps remain where the runtime lost events:
-/// [`LossCounter::lost`](crate::LossCounter::lost) returns the same number for source and result. Metadata records
+/// [`LossCounter::losses`](crate::LossCounter::losses) counts the same lost events in source and result. Metadata records
 /// without a remaining event are removed; stacks and sequence points remain.
 ///
 /// V3 can become V4 or V6, with sequence numbers that this type assigns. V4 and V6 can become each other:
@@ -323,7 +323,7 @@ impl<'s> Rewrite<'s> {
 
     fn event(&mut self, event: &Event<'_>) -> Result<(), RewriteError> {
         let described = self.metadata.get(event.metadata_id.into()).copied();
-        let described = described.unwrap_or_else(|| MetadataState {
+        let described = described.unwrap_or(MetadataState {
             keep: self.options.only.is_empty(),
             command_line: if self.options.strip_command_line {
                 CommandLine::Unknown

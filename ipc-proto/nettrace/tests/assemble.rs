@@ -157,12 +157,28 @@ fn too_little_room_for_order() {
     for limit in [0, 1, 1000, 100_000, 300_000] {
         let mut reader = assembler(&bytes).in_order(limit);
         let mut events = read(&mut reader);
-        assert!(reader.late() > 0, "{limit}");
+        assert!(reader.late() > 0 && reader.exceeded_limit(), "{limit}");
         events.sort();
         assert!(events == whole, "{limit}");
     }
     let mut reader = assembler(&bytes).in_order(EventAssembler::ORDER_LIMIT);
     assert_eq!((read(&mut reader).len(), reader.late()), (whole.len(), 0));
+    assert!(!reader.exceeded_limit());
+}
+
+/// A clock that went back makes events late, whatever the memory is.
+#[test]
+fn clock_that_went_back() {
+    let mut buffer = vec![0; TraceWriter::BUFFER];
+    let mut writer = TraceWriter::new(&Trace::new(Version::V4), &mut buffer).unwrap();
+    let mut out = Vec::new();
+    for (sequence, timestamp) in [(1, 50), (2, 40)] {
+        let event = Event { sequence, timestamp, sorted: true, ..Event::default() };
+        put(&mut out, writer.event(&event));
+    }
+    put(&mut out, Ok(writer.finish()));
+    let mut reader = assembler(&out).in_order(EventAssembler::ORDER_LIMIT);
+    assert_eq!((read(&mut reader).len(), reader.late(), reader.exceeded_limit()), (2, 1, false));
 }
 
 /// Returned events make room for later ones, so that a trace of any length fits.

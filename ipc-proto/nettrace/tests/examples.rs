@@ -85,7 +85,7 @@ fn the_example_of_the_writer_writes_a_valid_trace() {
 #[test]
 fn the_example_of_rewrite_writes_a_valid_trace() {
     let source = include_bytes!("../../../testdata/nettrace/gen-net10-lab-small.nettrace");
-    let only = [EventSelector { provider: "Lab-Workload", event_id: None }];
+    let only = [EventSelector { provider: "Lab-Workload", event_id: None, event_name: None }];
     assert_valid("rewrite_trace", &rewrite_example::rewrite_trace(source, &only).unwrap(), 135);
     assert_valid("rewrite_trace-all", &rewrite_example::rewrite_trace(source, &[]).unwrap(), 142);
 }

@@ -11,8 +11,8 @@ use std::collections::HashMap;
 use ipc_proto::wire::steps;
 use ipc_testdata::RecordedTrace;
 use nettrace::{
-    Event, Held, IdMap, Limits, LossCounter, Order, Parser, Record, Slot, Store, StoreFull, Thread,
-    ThreadSequence, Trace, Version,
+    Block, BlockKind, Event, Held, IdMap, Limits, LossCounter, Order, Parser, Record, SequencePoint, Slot,
+    Store, StoreFull, Thread, ThreadSequence, Trace, Version,
 };
 use proptest::prelude::*;
 
@@ -305,6 +305,28 @@ fn what_is_not_declared_is_not_lost() {
     assert_eq!(lost(&[thread, event(1), removed(2), event(40), removed(40), removed(40)]), (1, 0));
     // Declared twice: the numbers continue or start again.
     assert_eq!(lost(&[thread, event(1), event(2), thread, event(3), thread, event(1), event(2)]), (0, 0));
+}
+
+/// Losses at the start of a thread, between its events, and at the end of the session.
+#[test]
+fn kinds_of_losses() {
+    let event = |sequence| Record::Event(Event { sequence, capture_thread: 7, ..Event::default() });
+    let row = |sequence| Record::ThreadSequence(ThreadSequence { thread: 7, sequence });
+    let block = Record::Block(Block { kind: BlockKind::Event, offset: 0, body: 0, len: 0 });
+    let point = Record::SequencePoint(SequencePoint::default());
+    for (records, lost) in [
+        (&[block, event(1), event(2)][..], (0, 0, 0)),
+        (&[block, event(2), event(4), event(6)], (3, 1, 0)),
+        (&[block, event(1), event(5)], (3, 0, 0)),
+        (&[block, event(1), point, row(4)], (3, 0, 3)),
+        // The session has not ended with the first sequence point.
+        (&[block, event(1), point, row(4), block, event(5), point, row(6)], (4, 0, 1)),
+    ] {
+        let mut loss = LossCounter::default();
+        records.iter().for_each(|record| _ = loss.record(record));
+        let losses = loss.losses();
+        assert_eq!((losses.lost, losses.at_start, losses.at_end), lost, "{records:?}");
+    }
 }
 
 /// Thousands of ids, chosen so that many prefer one slot or are in one branch of the tree: each call takes at most

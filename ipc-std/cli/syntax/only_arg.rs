@@ -5,26 +5,33 @@ use nettrace::{self, Metadata};
 
 use crate::unsigned::unsigned;
 
-/// The events of a provider, or one kind of them: `PROVIDER[/ID]`.
+/// The events of a provider, or one kind of them: `PROVIDER[/EVENT]`, with the ID or the name of the event.
 #[derive(Debug, Clone)]
 pub struct OnlyArg {
     provider: String,
     event_id: Option<u32>,
+    event_name: Option<String>,
 }
 
 impl OnlyArg {
     pub fn parse(text: &str) -> Result<Self, String> {
-        let (provider, event_id) = match text.split_once('/') {
+        let (provider, event) = match text.split_once('/') {
             None => (text, None),
-            Some((provider, id)) => {
-                let number = unsigned(id).and_then(|id| id.parse().ok());
-                (provider, Some(number.ok_or_else(|| format!("the ID {id:?} after the / is not a number"))?))
-            }
+            Some((provider, event)) => (provider, Some(event)),
         };
         if provider.is_empty() {
             return Err("the name of the provider is missing".to_owned());
         }
-        Ok(Self { provider: provider.to_owned(), event_id })
+        // A name begins with a letter in every language.
+        let (event_id, event_name) = match event {
+            Some(name) if name.starts_with(char::is_alphabetic) => (None, Some(name.to_owned())),
+            Some(id) => {
+                let number = unsigned(id).and_then(|id| id.parse().ok());
+                (Some(number.ok_or_else(|| format!("{id:?} after the / is neither an ID nor a name"))?), None)
+            }
+            None => (None, None),
+        };
+        Ok(Self { provider: provider.to_owned(), event_id, event_name })
     }
 
     pub fn provider(&self) -> &str {
@@ -33,7 +40,8 @@ impl OnlyArg {
 
     /// Returns the filter as the library has it.
     pub fn as_filter(&self) -> nettrace::EventSelector<'_> {
-        nettrace::EventSelector { provider: &self.provider, event_id: self.event_id }
+        let (provider, event_name) = (&self.provider, self.event_name.as_deref());
+        nettrace::EventSelector { provider, event_id: self.event_id, event_name }
     }
 
     /// Returns whether the events of this description are among them.
@@ -42,11 +50,14 @@ impl OnlyArg {
     }
 }
 
-/// `PROVIDER` or `PROVIDER/ID`.
+/// `PROVIDER`, `PROVIDER/ID` or `PROVIDER/NAME`.
 impl fmt::Display for OnlyArg {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.provider)?;
-        self.event_id.map_or(Ok(()), |id| write!(f, "/{id}"))
+        if let Some(id) = self.event_id {
+            write!(f, "/{id}")?;
+        }
+        self.event_name.as_ref().map_or(Ok(()), |name| write!(f, "/{name}"))
     }
 }
 
@@ -62,7 +73,16 @@ mod tests {
             assert_eq!((only.provider.as_str(), only.event_id), (provider, event_id), "{text}");
             assert_eq!(only.to_string(), text);
         }
-        for text in ["", "/1", "A/", "A/x", "A/+1", "A/-1", "A/1/2", "A/4294967296"] {
+        let named = OnlyArg::parse("A/GC/Start").unwrap();
+        assert_eq!((named.event_id, named.event_name.as_deref()), (None, Some("GC/Start")));
+        assert_eq!(named.to_string(), "A/GC/Start");
+        let metadata = Metadata::new(1, "a", 7, "gc/start");
+        assert!(named.includes(&metadata) && !OnlyArg::parse("A/GC").unwrap().includes(&metadata));
+        let metadata = Metadata::new(1, "Microsoft-Windows-DotNETRuntime", 80, "");
+        assert!(
+            OnlyArg::parse("Microsoft-Windows-DotNETRuntime/ExceptionThrown").unwrap().includes(&metadata)
+        );
+        for text in ["", "/1", "/x", "A/", "A/_", "A/+1", "A/-1", "A/1/2", "A/4294967296"] {
             assert!(OnlyArg::parse(text).is_err(), "{text}");
         }
     }

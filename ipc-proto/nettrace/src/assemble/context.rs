@@ -81,6 +81,8 @@ pub(crate) struct LabelDigest {
     pub(crate) keywords: Option<u64>,
     pub(crate) level: Option<u8>,
     pub(crate) version: Option<u8>,
+    pub(crate) trace_id: Option<[u8; 16]>,
+    pub(crate) span_id: Option<u64>,
 }
 
 impl LabelDigest {
@@ -94,6 +96,8 @@ impl LabelDigest {
                 Label::RelatedActivityId(id) => {
                     digest.related_activity_id = digest.related_activity_id.or(Some(id));
                 }
+                Label::TraceId(id) => digest.trace_id = Some(id),
+                Label::SpanId(id) => digest.span_id = Some(id),
                 Label::Opcode(opcode) => digest.opcode = Some(opcode),
                 Label::Keywords(keywords) => digest.keywords = Some(keywords),
                 Label::Level(level) => digest.level = Some(level),
@@ -125,6 +129,7 @@ fn small_number(text: Str<'_>) -> Option<u8> {
 pub(crate) struct ThreadBuf {
     index: u64,
     thread_id: Option<u64>,
+    process_id: Option<u64>,
     entries: Box<[u8]>,
 }
 
@@ -132,11 +137,16 @@ impl ThreadBuf {
     fn new(thread: &Thread<'_>) -> Self {
         let entries = thread.entries.as_bytes().into();
         steps::count(thread.entries.as_bytes().len());
-        Self { index: thread.index, thread_id: thread.thread_id(), entries }
+        let (thread_id, process_id) = (thread.thread_id(), thread.process_id());
+        Self { index: thread.index, thread_id, process_id, entries }
     }
 
     pub(crate) const fn thread_id(&self) -> Option<u64> {
         self.thread_id
+    }
+
+    pub(crate) const fn process_id(&self) -> Option<u64> {
+        self.process_id
     }
 
     pub(crate) fn get(&self) -> Thread<'_> {

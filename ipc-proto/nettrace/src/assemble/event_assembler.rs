@@ -7,7 +7,7 @@ use crate::assemble::event_queue::EventQueue;
 use crate::assemble::parser_buf::ParserBuf;
 use crate::assemble::trace_event::TraceEvent;
 use crate::join::id_map::Slot;
-use crate::join::loss::{Counter, LossCounter};
+use crate::join::loss::{Counter, LossCounter, Losses};
 use crate::parse::end::End;
 use crate::parse::event::Event;
 use crate::parse::parser::{Limits, Record};
@@ -228,11 +228,17 @@ impl EventAssembler {
         self.end
     }
 
-    /// Returns how many events the runtime dropped because its buffer was full. A loss is known with the next event of
-    /// the same thread, or at a sequence point.
+    /// Returns how many events the runtime did not record. A loss is known with the next event of the same thread, or at
+    /// a sequence point.
     #[must_use]
     pub const fn lost(&self) -> u64 {
         self.loss.lost()
+    }
+
+    /// Returns all lost events, with those before the first event of their thread.
+    #[must_use]
+    pub const fn losses(&self) -> Losses {
+        self.loss.losses()
     }
 
     /// Returns how many events the runtime dropped before the first one of their thread, which [`lost`](Self::lost)
@@ -246,6 +252,13 @@ impl EventAssembler {
     #[must_use]
     pub fn late(&self) -> u64 {
         self.queue.as_ref().map_or(0, EventQueue::late)
+    }
+
+    /// Returns whether the memory for waiting events was not enough to return all events [in order](Self::in_order).
+    /// Otherwise, events are [late](Self::late) because their clock went back, or their writer marked them wrongly.
+    #[must_use]
+    pub fn exceeded_limit(&self) -> bool {
+        self.queue.as_ref().is_some_and(EventQueue::exceeded_limit)
     }
 
     #[inline]
@@ -338,7 +351,7 @@ impl EventAssembler {
                         self.passed = Some(point);
                         queue.release_all();
                     } else if context.retired() > queue.limit() / 8 {
-                        queue.release_all();
+                        queue.release_early();
                     }
                 }
             }

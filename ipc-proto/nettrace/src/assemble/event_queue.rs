@@ -53,12 +53,14 @@ pub(crate) struct EventQueue {
     limit: usize,
     /// An event for which there is room only after all others are popped.
     next: Option<(u64, WaitingEvent)>,
+    /// Whether events were released because of the limit.
+    exceeded_limit: bool,
 }
 
 impl EventQueue {
     /// Creates an empty queue, which takes up to `limit` bytes of memory, and one event more.
     pub(crate) fn new(limit: usize) -> Self {
-        Self { order: Order::default(), bytes: Vec::new(), used: 0, limit, next: None }
+        Self { order: Order::default(), bytes: Vec::new(), used: 0, limit, next: None, exceeded_limit: false }
     }
 
     pub(crate) const fn limit(&self) -> usize {
@@ -159,7 +161,7 @@ impl EventQueue {
         if has_room {
             self.insert(timestamp, waiting);
         } else {
-            self.order.release_all();
+            self.release_early();
             self.next = Some((timestamp, waiting));
         }
     }
@@ -167,6 +169,17 @@ impl EventQueue {
     /// Releases all events: no older one follows.
     pub(crate) fn release_all(&mut self) {
         self.order.release_all();
+    }
+
+    /// Releases all events because of the limit, although older ones may follow.
+    #[cold]
+    pub(crate) fn release_early(&mut self) {
+        self.exceeded_limit = true;
+        self.order.release_all();
+    }
+
+    pub(crate) const fn exceeded_limit(&self) -> bool {
+        self.exceeded_limit
     }
 
     /// Removes the oldest event, if it is released, and returns its index.

@@ -153,7 +153,7 @@ impl<'a> TraceEvent<'a> {
     /// stream states neither.
     #[must_use]
     pub fn process_id(&self) -> Option<u64> {
-        let of_thread = self.thread().and_then(|thread| thread.process_id());
+        let of_thread = self.context.thread(self.references).and_then(|thread| thread.process_id());
         of_thread.or_else(|| self.context.process_id().map(u64::from))
     }
 
@@ -169,6 +169,18 @@ impl<'a> TraceEvent<'a> {
     pub fn related_activity_id(&self) -> Guid {
         let labels = self.context.label_digest(self.header.label_list);
         labels.and_then(|labels| labels.related_activity_id).unwrap_or(self.header.related_activity_id)
+    }
+
+    /// Returns the W3C trace id of the event's labels, with its bytes in the order of the text form; V6.
+    #[must_use]
+    pub fn trace_id(&self) -> Option<[u8; 16]> {
+        self.context.label_digest(self.header.label_list)?.trace_id
+    }
+
+    /// Returns the W3C span id of the event's labels; V6.
+    #[must_use]
+    pub fn span_id(&self) -> Option<u64> {
+        self.context.label_digest(self.header.label_list)?.span_id
     }
 
     /// Returns the labels of this event; V6.

@@ -1,12 +1,13 @@
 //! Lost events, counted by the gaps in the sequence numbers of threads.
 use crate::join::backing::Backing;
 use crate::join::id_map::{IdMap, Slot, StoreFull};
+use crate::parse::block::BlockKind;
 use crate::parse::event::Event;
 use crate::parse::parser::Record;
 use crate::parse::sequence_point::{SequencePoint, ThreadSequence};
 use crate::parse::trace::Version;
 
-/// Counts the events that a runtime dropped because its buffer was full. The counter has a slot for each capture
+/// Counts the events that a runtime did not record. The counter has a slot for each capture
 /// thread, in memory of the caller or in a `Vec`, which grows with the number of threads.
 ///
 /// The events of a thread are numbered; a missing number is a lost event. Losses after the last event of a thread are
@@ -42,9 +43,26 @@ pub struct LossCounter<B> {
     resynced: bool,
     lost: u64,
     lost_at_start: u64,
+    /// The events that the last sequence point revealed as lost, and no block of events followed.
+    lost_at_end: u64,
     gaps: u64,
     went_back: u64,
     untracked: u64,
+}
+
+/// The lost events of a stream, by their positions.
+///
+/// The stream does not state why an event was lost: the buffer of the runtime was full, or the event had more than
+/// 64 KiB, which no runtime records, whatever the size of the buffer.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Losses {
+    /// All lost events.
+    pub lost: u64,
+    /// Those before the first event of their thread; V4.
+    pub at_start: u64,
+    /// Those that only the last sequence point shows: no event of any thread followed. The session ended.
+    pub at_end: u64,
 }
 
 /// The number of the last event of a thread, and its losses.
@@ -65,6 +83,7 @@ impl<B: Backing<Slot = Slot<Counter>>> LossCounter<B> {
             resynced: false,
             lost: 0,
             lost_at_start: 0,
+            lost_at_end: 0,
             gaps: 0,
             went_back: 0,
             untracked: 0,
@@ -137,9 +156,13 @@ impl<B: Backing<Slot = Slot<Counter>>> LossCounter<B> {
     fn other(&mut self, record: &Record<'_>) -> u32 {
         match record {
             Record::Trace(trace) => self.version = trace.version,
-            Record::Block(_) if self.flush => {
-                self.flush = false;
-                self.threads.clear();
+            Record::Block(block) => {
+                if core::mem::take(&mut self.flush) {
+                    self.threads.clear();
+                }
+                if block.kind == BlockKind::Event {
+                    self.lost_at_end = 0;
+                }
             }
             Record::SequencePoint(point) => self.flush = SequencePoint::flushes_threads(point),
             Record::ThreadSequence(row) => return self.row(row),
@@ -161,7 +184,11 @@ impl<B: Backing<Slot = Slot<Counter>>> LossCounter<B> {
     fn row(&mut self, row: &ThreadSequence) -> u32 {
         let ThreadSequence { thread, sequence } = *row;
         match self.threads.get(thread) {
-            Some(counter) => self.gap(thread, sequence, sequence.wrapping_sub(counter.last)),
+            Some(counter) => {
+                let lost = self.gap(thread, sequence, sequence.wrapping_sub(counter.last));
+                self.lost_at_end = self.lost_at_end.saturating_add(lost.into());
+                lost
+            }
             None => {
                 self.first(thread, sequence, sequence);
                 0
@@ -224,6 +251,28 @@ impl<B: Backing<Slot = Slot<Counter>>> LossCounter<B> {
     #[must_use]
     pub const fn lost_at_start(&self) -> u64 {
         self.lost_at_start
+    }
+
+    /// Returns all lost events, with those at the starts of threads.
+    ///
+    /// ```
+    /// use nettrace::{Event, LossCounter, Slot};
+    ///
+    /// let mut slots = [Slot::default(); 8];
+    /// let mut loss = LossCounter::new(&mut slots);
+    /// for sequence in [3, 4, 9] {
+    ///     loss.event(&Event { sequence, ..Event::default() });
+    /// }
+    /// let losses = loss.losses();
+    /// assert_eq!((losses.lost, losses.at_start, losses.at_end), (6, 2, 0));
+    /// ```
+    #[must_use]
+    pub const fn losses(&self) -> Losses {
+        Losses {
+            lost: self.lost.saturating_add(self.lost_at_start),
+            at_start: self.lost_at_start,
+            at_end: self.lost_at_end,
+        }
     }
 
     /// Returns the number of gaps in which events were lost.

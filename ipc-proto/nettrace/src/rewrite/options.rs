@@ -1,5 +1,6 @@
 //! Which events a rewrite keeps, and in which version it writes them.
 use crate::describe::metadata::Metadata;
+use crate::encoding::text::Str;
 use crate::parse::trace::Version;
 
 /// The events of a stream to keep, and the form of the result. The default keeps the stream as it is.
@@ -38,21 +39,38 @@ impl RewriteOptions<'_> {
     }
 }
 
-/// Selects all events of a provider, or only the events of the provider with one id.
+/// Selects all events of a provider, or only the events of the provider with one id or name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct EventSelector<'o> {
     /// The provider's name. As in runtimes, the case of ASCII letters is ignored.
     pub provider: &'o str,
-    /// The event's id; `None` selects all events of the provider.
+    /// The event's id; `None` selects all ids.
     pub event_id: Option<u32>,
+    /// The event's name, in any case of ASCII letters; `None` selects all names. With the feature `clr`, the runtime's
+    /// own events have the names of [`clr::describe`](crate::clr::describe).
+    pub event_name: Option<&'o str>,
 }
 
 impl EventSelector<'_> {
     /// Returns whether the events that `metadata` describes are selected.
     #[must_use]
     pub fn keeps(&self, metadata: &Metadata<'_>) -> bool {
-        let lower = |c: char| c.to_ascii_lowercase();
+        let is = |text: Str<'_>, name: &str| {
+            let lower = |c: char| c.to_ascii_lowercase();
+            text.chars().map(lower).eq(name.chars().map(lower))
+        };
         self.event_id.is_none_or(|id| id == metadata.event_id)
-            && metadata.provider.chars().map(lower).eq(self.provider.chars().map(lower))
+            && is(metadata.provider, self.provider)
+            && self.event_name.is_none_or(|name| is(name_of(metadata), name))
     }
+}
+
+#[cfg(feature = "clr")]
+fn name_of<'m>(metadata: &Metadata<'m>) -> Str<'m> {
+    crate::clr::describe(*metadata, 8).name
+}
+
+#[cfg(not(feature = "clr"))]
+const fn name_of<'m>(metadata: &Metadata<'m>) -> Str<'m> {
+    metadata.name
 }

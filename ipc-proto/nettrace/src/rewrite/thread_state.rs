@@ -6,8 +6,8 @@ use crate::parse::trace::Version;
 /// The sequence numbers of a capture thread, in the source and in the result.
 ///
 /// The numbers of events that a filter removes are reused. The numbers of lost events are not, so the gaps in the
-/// result show the same losses as the gaps in the source. The first number of a thread shows no loss to a reader of V4,
-/// so a later number shows a loss before the first one.
+/// result show the same losses as the gaps in the source. Microsoft's reader of V4 sees no loss before the first number
+/// of a thread, so a later number shows such a loss, unless the source also has it there.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct ThreadState {
     last_in: u32,
@@ -18,6 +18,8 @@ pub struct ThreadState {
     known: bool,
     /// The result has mentioned the thread; in V6 it has declared it.
     introduced: bool,
+    /// V4 to V4: whether the source has lost events before the first number of the thread.
+    starts_late: bool,
     /// V6 to V4: the thread id of the operating system, if the thread is declared with one.
     thread_id: Option<u64>,
     /// The number of calls of `Rewrite::resync` that are taken into account.
@@ -40,9 +42,6 @@ impl ThreadState {
 
     /// V6: declares a thread. A thread that is declared twice goes on with its numbers.
     pub(super) fn begin(&mut self, thread_id: Option<u64>, to: Version) {
-        if !self.known {
-            self.last_in = 0;
-        }
         if to == Version::V6 && !self.introduced {
             (self.last_out, self.introduced) = (0, true);
         }
@@ -59,7 +58,7 @@ impl ThreadState {
 
     /// V6: ends the thread. Another thread may have its index later.
     const fn forget(&mut self) {
-        (self.known, self.thread_id) = (false, None);
+        (self.last_in, self.known, self.thread_id) = (0, false, None);
     }
 
     pub(super) const fn is_declared(&self) -> bool {
@@ -83,10 +82,7 @@ impl ThreadState {
         let sequence = if from == Version::V3 { self.last_in.wrapping_add(1) } else { event.sequence };
         let mut gap = sequence.wrapping_sub(self.last_in).wrapping_sub(1);
         if !self.known && from != Version::V3 {
-            gap = 0;
-            if from == to {
-                self.last_out = sequence.wrapping_sub(1);
-            }
+            gap = self.first(gap, from, to);
         } else if from == Version::V4 && sequence == 1 && self.last_in != 0 {
             // A new thread has the id of one that ended, so no event was lost before number 1.
             gap = 0;
@@ -113,14 +109,22 @@ impl ThreadState {
         self.last_out
     }
 
+    /// Takes the first number of a thread that is not declared, which has `before` numbers before it. Returns how many of
+    /// them are a loss that another number must show.
+    fn first(&mut self, before: u32, from: Version, to: Version) -> u32 {
+        if from == to {
+            self.last_out = before;
+            self.starts_late = to == Version::V4 && (1..=MAX_GAP).contains(&before.into());
+        }
+        // In V6, a thread without a declaration may have begun with any number.
+        if from == Version::V4 && to == Version::V6 { before } else { 0 }
+    }
+
     /// Counts a row of a sequence point, and returns the number for the row in the result, if there is one.
     pub(super) fn row(&mut self, row: &ThreadSequence, from: Version, to: Version) -> Option<u32> {
         let mut gap = row.sequence.wrapping_sub(self.last_in);
         if !self.known {
-            gap = 0;
-            if from == to {
-                self.last_out = row.sequence;
-            }
+            gap = self.first(gap, from, to);
         }
         self.known = true;
         self.last_in = row.sequence;
@@ -152,14 +156,16 @@ impl ThreadState {
 
     /// Returns whether a reader of the result would miss a loss, because the result has not mentioned the thread.
     pub(super) const fn is_hidden(&self) -> bool {
-        self.pending > 0 && !self.introduced
+        (self.pending > 0 || self.starts_late) && !self.introduced
     }
 
     /// Mentions the thread in the result, and returns its number there. It is not 0, which Microsoft's reader takes for
-    /// "not seen yet".
+    /// "not seen yet", but the number before it, which shows no loss.
     pub(super) fn introduce(&mut self) -> u32 {
         self.introduced = true;
-        self.last_out = self.last_out.max(1);
+        if self.last_out == 0 {
+            self.last_out = u32::MAX;
+        }
         self.last_out
     }
 

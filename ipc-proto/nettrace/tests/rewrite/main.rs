@@ -245,7 +245,7 @@ fn read(bytes: &[u8]) -> Trace {
             _ => {}
         }
     };
-    trace.lost = loss.lost();
+    trace.lost = loss.losses().lost;
     trace.went_back = loss.went_back();
     assert_eq!(loss.untracked(), 0);
     trace

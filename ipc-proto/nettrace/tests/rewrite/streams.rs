@@ -59,7 +59,7 @@ fn filters() {
         for version in [Version::V4, Version::V6] {
             for (provider, id) in &kinds {
                 for event_id in [None, Some(*id)] {
-                    let only = [EventSelector { provider, event_id }];
+                    let only = [EventSelector { provider, event_id, event_name: None }];
                     let mut options = to(version);
                     options.only = &only;
                     check(&name, &bytes, &source, options, |e| {
@@ -73,7 +73,7 @@ fn filters() {
             options = to(version);
             options.to = middle;
             check(&name, &bytes, &source, options, |e| e.timestamp <= middle);
-            let only = [EventSelector { provider: "None", event_id: None }];
+            let only = [EventSelector { provider: "None", event_id: None, event_name: None }];
             options.only = &only;
             check(&name, &bytes, &source, options, |_| false);
         }
@@ -104,7 +104,7 @@ fn numbers(
             put!(stream.thread_sequence(&ThreadSequence { thread, sequence }));
         }
     });
-    let only = [EventSelector { provider: "P", event_id: Some(only) }];
+    let only = [EventSelector { provider: "P", event_id: Some(only), event_name: None }];
     let mut options = to(version);
     options.only = &only;
     let (result, _) = rewrite(&source, options).unwrap();
@@ -125,14 +125,17 @@ fn numbers_become_contiguous_and_losses_remain() {
     let events = [(7, 1, 1), (7, 4, 2), (7, 5, 1)];
     assert_eq!(v4(&events, &[(7, 9)]), [(7, 1), (7, 4)]);
     assert_eq!(v6(&events, &[(7, 9)]), [(7, 1), (7, 4)]);
-    // A thread that started before the trace: its first number is no loss. In V6 the first number is 1.
+    // Events before the first number of a thread are lost too, which V6 states by the same number.
     let events = [(7, 100, 2), (7, 102, 1), (7, 103, 1)];
     assert_eq!(v4(&events, &[]), [(7, 100), (7, 102)]);
-    assert_eq!(v6(&events, &[]), [(7, 2), (7, 3)]);
+    assert_eq!(v6(&events, &[]), [(7, 101), (7, 102)]);
+    // No event of the thread remains.
+    assert_eq!(v4(&[(7, 100, 2), (8, 1, 1)], &[]), [(8, 1)]);
+    assert_eq!(v6(&[(7, 100, 2), (8, 1, 1)], &[]), [(8, 1)]);
     // A new thread has the id of one that ended.
     let events = [(7, 8, 1), (7, 9, 1), (7, 1, 1), (7, 3, 1), (7, 1, 2), (7, 3, 1)];
     assert_eq!(v4(&events, &[]), [(7, 8), (7, 9), (7, 1), (7, 3), (7, 5)]);
-    assert_eq!(v6(&events, &[]), [(7, 1), (7, 2), (7, 3), (7, 5), (7, 7)]);
+    assert_eq!(v6(&events, &[]), [(7, 8), (7, 9), (7, 10), (7, 12), (7, 14)]);
     // Only the losses of a thread remain: after its last event, and between two events.
     assert_eq!(v4(&[(7, 1, 2), (8, 1, 1)], &[(7, 5)]), [(8, 1)]);
     assert_eq!(v6(&[(7, 1, 2), (8, 1, 1)], &[(7, 5)]), [(8, 1)]);
@@ -141,7 +144,7 @@ fn numbers_become_contiguous_and_losses_remain() {
     // The number 5 after 10 is no loss.
     assert_eq!(v4(&[(7, 10, 1), (7, 5, 2), (7, 6, 1)], &[]), [(7, 10), (7, 11)]);
     assert_eq!(v4(&[(7, 10, 1), (7, 5, 1), (7, 6, 1)], &[]), [(7, 10), (7, 5), (7, 6)]);
-    assert_eq!(v6(&[(7, 10, 1), (7, 5, 1), (7, 6, 1)], &[(7, 3)]), [(7, 1), (7, 2), (7, 3)]);
+    assert_eq!(v6(&[(7, 10, 1), (7, 5, 1), (7, 6, 1)], &[(7, 3)]), [(7, 10), (7, 11), (7, 12)]);
     // One gap cannot express so many losses, so a part is reported later.
     let (much, more) = (0x7fff_fff0, 0xffff_0000);
     let events = [(7, 1, 1), (7, much, 2), (7, more, 2), (7, more + 1, 1), (7, more + 2, 1)];

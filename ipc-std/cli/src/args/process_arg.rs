@@ -20,7 +20,12 @@ pub(crate) struct ProcessArg {
 impl ProcessArg {
     /// Returns whether the event is one of the process.
     pub(crate) fn includes(&self, event: &TraceEvent<'_>) -> bool {
-        let is_included = self.id.is_none_or(|id| event.process_id() == Some(id));
+        self.includes_id(|| event.process_id())
+    }
+
+    /// Returns whether an event of the process with the ID that `process_id` returns is one of the process.
+    pub(crate) fn includes_id(&self, process_id: impl FnOnce() -> Option<u64>) -> bool {
+        let is_included = self.id.is_none_or(|id| process_id() == Some(id));
         self.is_found.set(self.is_found.get() || is_included);
         is_included
     }

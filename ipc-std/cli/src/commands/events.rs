@@ -1,5 +1,6 @@
 //! `events`: shows the events of a process or of a trace.
 use core::cell::RefCell;
+use core::fmt;
 use core::ops::RangeInclusive;
 use std::io::{self, Read};
 use std::path::Path;
@@ -10,6 +11,7 @@ use ipc_std::{Client, TraceReader, TraceSession};
 use nettrace::{End, EventAssembler, Metadata, TraceEvent, Value};
 use nettrace_analysis::names::Names;
 
+use crate::args::process_arg::ProcessArg;
 use crate::args::time_range_args::{TimeRangeArgs, report_skipped};
 use crate::args::until_event;
 use crate::events::field::{self, FieldCondition};
@@ -19,7 +21,7 @@ use crate::events::summary::EventSummary;
 use crate::input::source::{self, Source};
 use crate::input::trace_file;
 use crate::output::bulk_stdout::BulkStdout;
-use crate::output::failure::Failure;
+use crate::output::failure::{Failure, Kind};
 use crate::output::globals::Globals;
 use crate::output::printable::{printable_name, write_json_string};
 use crate::output::stdout::to_stdout;
@@ -29,7 +31,7 @@ use crate::process::trace_target::{TraceTarget, TraceTargetArgs};
 use crate::recording::args::{SessionArgs, SessionPlan};
 use crate::recording::rundown;
 use crate::recording::session::{self, LiveEvents, LiveSession};
-use crate::recording::summary::lost_warning;
+use crate::recording::summary::{Recorded, lost_warning};
 use crate::stacks::stack_names::{NamedStack, StackNames};
 
 /// Show the events of a process as they happen, or of a trace
@@ -47,14 +49,15 @@ as 2026-11-20T21:45:13Z. Events at exactly T are shown. Blocks that state other
 times are skipped, and their lost events are not counted. Traces of format 3
 and 6 are read whole.
 
-With --json, a line is {\"time_ns\", \"thread_id\", \"provider\", \"id\", \"version\",
-\"name\", \"level\", \"opcode\", \"keywords\", \"processor\", \"activity_id\",
-\"related_activity_id\", \"stack\", \"fields\"}: nanoseconds since the start of the
-trace; keywords and the addresses of the stack, leaf first, are hexadecimal
-strings; null is a value that the event does not have. An event without a
-description has \"payload\", its bytes in base64, instead of \"fields\". Bytes
-after the last field are \"rest\"; if a field does not fit, \"error\" describes
-why. A second field of the same name is \"name#2\". Byte arrays are base64,
+With --json, a line is {\"time_ns\", \"thread_id\", \"process_id\", \"provider\",
+\"id\", \"version\", \"name\", \"level\", \"opcode\", \"keywords\", \"processor\",
+\"activity_id\", \"related_activity_id\", \"stack\", \"fields\"}: nanoseconds since
+the start of the trace; keywords and the addresses of the stack, leaf first, are
+hexadecimal strings; null is a value that the event does not have. In a trace of
+format 6, \"trace_id\", \"span_id\", \"labels\", \"thread_name\" and
+\"thread_attributes\" precede \"stack\". An event without a description has
+\"payload\", its bytes in base64, instead of \"fields\". Bytes after the last
+field are \"rest\"; if a field does not fit, \"error\" describes why. A second field of the same name is \"name#2\". Byte arrays are base64,
 infinite numbers are strings. \"cut\": true marks a line without all parts: a
 name has 256 characters at most, a stack 256 addresses or 64 KiB of names, and
 the fields 4 KiB and 64 bytes for each byte of the payload.
@@ -62,11 +65,15 @@ the fields 4 KiB and 64 bytes for each byte of the payload.
 --where compares numbers, and texts by their characters, with < and > if they are
 in quotes; a path of names such as Payload.Mean is a field in a field. An event
 without the field is not shown. Events also have time_ns, provider, id, version,
-name, level, thread_id, processor and activity_id, which --columns shows too. A
-field that the event does not have is - there, and null with --json.
+name, level, thread_id, thread_name, process_id, processor, activity_id and
+labels.NAME, which --columns shows too. A field that the event does not have is
+- there, and null with --json. A line of text names the process as in [200/7] if
+it is not that of the trace. If --only, --where or --process finds no event, the
+exit status is 9.
+
 --until shows its event, and then stops the session of a process. If the event
-does not arrive before the end of --duration or of the trace, the exit status
-is 4.
+does not arrive before the end of --duration or of the trace, or before the
+reader of the output leaves, the exit status is 4.
 
 --count-by counts up to 100,000 different values; with --json, a line is
 {\"value\", \"count\"}. --hist has a row for each range from one power of two to
@@ -92,15 +99,17 @@ Examples:
   dotnet-ipc events app.nettrace --columns time_ns,thread_id,ExceptionType
   dotnet-ipc events app.nettrace --count-by ExceptionType
   dotnet-ipc events app.nettrace --hist MethodSize --where 'MethodSize > 0'
-  dotnet-ipc events 4242 --until Microsoft-Windows-DotNETRuntime/80
+  dotnet-ipc events 4242 --until Microsoft-Windows-DotNETRuntime/GCStart
   dotnet-ipc events app.nettrace --from 00:10:00 --to 00:10:05
   xz -dc app.nettrace.xz | dotnet-ipc events - --json | jq .fields")]
 pub(crate) struct Args {
     #[command(flatten)]
     target: TraceTargetArgs,
-    /// Show only the events of a provider, or only the one with this ID; repeatable
-    #[arg(long, value_name = "PROVIDER[/ID]", value_parser = OnlyArg::parse)]
+    /// Show only the events of a provider, or only the one with this ID or name; repeatable
+    #[arg(long, value_name = "PROVIDER[/EVENT]", value_parser = OnlyArg::parse)]
     only: Vec<OnlyArg>,
+    #[command(flatten)]
+    process: ProcessArg,
     /// Show only events with such a field; repeatable: all conditions must hold. OP is =, !=, <, <=, >, >= or ~ (contains)
     #[arg(long = "where", value_name = "FIELD OP VALUE", value_parser = FieldCondition::parse)]
     conditions: Vec<FieldCondition>,
@@ -114,7 +123,7 @@ pub(crate) struct Args {
     #[arg(long, value_name = "FIELD", conflicts_with = "stacks")]
     hist: Option<String>,
     /// End with this event; repeatable: with the first of them
-    #[arg(long, value_name = "PROVIDER[/ID]", value_parser = OnlyArg::parse)]
+    #[arg(long, value_name = "PROVIDER[/EVENT]", value_parser = OnlyArg::parse)]
     until: Vec<OnlyArg>,
     #[command(flatten)]
     times: TimeRangeArgs,
@@ -131,9 +140,11 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
-    match args.target.target(args.is_about_sessions())? {
+    let target = args.target.target(args.is_about_sessions())?;
+    let name = target.to_string();
+    match target {
         TraceTarget::File(file) => show_file(file, args, globals),
-        TraceTarget::Process(target) => show_process(target, args, globals),
+        TraceTarget::Process(target) => show_process(target, &name, args, globals),
     }
 }
 
@@ -178,12 +189,13 @@ fn show_file(file: &Path, args: &Args, globals: &Globals) -> Result<(), Failure>
     // After the reader of the output has closed the pipe, an error of the trace is no failure: it is chance whether the
     // closed pipe is noticed before that error.
     if !output.borrow().is_closed() {
-        source::check(end, name)?;
+        source::check(end, &name)?;
     }
-    events.check_until()
+    events.check_until()?;
+    events.check_found(name)
 }
 
-fn show_process(target: Target<'_>, args: &Args, globals: &Globals) -> Result<(), Failure> {
+fn show_process(target: Target<'_>, name: &str, args: &Args, globals: &Globals) -> Result<(), Failure> {
     let plan = args.session.live_plan(args.stacks)?;
     plan.check_until(&args.until)?;
     let (client, wire_log) = args.connection.session_client(target)?;
@@ -194,8 +206,9 @@ fn show_process(target: Target<'_>, args: &Args, globals: &Globals) -> Result<()
     let mut events = Events::new(session, args, Some(&plan), names, &output);
     let (end, read) = session::read_events(&mut events);
     let written = events.finish(&output, globals);
-    let (lost, at_start) = (events.trace.lost(), events.trace.lost_at_start());
-    if let Some(warning) = lost_warning(lost, at_start, events.read, plan.buffer_mb) {
+    let bytes = events.source().received();
+    let recorded = Recorded { events: events.read, bytes, buffer_mb: plan.buffer_mb };
+    if let Some(warning) = lost_warning(&events.trace.losses(), &recorded) {
         globals.note(&warning);
     }
     events.report(globals);
@@ -204,7 +217,8 @@ fn show_process(target: Target<'_>, args: &Args, globals: &Globals) -> Result<()
     session::check_end(end, session, plan.no_resume, target.process_id())?;
     session::report_end(session, globals);
     wire_log.check()?;
-    events.check_until()
+    events.check_until()?;
+    events.check_found(name)
 }
 
 /// Returns the names of the methods that a process has now.
@@ -234,6 +248,10 @@ struct Events<'a, R> {
     names: Option<StackNames>,
     /// The number of events that were read.
     read: u64,
+    /// The number of events that were shown or counted.
+    shown: u64,
+    /// The number of events without a description while `--only` selects events by their descriptions.
+    undescribed: u64,
 }
 
 impl<'a, R: Read> Events<'a, R> {
@@ -266,6 +284,8 @@ impl<'a, R: Read> Events<'a, R> {
             plan,
             names,
             read: 0,
+            shown: 0,
+            undescribed: 0,
         }
     }
 
@@ -291,8 +311,12 @@ impl<'a, R: Read> Events<'a, R> {
             (Some(metadata), [], Some(plan)) => plan.enables(metadata),
             (_, [], _) => true,
             (Some(metadata), only, _) => only.iter().any(|only| only.includes(metadata)),
-            (None, _, _) => false,
+            (None, only, _) => {
+                self.undescribed = self.undescribed.saturating_add((!only.is_empty()).into());
+                false
+            }
         };
+        let is_shown = is_shown && args.process.includes(&event);
         let mut conditions = args.conditions.iter().zip(&mut self.condition_fields);
         let is_shown = is_shown
             && conditions.all(|(condition, field)| {
@@ -300,8 +324,10 @@ impl<'a, R: Read> Events<'a, R> {
                 field.add(holds.is_some());
                 holds == Some(true)
             });
+        let is_shown = is_shown && !self.has_ended;
+        self.shown = self.shown.saturating_add(is_shown.into());
         match &mut self.summary {
-            _ if !is_shown || self.has_ended => {}
+            _ if !is_shown => {}
             Some(summary) => summary.add(&event, metadata.as_ref()),
             None if !args.columns.is_empty() => {
                 let values: Vec<_> =
@@ -335,16 +361,38 @@ impl<'a, R: Read> Events<'a, R> {
         for (name, _) in conditions.chain(columns).filter(|(_, field)| **field == FieldUse::Missing) {
             globals.note(&format!("no event has the field {}", printable_name(name)));
         }
+        if let undescribed @ 1.. = self.undescribed {
+            globals
+                .note(&format!("{undescribed} events have no description, so that --only cannot find them"));
+        }
         if let Some(times) = self.trace.times() {
             report_skipped(times, globals);
         }
         trace_file::report_late(&self.trace, globals);
     }
 
-    /// Fails if no event of `--until` was read. A reader that closed the pipe wants no failure.
+    /// Fails if no event of `--until` was read, also if that is because the reader of the output has closed the pipe.
     fn check_until(&self) -> Result<(), Failure> {
-        let is_closed = self.trace.get_ref().output.borrow().is_closed();
-        until_event::check_arrival(&self.args.until, self.has_ended || is_closed)
+        let arrival = until_event::check_arrival(&self.args.until, self.has_ended);
+        match self.trace.get_ref().output.borrow().is_closed() {
+            true => arrival.map_err(|failure| failure.with_hint("the reader of the output has closed it")),
+            false => arrival,
+        }
+    }
+
+    /// Fails if the arguments name events, and none was found. A reader that closed the pipe wants no failure.
+    fn check_found(&self, name: impl fmt::Display) -> Result<(), Failure> {
+        if self.shown > 0 || self.trace.get_ref().output.borrow().is_closed() {
+            return Ok(());
+        }
+        self.args.process.check(&name)?;
+        let options = [("--only", self.args.only.is_empty()), ("--where", self.args.conditions.is_empty())];
+        let used: Vec<_> =
+            options.iter().filter(|(_, is_empty)| !is_empty).map(|(option, _)| *option).collect();
+        if used.is_empty() {
+            return Ok(());
+        }
+        Err(Failure::new(Kind::NothingFound, format!("{name}: no event is one of {}", used.join(" and "))))
     }
 
     const fn source(&mut self) -> &mut R {

@@ -27,9 +27,11 @@ times are skipped, and lost events next to them are not counted; otherwise the
 copy has the same lost events as the original. Removed events do not count as
 lost. Traces of format 3 and 6 are read whole.
 
---strip-command-line empties the fields with the command line of the program.
-Other events can also contain names of people and paths: remove them with
---only.
+--strip-command-line empties the fields with the command line of the program,
+and removes labels, attributes and properties of that name. If it is unknown
+whether an event has a command line, because its description is missing or
+damaged or has no fields, all its bytes are removed, with a note. Other events
+can also contain names of people and paths: remove them with --only.
 
 The valid part of a truncated or corrupt trace becomes a complete trace, and
 the exit status is 6. After any other failure the output file is unchanged.
@@ -46,8 +48,8 @@ pub(crate) struct Args {
     /// The file to write; `-` for standard output
     #[arg(short, long, value_name = "FILE")]
     output: PathBuf,
-    /// Keep only the events of a provider, or only the one with this ID; repeatable
-    #[arg(long, value_name = "PROVIDER[/ID]", value_parser = OnlyArg::parse)]
+    /// Keep only the events of a provider, or only the one with this ID or name; repeatable
+    #[arg(long, value_name = "PROVIDER[/EVENT]", value_parser = OnlyArg::parse)]
     only: Vec<OnlyArg>,
     #[command(flatten)]
     times: TimeRangeArgs,
@@ -157,15 +159,23 @@ pub(crate) fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
 /// Reports what the format version of the copy cannot represent.
 fn report_losses(rewritten: &RewriteCounts, globals: &Globals) {
     let RewriteCounts { descriptions, labels, label_lists, thread_entries, pairs, .. } = *rewritten;
+    let RewriteCounts { types, description_parts, unjudged, .. } = *rewritten;
     for (count, what) in [
         (descriptions, "event descriptions lost fields"),
+        (types, "event descriptions have bytes instead of texts in UTF-8 or booleans"),
+        (description_parts, "templates, meanings, GUIDs and attributes of event descriptions were removed"),
         (labels, "labels were removed"),
-        (thread_entries, "properties of threads, such as names, were removed"),
+        (thread_entries, "properties of threads, such as names and processes, were removed"),
         (pairs, "properties of the trace were removed"),
     ] {
         if count > 0 {
             globals.note(&format!("{count} {what}: this version of the format cannot represent them"));
         }
+    }
+    if unjudged > 0 {
+        globals.note(&format!(
+            "{unjudged} events and event descriptions were emptied: it is unknown whether they have a command line"
+        ));
     }
     if label_lists > 0 {
         globals.note(&format!("{label_lists} label lists were removed: there are too many"));
@@ -181,10 +191,10 @@ fn summarize(
     end: End,
     globals: &Globals,
 ) -> Result<(), Failure> {
-    let RewriteCounts { events, kept, command_lines, .. } = *rewritten;
+    let RewriteCounts { events, kept, command_lines, unjudged, .. } = *rewritten;
     let stripped = match command_lines {
         0 => String::new(),
-        n => format!(", {} without command line", HumanCount(n)),
+        n => format!(", command lines removed: {}", HumanCount(n)),
     };
     let skipped = match skipped_blocks {
         0 => String::new(),
@@ -200,6 +210,7 @@ fn summarize(
         "kept": kept,
         "skipped_blocks": skipped_blocks,
         "command_lines": command_lines,
+        "unjudged": unjudged,
         "complete": end == End::Complete,
     });
     stdout::wrote(globals, &args.output, &sentence, &summary)

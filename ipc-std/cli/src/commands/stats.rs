@@ -1,16 +1,24 @@
 //! `stats`: counts the contents of a trace.
+mod processes;
+mod references;
+
 use std::collections::HashMap;
 use std::io::{self, Write};
 use std::path::PathBuf;
 
 use ipc_std::RecordReader;
 use nettrace::{
-    BlockKind, Corruption, Counter, End, Event, LossCounter, Metadata, Record, Slot, Str, Version, clr,
+    BlockKind, Corruption, Counter, End, Event, LossCounter, Losses, Metadata, Record, Slot, Str, Version,
+    clr,
 };
 use serde_json::{Map, Value, json};
 
+use self::processes::Processes;
+use self::references::References;
+use crate::args::process_arg::ProcessArg;
 use crate::events::digest::EventDigest;
 use crate::input::source::{self, Source};
+use crate::input::trace_file;
 use crate::output::failure::Failure;
 use crate::output::globals::Globals;
 use crate::output::printable::{printable, printable_name};
@@ -23,9 +31,11 @@ use crate::output::tables::{table_of_numbers, write_fields, write_table};
 The valid parts of a truncated or corrupt trace are counted too; the exit
 status is then 6. Timestamps are ticks of the trace's clock. The versions of
 events are those of their descriptions, without the labels that single events
-have in version 6. Events that were lost before the first event of their thread
-are \"lost at start\"; \"lost\" does not include them, as in Microsoft's tools. The
-digest is SHA-256 over all events in the order of the file.
+have in version 6. \"lost\" includes the events before the first one of their
+thread, \"lost at start\", which Microsoft's tools do not count. Numbers by which
+events refer to descriptions, threads, stacks or label lists that do not exist
+are \"unresolved\". The digest is SHA-256 over all events in the order of the
+file. With --process, events, lost events and the digest are those of a process.
 
 Examples:
   dotnet-ipc stats app.nettrace
@@ -35,6 +45,8 @@ pub(crate) struct Args {
     /// The trace; `-` for standard input
     #[arg(value_name = "FILE")]
     file: PathBuf,
+    #[command(flatten)]
+    process: ProcessArg,
 }
 
 pub(crate) fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
@@ -51,13 +63,15 @@ pub(crate) fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
             Record::End(end) => break end,
             Record::Block(block) => {
                 let name = block_name(block.kind, steps.version(), steps.object_name());
+                stats.loss.record(&Record::Block(block));
                 stats.block(name);
             }
             Record::Event(event) => {
-                digest.event(&event);
-                stats.event(&event);
+                if stats.event(&event, &args.process) {
+                    digest.event(&event);
+                }
             }
-            step => stats.step(&step),
+            step => stats.step(&step, &args.process),
         }
     };
     steps.get_mut().hide_progress();
@@ -71,7 +85,8 @@ pub(crate) fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
     } else {
         to_stdout(|out| stats.write(end, &digest, out))?;
     }
-    source::check(end, steps.get_ref().name())
+    source::check(end, steps.get_ref().name())?;
+    args.process.check(steps.get_ref().name())
 }
 
 #[derive(Default)]
@@ -95,6 +110,12 @@ struct Stats {
     stacks: u64,
     sequence_points: u64,
     loss: LossCounter<Vec<Slot<Counter>>>,
+    /// The lost events that numbers after the first one of a thread show, of the process.
+    lost: u64,
+    processes: Processes,
+    references: References,
+    /// The pairs of the header.
+    pairs: Map<String, Value>,
     /// The smallest and the largest timestamp.
     times: Option<(u64, u64)>,
 }
@@ -108,20 +129,32 @@ struct Kind {
     of: Option<Identity>,
     name: String,
     events: u64,
+    message_template: Option<String>,
+    description: Option<String>,
+    attributes: Map<String, Value>,
 }
 
 impl Stats {
-    fn step(&mut self, step: &Record<'_>) {
-        self.loss.record(step);
+    fn step(&mut self, step: &Record<'_>, process: &ProcessArg) {
+        let lost = self.loss.record(step);
+        match step {
+            Record::ThreadSequence(row) | Record::RemoveThread(row) if lost > 0 => {
+                self.add_lost(lost, row.thread, process);
+            }
+            _ => {}
+        }
+        self.references.record(step);
+        self.processes.record(step);
         match step {
             Record::Trace(trace) => {
-                (self.version, self.pointer_size) = (Some(trace.version), trace.pointer_size)
+                (self.version, self.pointer_size) = (Some(trace.version), trace.pointer_size);
+                self.pairs = pairs(trace.pairs);
             }
             Record::Metadata(record) => {
                 self.metadata = self.metadata.saturating_add(1);
                 let version = self.version.unwrap_or(Version::V4);
                 if let Ok(metadata) = Metadata::decode(version, record.payload) {
-                    self.describe(clr::describe(metadata, self.pointer_size));
+                    self.describe(&clr::describe(metadata, self.pointer_size));
                 }
             }
             Record::Stack(_) => self.stacks = self.stacks.saturating_add(1),
@@ -148,32 +181,67 @@ impl Stats {
         }
     }
 
-    fn describe(&mut self, metadata: Metadata<'_>) {
-        let Metadata { id, provider, event_id, version, name, .. } = metadata;
-        let kind = self.kind(Some((provider.to_string(), event_id, version)), name);
+    fn add_lost(&mut self, lost: u32, thread: u64, process: &ProcessArg) {
+        if process.includes_id(|| self.processes.of_thread(thread)) {
+            self.lost = self.lost.saturating_add(lost.into());
+        }
+    }
+
+    fn describe(&mut self, metadata: &Metadata<'_>) {
+        let Metadata { id, provider, event_id, version, .. } = *metadata;
+        self.references.describe(id);
+        let kind = self.kind(Some((provider.to_string(), event_id, version)), metadata);
         self.described.insert(id, kind);
     }
 
     /// Returns the index of the kind.
-    fn kind(&mut self, of: Option<Identity>, name: Str<'_>) -> usize {
+    fn kind(&mut self, of: Option<Identity>, metadata: &Metadata<'_>) -> usize {
         let kinds = &mut self.kinds;
         *self.places.entry(of).or_insert_with_key(|of| {
-            kinds.push(Kind { of: of.clone(), name: name.to_string(), events: 0 });
+            let text = |text: Option<Str<'_>>| text.map(|text| text.to_string());
+            kinds.push(Kind {
+                of: of.clone(),
+                name: metadata.name.to_string(),
+                events: 0,
+                message_template: text(metadata.message_template),
+                description: text(metadata.description),
+                attributes: pairs(metadata.attributes.iter()),
+            });
             kinds.len().saturating_sub(1)
         })
     }
 
-    fn event(&mut self, event: &Event<'_>) {
+    /// Counts an event, and returns whether it is one of the process.
+    fn event(&mut self, event: &Event<'_>, process: &ProcessArg) -> bool {
+        let lost = self.loss.event(event);
+        if lost > 0 {
+            self.add_lost(lost, event.capture_thread, process);
+        }
+        self.references.record(&Record::Event(*event));
+        if !process.includes_id(|| self.processes.of_thread(event.thread)) {
+            return false;
+        }
+        self.processes.event(event);
         self.events = self.events.saturating_add(1);
         let kind = self.described.get(&event.metadata_id).copied();
-        let kind = kind.unwrap_or_else(|| self.kind(None, Str::EMPTY));
+        let kind = kind.unwrap_or_else(|| self.kind(None, &Metadata::default()));
         if let Some(kind) = self.kinds.get_mut(kind) {
             kind.events = kind.events.saturating_add(1);
         }
         let time = event.timestamp;
         let (first, last) = self.times.unwrap_or((time, time));
         self.times = Some((first.min(time), last.max(time)));
-        self.loss.event(event);
+        true
+    }
+
+    /// Returns the lost events, of the process if there is one.
+    fn losses(&self) -> Losses {
+        let losses = self.loss.losses();
+        // Only traces of one process have losses at the start of a thread.
+        let mut of_process = losses;
+        of_process.lost = self.lost.saturating_add(losses.at_start);
+        of_process.at_end = losses.at_end.min(of_process.lost);
+        of_process
     }
 
     /// Returns the kinds that have events, the most frequent first.
@@ -188,16 +256,21 @@ impl Stats {
             self.blocks.iter().map(|(name, count)| (name.clone(), json!(count))).collect();
         let by_event: Vec<Value> = self.kinds().into_iter().map(Kind::to_json).collect();
         let (name, offset, reason) = ended(end);
+        let losses = self.losses();
         json!({
             "version": self.number,
             "blocks": blocks,
             "events": self.events,
             "by_event": by_event,
+            "processes": self.processes.to_json(),
+            "pairs": self.pairs,
             "metadata": self.metadata,
             "stacks": self.stacks,
             "sequence_points": self.sequence_points,
-            "lost": self.loss.lost(),
-            "lost_at_start": self.loss.lost_at_start(),
+            "unresolved": self.references.to_json(),
+            "lost": losses.lost,
+            "lost_at_start": losses.at_start,
+            "lost_at_end": losses.at_end,
             "first_timestamp": self.times.map(|(first, _)| first),
             "last_timestamp": self.times.map(|(_, last)| last),
             "end": name,
@@ -212,11 +285,17 @@ impl Stats {
             self.blocks.iter().map(|(name, count)| format!("{count} {}", printable(name))).collect();
         let version = self.number.map(|version| version.to_string());
         let times = self.times.map(|(first, last)| format!("{first} to {last}"));
-        let rows = [
+        let losses = self.losses();
+        let lost = match losses.lost {
+            0 => "0".to_owned(),
+            lost => format!("{lost} ({})", trace_file::manner(&losses)),
+        };
+        let mut rows = vec![
             ("version", version.unwrap_or_else(|| "(unknown)".to_owned())),
             ("events", self.events.to_string()),
-            ("lost", self.loss.lost().to_string()),
-            ("lost at start", self.loss.lost_at_start().to_string()),
+            ("processes", self.processes.text()),
+            ("lost", lost),
+            ("lost at start", losses.at_start.to_string()),
             ("metadata", self.metadata.to_string()),
             ("stacks", self.stacks.to_string()),
             ("sequence points", self.sequence_points.to_string()),
@@ -225,13 +304,17 @@ impl Stats {
             ("end", end.to_string()),
             ("digest", digest.to_owned()),
         ];
+        rows.extend(self.references.text().map(|text| ("unresolved", text)));
+        if !self.pairs.is_empty() {
+            rows.push(("properties", pairs_text(&self.pairs)));
+        }
         write_fields(&rows, out)?;
         let kinds = self.kinds();
         if kinds.is_empty() {
             return Ok(());
         }
         let mut table = table_of_numbers(&["EVENTS", "PROVIDER", "ID", "VERSION", "NAME"], &[1, 4]);
-        for kind in kinds {
+        for kind in &kinds {
             let (provider, id, version) = match &kind.of {
                 Some((provider, id, version)) => {
                     (printable_name(provider), id.to_string(), version.to_string())
@@ -240,17 +323,54 @@ impl Stats {
             };
             table.add_row([kind.events.to_string(), provider, id, version, printable_name(&kind.name)]);
         }
-        write_table(&table, out)
+        write_table(&table, out)?;
+        let mut described = kinds.iter().filter_map(|kind| kind.meaning()).peekable();
+        if described.peek().is_none() {
+            return Ok(());
+        }
+        writeln!(out)?;
+        described.try_for_each(|meaning| writeln!(out, "{meaning}"))
     }
 }
 
+/// Returns keys and values as an object.
+fn pairs<'p>(pairs: impl Iterator<Item = (Str<'p>, Str<'p>)>) -> Map<String, Value> {
+    pairs.map(|(key, value)| (key.to_string(), Value::String(value.to_string()))).collect()
+}
+
+fn pairs_text(pairs: &Map<String, Value>) -> String {
+    let text = |(key, value): (&String, &Value)| {
+        format!("{}={}", printable_name(key), printable_name(value.as_str().unwrap_or_default()))
+    };
+    pairs.iter().map(text).collect::<Vec<_>>().join(", ")
+}
+
 impl Kind {
+    /// Returns what the description says about the events, for people: `PROVIDER/ID: DESCRIPTION (TEMPLATE) KEY=VALUE`.
+    fn meaning(&self) -> Option<String> {
+        let (provider, id, _) = self.of.as_ref()?;
+        let template = self.message_template.as_ref().map(|text| format!("\"{}\"", printable_name(text)));
+        let attributes = (!self.attributes.is_empty()).then(|| pairs_text(&self.attributes));
+        let description = self.description.as_ref().map(|text| printable_name(text));
+        let parts: Vec<String> = [description, template, attributes].into_iter().flatten().collect();
+        (!parts.is_empty()).then(|| format!("{}/{id}: {}", printable_name(provider), parts.join("; ")))
+    }
+
     fn to_json(&self) -> Value {
         let (provider, id, version) = match &self.of {
             Some((provider, id, version)) => (Some(provider), Some(id), Some(version)),
             None => (None, None, None),
         };
-        json!({ "provider": provider, "id": id, "version": version, "count": self.events })
+        json!({
+            "provider": provider,
+            "id": id,
+            "version": version,
+            "name": Some(&self.name).filter(|name| !name.is_empty()),
+            "count": self.events,
+            "message_template": self.message_template,
+            "description": self.description,
+            "attributes": self.attributes,
+        })
     }
 }
 

@@ -34,8 +34,9 @@ profile.
 
 --duration, Ctrl-C, SIGTERM and SIGHUP end the trace properly: the runtime
 writes the rest, with the method names, and the file is complete. An event of
---until also ends it: the trace has that event, and some that follow. If the
-trace ends without it, the file is complete and the exit status is 4. A second
+--until, by its ID or name, also ends it: the trace has that event, and some
+that follow. If the trace ends without it, the file is complete and the exit
+status is 4. A second
 signal ends the tool immediately. A runtime that is suspended at startup is
 resumed. An option that the runtime is too old for is ignored, with a note.
 
@@ -46,14 +47,15 @@ that are compiled later have names in events, but precompiled methods that the
 process first calls later have none. With --no-rundown, these are the only names,
 and the trace ends sooner.
 
-The runtime drops events when its buffer is full. The tool counts them while it
-records; a larger --buffer, or fewer events, help.
+The runtime drops events when its buffer is full, and events over 64 KiB. The
+tool counts them while it records. A larger --buffer, or fewer events, help if
+the buffer was full.
 
 Examples:
   dotnet-ipc trace 4242
   dotnet-ipc trace 4242 -o gc.nettrace --profile gc-verbose --duration 1m30s
   dotnet-ipc trace 4242 -o http.nettrace --provider System.Net.Http::verbose
-  dotnet-ipc trace 4242 --until Microsoft-Windows-DotNETRuntime/80
+  dotnet-ipc trace 4242 --until Microsoft-Windows-DotNETRuntime/ExceptionThrown
   dotnet-ipc trace 4242 --names-first --duration 1h
   dotnet-ipc trace 4242 --clr-events gc+jit --clr-event-level verbose
   dotnet-ipc trace 4242 -o - --duration 5s --provider \\
@@ -69,7 +71,7 @@ pub(crate) struct Args {
     #[command(flatten)]
     recording: RecordingArgs,
     /// End with this event; repeatable: with the first of them
-    #[arg(long, value_name = "PROVIDER[/ID]", value_parser = OnlyArg::parse)]
+    #[arg(long, value_name = "PROVIDER[/EVENT]", value_parser = OnlyArg::parse)]
     until: Vec<OnlyArg>,
     /// Take the names of methods at the start too, for stacks of a process that is killed
     #[arg(long)]
@@ -103,7 +105,7 @@ pub(crate) fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
         if output.counter().has_until() {
             session.stop();
         }
-        progress.update(output.bytes(), output.counter().events(), output.counter().lost());
+        progress.update(output.bytes(), output.counter().events(), output.counter().losses().lost);
     });
     drop(compiled);
     // The names are written even if the session has failed, but not if the output has failed.

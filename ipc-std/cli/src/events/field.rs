@@ -2,7 +2,7 @@
 use core::cmp::Ordering;
 
 use ipc_proto::Guid;
-use nettrace::{Metadata, Str, TraceEvent, Value};
+use nettrace::{Label, Metadata, Str, ThreadEntry, TraceEvent, Value};
 
 use crate::args::comparison::Comparison;
 
@@ -15,20 +15,43 @@ pub(crate) fn value<'e>(
 ) -> Option<Value<'e>> {
     event.field(name).or_else(|| {
         let number = |number: u32| Value::UInt(number.into());
-        match (name, metadata?) {
-            ("provider", metadata) => Some(Value::Text(metadata.provider)),
-            ("id", metadata) => Some(number(metadata.event_id)),
-            ("version", metadata) => Some(number(metadata.version)),
-            ("name", metadata) => Some(Value::Text(metadata.name)),
-            ("level", metadata) => Some(number(metadata.level)),
+        match (name, metadata) {
+            ("provider", Some(metadata)) => Some(Value::Text(metadata.provider)),
+            ("id", Some(metadata)) => Some(number(metadata.event_id)),
+            ("version", Some(metadata)) => Some(number(metadata.version)),
+            ("name", Some(metadata)) => Some(Value::Text(metadata.name)),
+            ("level", Some(metadata)) => Some(number(metadata.level)),
             ("time_ns", _) => Some(Value::Int(event.nanoseconds())),
-            ("thread_id", _) => Some(Value::UInt(event.thread_id())),
+            ("thread_id", _) => event.known_thread_id().map(Value::UInt),
+            ("thread_name", _) => thread_name(event).map(Value::Text),
+            ("process_id", _) => event.process_id().map(Value::UInt),
             ("activity_id", _) => {
                 Some(Value::Guid(event.activity_id())).filter(|id| *id != Value::Guid(Guid::NIL))
             }
             ("processor", _) => event.header.known_processor().map(number),
-            _ => None,
+            _ => label(event, name.strip_prefix("labels.")?),
         }
+    })
+}
+
+/// The maximum number of properties of a thread, or of labels of an event, that are searched: a trace can repeat a long
+/// list with each event.
+pub(super) const ENTRIES_LIMIT: usize = 64;
+
+/// Returns the name of the event's thread, if it has one.
+pub(super) fn thread_name<'e>(event: &TraceEvent<'e>) -> Option<Str<'e>> {
+    event.thread()?.entries.take(ENTRIES_LIMIT).find_map(|entry| match entry {
+        ThreadEntry::Name(name) => Some(name).filter(|name| !name.is_empty()),
+        _ => None,
+    })
+}
+
+/// Returns the value of a label.
+fn label<'e>(event: &TraceEvent<'e>, name: &str) -> Option<Value<'e>> {
+    event.labels().take(ENTRIES_LIMIT).find_map(|label| match label {
+        Label::Text(key, value) if key == *name => Some(Value::Text(value)),
+        Label::Number(key, value) if key == *name => Some(Value::Int(value)),
+        _ => None,
     })
 }
 

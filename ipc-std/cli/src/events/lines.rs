@@ -3,9 +3,11 @@ use core::ops::Range;
 use std::collections::HashMap;
 use std::io::Write;
 
+use dotnet_ipc_syntax::hex::hex;
 use ipc_proto::Guid;
-use nettrace::{Item, Metadata, Str, TraceEvent, Value, Values};
+use nettrace::{Item, Label, Metadata, Str, ThreadEntry, TraceEvent, Value, Values, Version};
 
+use super::field::{ENTRIES_LIMIT, thread_name};
 use super::json;
 use super::repeated_text::{DescriptionTexts, StackTexts};
 use crate::output::printable::printable_name;
@@ -26,6 +28,15 @@ pub(crate) struct Lines {
     is_cut: bool,
     descriptions: DescriptionTexts,
     stacks: StackTexts,
+    /// What all events of the trace have in common, once the first one is read.
+    trace: Option<TraceFacts>,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct TraceFacts {
+    /// Whether events have labels, and threads names.
+    has_labels: bool,
+    process_id: Option<u64>,
 }
 
 /// A key in the buffer.
@@ -67,6 +78,7 @@ impl Lines {
             is_cut: false,
             descriptions: DescriptionTexts::new(),
             stacks: StackTexts::new(),
+            trace: None,
         }
     }
 
@@ -101,7 +113,9 @@ impl Lines {
         self.raw(b"{\"time_ns\":");
         self.signed(event.nanoseconds());
         self.raw(b",\"thread_id\":");
-        self.number(event.thread_id());
+        self.number_or_null(event.known_thread_id());
+        self.raw(b",\"process_id\":");
+        self.number_or_null(event.process_id());
         match metadata {
             Some(metadata) => self.description(metadata),
             None => self.raw(
@@ -110,11 +124,14 @@ impl Lines {
             ),
         }
         self.raw(b",\"processor\":");
-        self.number_or_null(event.header.known_processor());
+        self.number_or_null(event.header.known_processor().map(u64::from));
         self.raw(b",\"activity_id\":");
         self.guid_or_null(event.activity_id());
         self.raw(b",\"related_activity_id\":");
         self.guid_or_null(event.related_activity_id());
+        if self.trace(event).has_labels {
+            self.json_of_v6(event);
+        }
         self.raw(b",\"stack\":[");
         match stack {
             Some(stack) => self.json_names(event, stack),
@@ -144,6 +161,75 @@ impl Lines {
         self.raw(if self.is_cut { b",\"cut\":true}" } else { b"}" });
     }
 
+    /// Returns what all events of the trace have in common.
+    fn trace(&mut self, event: &TraceEvent<'_>) -> TraceFacts {
+        *self.trace.get_or_insert_with(|| {
+            let trace = event.trace();
+            TraceFacts {
+                has_labels: trace.is_some_and(|trace| trace.version == Version::V6),
+                process_id: trace.and_then(|trace| trace.process_id).map(u64::from),
+            }
+        })
+    }
+
+    /// Adds the properties that only events of version 6 have.
+    fn json_of_v6(&mut self, event: &TraceEvent<'_>) {
+        self.raw(b",\"trace_id\":");
+        match event.trace_id() {
+            Some(id) => _ = write!(self.bytes, "\"{}\"", hex(&id)),
+            None => self.raw(b"null"),
+        }
+        self.raw(b",\"span_id\":");
+        match event.span_id() {
+            Some(id) => _ = write!(self.bytes, "\"{id:016x}\""),
+            None => self.raw(b"null"),
+        }
+        self.raw(b",\"labels\":");
+        let labels = event.labels().map(|label| match label {
+            Label::Text(key, value) => Some((key, Value::Text(value))),
+            Label::Number(key, value) => Some((key, Value::Int(value))),
+            _ => None,
+        });
+        self.json_pairs(labels);
+        self.raw(b",\"thread_name\":");
+        match thread_name(event) {
+            Some(name) => self.name(name),
+            None => self.raw(b"null"),
+        }
+        self.raw(b",\"thread_attributes\":");
+        let entries = event.thread().map(|thread| thread.entries).unwrap_or_default();
+        self.json_pairs(entries.map(|entry| match entry {
+            ThreadEntry::Pair(key, value) => Some((key, Value::Text(value))),
+            _ => None,
+        }));
+    }
+
+    /// Adds keys and values as an object. The number of entries is limited, with those that are left out (`None`), and
+    /// so is the length of each key and value.
+    fn json_pairs<'p>(&mut self, pairs: impl Iterator<Item = Option<(Str<'p>, Value<'p>)>>) {
+        self.begin_items();
+        self.raw(b"{");
+        self.open.push(Open { is_array: false, is_payload: false, is_empty: true, first_key: 0 });
+        for (place, pair) in pairs.enumerate() {
+            if place == ENTRIES_LIMIT {
+                self.is_cut = true;
+                break;
+            }
+            match pair {
+                Some((key, Value::Text(text))) => {
+                    self.key(key);
+                    self.name(text);
+                }
+                Some((key, value)) => {
+                    self.key(key);
+                    json::push_value(value, &mut self.bytes);
+                }
+                None => {}
+            }
+        }
+        self.close_last();
+    }
+
     fn json_description(&mut self, metadata: &Metadata<'_>) {
         self.raw(b",\"provider\":");
         self.name(metadata.provider);
@@ -160,7 +246,7 @@ impl Lines {
         self.raw(b",\"level\":");
         self.number(metadata.level.into());
         self.raw(b",\"opcode\":");
-        self.number_or_null(metadata.opcode.map(u32::from));
+        self.number_or_null(metadata.opcode.map(u64::from));
         self.raw(b",\"keywords\":");
         json::push_hexadecimal(&[metadata.keywords], &mut self.bytes);
     }
@@ -241,7 +327,16 @@ impl Lines {
         let digits = digits.format(fraction.saturating_add(1_000_000_000)).as_bytes();
         self.raw(digits.get(1..).unwrap_or_default());
         self.raw(b" [");
-        self.number(event.thread_id());
+        // A process is shown if it is not that of the trace.
+        let process = event.process_id();
+        if process != self.trace(event).process_id {
+            self.number(process.unwrap_or_default());
+            self.raw(b"/");
+        }
+        match event.known_thread_id() {
+            Some(id) => self.number(id),
+            None => self.raw(b"?"),
+        }
         self.raw(b"] ");
         let payload = event.header.payload;
         match metadata {
@@ -298,12 +393,7 @@ impl Lines {
         let (fixed, per_byte) = FIELDS_LIMIT;
         let limit = payload.len().saturating_mul(per_byte).saturating_add(fixed);
         let limit = self.bytes.len().saturating_add(limit);
-        self.keys.clear();
-        if !self.many.is_empty() {
-            // `clear` takes time in proportion to the capacity: after one large payload each later one would be slow.
-            self.many = HashMap::new();
-        }
-        self.open.clear();
+        self.begin_items();
         self.open.push(Open { is_array: false, is_payload: true, is_empty: true, first_key: 0 });
         for item in values.by_ref() {
             if self.bytes.len() > limit {
@@ -340,6 +430,16 @@ impl Lines {
             }
         }
         unread(values, payload)
+    }
+
+    /// Forgets the objects and keys of the last payload.
+    fn begin_items(&mut self) {
+        self.keys.clear();
+        if !self.many.is_empty() {
+            // `clear` takes time in proportion to the capacity: after one large payload each later one would be slow.
+            self.many = HashMap::new();
+        }
+        self.open.clear();
     }
 
     /// Closes the innermost open object or array.
@@ -446,9 +546,9 @@ impl Lines {
         self.raw(itoa::Buffer::new().format(number).as_bytes());
     }
 
-    fn number_or_null(&mut self, number: Option<u32>) {
+    fn number_or_null(&mut self, number: Option<u64>) {
         match number {
-            Some(number) => self.number(number.into()),
+            Some(number) => self.number(number),
             None => self.raw(b"null"),
         }
     }

@@ -4,7 +4,7 @@ use std::io::Read;
 use std::path::Path;
 
 use ipc_std::TraceReader;
-use nettrace::{End, EventAssembler, TraceEvent};
+use nettrace::{End, EventAssembler, Losses, TraceEvent};
 
 use super::source::{self, Source};
 use crate::output::failure::Failure;
@@ -41,22 +41,41 @@ pub(crate) fn read_all(
     source::check(trace.end().unwrap_or(End::Complete), trace.get_ref().name())
 }
 
-/// Returns how many events the runtime dropped, also before the first event of their thread.
-pub(crate) fn lost<R: Read>(trace: &TraceReader<R>) -> u64 {
-    trace.lost().saturating_add(trace.lost_at_start())
+/// Returns how many events the runtime did not record, also before the first event of their thread.
+pub(crate) const fn lost<R: Read>(trace: &TraceReader<R>) -> u64 {
+    trace.losses().lost
 }
 
-/// Reports events that the runtime dropped.
+/// Reports events that the runtime did not record.
 pub(crate) fn report_lost<R: Read>(trace: &TraceReader<R>, globals: &Globals) {
-    if let lost @ 1.. = lost(trace) {
-        globals
-            .note(&format!("{lost} events were lost when the trace was recorded: the event buffer was full"));
+    let losses = trace.losses();
+    if losses.lost > 0 {
+        let lost = losses.lost;
+        globals.note(&format!("{lost} events were lost when the trace was recorded: {}", manner(&losses)));
     }
 }
 
+/// Returns how events were lost. A trace does not state the cause.
+pub(crate) fn manner(losses: &Losses) -> String {
+    const END: &str = "after the last event of their thread, as at the end of a session";
+    let Losses { lost, at_end, .. } = *losses;
+    match at_end {
+        0 => CAUSES.to_owned(),
+        at_end if at_end == lost => END.to_owned(),
+        at_end => format!("{CAUSES}; {at_end} of them {END}"),
+    }
+}
+
+/// The causes of a loss between two events.
+const CAUSES: &str = "the event buffer was full, or they were larger than 64 KiB, which no runtime records";
+
 /// Reports events that could not be sorted.
 pub(crate) fn report_late<R: Read>(trace: &TraceReader<R>, globals: &Globals) {
+    let why = match trace.exceeded_limit() {
+        true => "sorting them needs too much memory",
+        false => "the trace has them after younger events, as if its clock went back",
+    };
     if let late @ 1.. = trace.late() {
-        globals.note(&format!("{late} events are out of order: sorting them needs too much memory"));
+        globals.note(&format!("{late} events are out of order: {why}"));
     }
 }

@@ -2,7 +2,7 @@
 use std::collections::BTreeSet;
 
 use dotnet_ipc_syntax::only_arg::OnlyArg;
-use nettrace::{Counter, End, Limits, LossCounter, Metadata, ParserBuf, Record, Slot, Version};
+use nettrace::{Counter, End, Limits, LossCounter, Losses, Metadata, ParserBuf, Record, Slot, Version};
 
 /// Counts the events in a trace, and those that the runtime lost, from the bytes as they arrive.
 ///
@@ -33,10 +33,15 @@ impl UntilEvents {
     pub(crate) fn record(&mut self, record: &Record<'_>, version: Version) {
         match record {
             Record::Event(event) => self.has_arrived |= self.ids.contains(&event.metadata_id),
-            Record::Metadata(record) if !self.events.is_empty() && self.ids.len() < Self::MAX_IDS => {
+            Record::Metadata(record) if !self.events.is_empty() => {
                 if let Ok(metadata) = Metadata::decode(version, record.payload) {
                     let is_until = self.events.iter().any(|until| until.includes(&metadata));
-                    self.ids.extend(is_until.then_some(metadata.id));
+                    // An id can be assigned again, to another event.
+                    if !is_until {
+                        self.ids.remove(&metadata.id);
+                    } else if self.ids.len() < Self::MAX_IDS {
+                        self.ids.insert(metadata.id);
+                    }
                 }
             }
             _ => {}
@@ -99,12 +104,8 @@ impl EventCounter {
         self.events
     }
 
-    pub(crate) const fn lost(&self) -> u64 {
-        self.loss.lost()
-    }
-
-    pub(crate) const fn lost_at_start(&self) -> u64 {
-        self.loss.lost_at_start()
+    pub(crate) const fn losses(&self) -> Losses {
+        self.loss.losses()
     }
 
     /// Returns where and why the counter could not parse the trace. The counts are then those of the valid part.
@@ -131,6 +132,10 @@ mod tests {
             until.record(&Record::Metadata(record), Version::V4);
         }
         assert_eq!(until.ids.len(), UntilEvents::MAX_IDS);
+        // The id of an event can become that of another one.
+        let other = [&2u32.to_le_bytes()[..], &[b'B', 0, 0, 0, 7, 0, 0, 0], &[0; 22]].concat();
+        until.record(&Record::Metadata(Event { payload: &other, ..Event::default() }), Version::V4);
+        until.record(&Record::Event(Event { metadata_id: 2, ..Event::default() }), Version::V4);
         assert!(!until.has_arrived);
         until.record(&Record::Event(Event { metadata_id: 1, ..Event::default() }), Version::V4);
         assert!(until.has_arrived);

@@ -69,11 +69,15 @@ impl ClockArgs {
             ClockChoice { contention: true, .. } => (Clock::Contention, "contention"),
             ClockChoice { event: Some(event), .. } if event == "all" => (Clock::AllEvents, "event"),
             ClockChoice { event: Some(event), .. } => {
-                let only = OnlyArg::parse(event).map_err(|e| {
+                let invalid = |e: &str| {
                     Failure::new(Kind::Usage, format!("invalid value {event:?} for --event: {e}"))
                         .with_hint("an event is PROVIDER/ID, PROVIDER or all")
-                })?;
+                };
+                let only = OnlyArg::parse(event).map_err(|e| invalid(&e))?;
                 let selector = only.as_filter();
+                if let Some(name) = selector.event_name {
+                    return Err(invalid(&format!("{name:?} after the / is not an ID")));
+                }
                 let provider = selector.provider.to_owned();
                 (Clock::Events { provider, event_id: selector.event_id }, "event")
             }

@@ -22,9 +22,10 @@ fn help_has_examples() {
 }
 
 /// The keys of an event, before its fields or its payload.
-const KEYS: [&str; 13] = [
+const KEYS: [&str; 14] = [
     "time_ns",
     "thread_id",
+    "process_id",
     "provider",
     "id",
     "version",
@@ -45,8 +46,7 @@ fn events_of_every_trace() {
         let ran = run(&["events", &path, "--json"]);
         assert_eq!(ran.status, Some(status), "{path}: {}", ran.stderr);
         let stats = run(&["stats", &path, "--json"]).json();
-        assert_eq!(stats["lost"], expected["dropped_strict"]);
-        let lost = stats["lost"].as_u64().unwrap() + stats["lost_at_start"].as_u64().unwrap();
+        let lost = stats["lost"].as_u64().unwrap();
         assert_eq!(ran.stderr.contains(&format!("{lost} events were lost")), lost > 0, "{}", ran.stderr);
         let events = ran.lines();
         let mut found = Kinds::new();
@@ -54,10 +54,14 @@ fn events_of_every_trace() {
             *found.entry(identity(event)).or_default() += 1;
             let mut keys: Vec<&str> = event.as_object().unwrap().keys().map(String::as_str).collect();
             keys.retain(|key| !["rest", "error"].contains(key));
+            let of_v6 = ["trace_id", "span_id", "labels", "thread_name", "thread_attributes"];
+            assert_eq!(of_v6.iter().all(|key| keys.contains(key)), expected["version"] == 6);
+            keys.retain(|key| !of_v6.contains(key));
             let (last, all) = keys.split_last().unwrap();
             assert_eq!(all, KEYS);
             assert!(["fields", "payload"].contains(last), "{event}");
-            assert!(event["time_ns"].is_i64() && event["thread_id"].is_u64(), "{event}");
+            let has_thread = event["thread_id"].is_u64() || expected["version"] == 6;
+            assert!(event["time_ns"].is_i64() && has_thread, "{event}");
         }
         // One event has another version in its own label than in its description.
         if let Some(one) = found.remove(&("Prov.A".to_owned(), 11, 2)) {
@@ -74,9 +78,14 @@ fn events_of_every_trace() {
         let text = run(&["events", &path]);
         assert_eq!((text.status, text.text().lines().count()), (Some(status), events.len()), "{path}");
         for (line, event) in text.text().lines().zip(&events) {
-            let begin =
-                format!("[{}] {}/{}", event["thread_id"], event["provider"].as_str().unwrap(), event["id"]);
-            assert!(line.split_once(' ').unwrap().1.starts_with(&begin), "{line}");
+            // The process precedes the thread if it is not that of the trace.
+            let begins = ["".to_owned(), format!("{}/", event["process_id"])].map(|process| {
+                let provider = event["provider"].as_str().unwrap();
+                let thread = event["thread_id"].as_u64().map_or("?".to_owned(), |id| id.to_string());
+                format!("[{process}{thread}] {provider}/{}", event["id"])
+            });
+            let rest = line.split_once(' ').unwrap().1;
+            assert!(begins.iter().any(|begin| rest.starts_with(begin)), "{line}");
         }
 
         let piped = run_with(&["events", "-", "--json"], fs::read(&path).unwrap());
@@ -145,7 +154,7 @@ fn fields_that_are_odd() {
     assert_eq!(events[4]["fields"], json!({ "u": u64::MAX }));
     assert_eq!(events[5]["fields"], json!({}));
     let unknown = json!({
-        "time_ns": 0, "thread_id": 0, "provider": null, "id": null, "version": null, "name": null,
+        "time_ns": 0, "thread_id": 0, "process_id": 0, "provider": null, "id": null, "version": null, "name": null,
         "level": null, "opcode": null, "keywords": null, "processor": 0, "activity_id": null,
         "related_activity_id": null, "stack": [], "payload": "Pw==",
     });
@@ -153,7 +162,12 @@ fn fields_that_are_odd() {
     let text = run_with(&["events", "-"], stream.clone()).well().into_text();
     assert!(!text.contains(|c: char| c.is_control() && c != '\n'), "{text}");
     let stats = run_with(&["stats", "-", "--json"], stream).well().json();
-    assert_eq!(stats["by_event"][0], json!({ "provider": null, "id": null, "version": null, "count": 1 }));
+    let undescribed = json!({
+        "provider": null, "id": null, "version": null, "name": null, "count": 1, "message_template": null,
+        "description": null, "attributes": {},
+    });
+    assert_eq!(stats["by_event"][0], undescribed);
+    assert_eq!(stats["unresolved"]["metadata"]["undeclared"], 1);
 }
 
 /// JSON has no infinite numbers. The digits of a `float` are the shortest ones that are read as the same number.
@@ -411,7 +425,10 @@ fn until() {
     assert!(at > 0 && at < all.len() - 1 && shown == all[..=at]);
     // The event ends the output also if it is not shown itself.
     let only = ["events", &file, "--json", "--until", &event, "--where", "id < 0"];
-    assert!(run(&only).well().lines().is_empty());
+    assert!(run(&only).fails(9, "no event is one of --where").lines().is_empty());
+    // An event has a name, in any case of letters.
+    let named = format!("{provider}/taskcompleted");
+    assert!(run(&["events", &file, "--json", "--until", &named]).well().lines() == all[..=at]);
 }
 
 #[test]
@@ -419,11 +436,13 @@ fn fields_that_no_event_has() {
     let file = path("gen-net10-small-mixed.nettrace");
     for args in [&["--where", "nosuch = 1"][..], &["--columns", "id,nosuch"], &["--columns", "nosuch"]] {
         let ran = run(&[&["events", &file], args].concat());
-        assert_eq!((ran.status, &*ran.stderr), (Some(0), "note: no event has the field nosuch\n"));
+        let status = if args[0] == "--where" { 9 } else { 0 };
+        assert_eq!(ran.status, Some(status));
+        assert!(ran.stderr.starts_with("note: no event has the field nosuch\n"), "{}", ran.stderr);
     }
     // No event fulfils the first condition, so the second one is never checked.
-    let ran = run(&["events", &file, "--where", "id < 0", "--where", "nosuch = 1"]).well();
-    assert_eq!(ran.into_text(), "");
+    let ran = run(&["events", &file, "--where", "id < 0", "--where", "nosuch = 1"]);
+    assert_eq!((ran.status, ran.stderr.lines().count()), (Some(9), 1));
     for condition in ["AllocationAmount64 >", "AllocationAmount64 > abc"] {
         run(&["events", &file, "--where", condition]).fails(2, "> needs a number");
     }
@@ -451,18 +470,22 @@ fn only() {
             &["--only", "System.Runtime", "--only", "Microsoft-Windows-DotNETRuntime/1"],
             &[("system.runtime", None), (runtime, Some(1))],
         ),
+        (&["--only", "Microsoft-Windows-DotNETRuntime/GCStart"], &[(runtime, Some(1))]),
         (&["--only", "Unknown"], &[]),
     ] {
-        let shown = run(&[&["events", &file, "--json"], args].concat()).well().lines();
+        let ran = run(&[&["events", &file, "--json"], args].concat());
+        let is_unknown = args.contains(&"Unknown");
+        assert_eq!(ran.status, Some(if is_unknown { 9 } else { 0 }), "{ran:?}");
+        let shown = ran.lines();
         let mut expected = all.clone();
         expected.retain(|event| {
             let (provider, id, _) = identity(event);
             wanted.iter().any(|(name, of)| provider.to_lowercase() == *name && of.is_none_or(|of| of == id))
         });
         assert!(shown == expected, "{args:?}");
-        assert_eq!(expected.is_empty(), args == ["--only", "Unknown"]);
+        assert_eq!(expected.is_empty(), is_unknown);
     }
-    for (only, words) in [("A/GCStart", "not a number"), ("", "missing"), ("/1", "missing")] {
+    for (only, words) in [("A/_", "neither an ID nor a name"), ("", "missing"), ("/1", "missing")] {
         let ran = run(&["events", &file, "--only", only]);
         assert_eq!(ran.status, Some(2));
         assert!(ran.stderr.contains(words), "{ran:?}");
@@ -498,6 +521,11 @@ fn a_closed_output_is_not_an_error() {
         let (ours, theirs) = UnixStream::pair().unwrap();
         drop(ours);
         finish(tool(&["events", file]).stdout(OwnedFd::from(theirs)).spawn().unwrap()).well();
+        let (ours, theirs) = UnixStream::pair().unwrap();
+        drop(ours);
+        let mut until = tool(&["events", file, "--until", "Other"]);
+        let ran = finish(until.stdout(OwnedFd::from(theirs)).spawn().unwrap());
+        assert_eq!(ran.status, Some(4), "{ran:?}");
     }
     let full = File::options().write(true).open("/dev/full").unwrap();
     let ran = finish(tool(&["events", &file]).stdout(full).spawn().unwrap());

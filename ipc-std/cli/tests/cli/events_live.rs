@@ -139,10 +139,12 @@ fn an_event_ends_the_session() {
     let socket = runtime.path().to_str().unwrap();
     // Without --duration, the event ends the command.
     let args = ["events", "--socket", socket, "--json", "--clr-events", "gc"];
-    let ended = [&args[..], &["--until", "Microsoft-Windows-DotNETRuntime/13"]].concat();
-    let events = run(&ended).well().lines();
-    assert_eq!(events.last().unwrap()["id"], 13);
-    assert_eq!(events.iter().filter(|event| event["id"] == 13).count(), 1);
+    for event in ["13", "gcfinalizersend"] {
+        let event = format!("Microsoft-Windows-DotNETRuntime/{event}");
+        let events = run(&[&args[..], &["--until", &event]].concat()).well().lines();
+        assert_eq!(events.last().unwrap()["id"], 13);
+        assert_eq!(events.iter().filter(|event| event["id"] == 13).count(), 1);
+    }
     assert!(asked(&runtime, STOP_TRACING));
     let never = ["--until", "Microsoft-Windows-DotNETRuntime/9999", "--duration", "200ms"];
     run(&[&args[..], &never].concat()).fails(4, "'Microsoft-Windows-DotNETRuntime/9999' did not arrive");
@@ -165,10 +167,11 @@ fn an_older_runtime_sends_stacks_without_a_note() {
 fn lost_events_are_reported_with_advice() {
     let runtime = traced(lossy());
     let socket = runtime.path().to_str().unwrap();
-    let ran = run(&["events", "--socket", socket, "--duration", "0", "--buffer", "3", "--json"]);
-    let note = ran.error()["note"].as_str().unwrap().to_owned();
-    assert!(note.starts_with("6 of 9 events were lost"), "{note}");
-    assert!(note.contains("--buffer larger than 3 MB"), "{note}");
+    let args = ["events", "--socket", socket, "--duration", "0", "--json"];
+    // So few events cannot have filled a buffer.
+    let note = run(&[&args[..], &["--buffer", "3"]].concat()).error()["note"].as_str().unwrap().to_owned();
+    let expected = "6 of 9 events were lost: they were larger than 64 KiB, which no runtime records";
+    assert_eq!(note, expected);
 }
 
 /// Events are shown while the runtime sends nothing more, and a signal ends the session properly.
@@ -201,6 +204,12 @@ fn a_closed_output_stops_the_session() {
     let child = command.stdout(OwnedFd::from(theirs)).spawn().unwrap();
     finish(child).well();
     assert!(asked(&runtime, STOP_TRACING));
+    // A command after `&&` must run only after the event of --until.
+    let (ours, theirs) = UnixStream::pair().unwrap();
+    drop(ours);
+    let args = ["events", "--socket", socket, "--provider", "Lab-Workload", "--until", "Lab-Workload/Never"];
+    let child = tool(&args).stdout(OwnedFd::from(theirs)).spawn().unwrap();
+    finish(child).fails(4, "'Lab-Workload/Never' did not arrive; the reader of the output has closed it");
 }
 
 #[test]

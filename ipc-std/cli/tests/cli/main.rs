@@ -65,3 +65,4 @@ mod top;
 mod trace;
 mod trace_names;
 mod traces;
+mod version_6;

@@ -119,7 +119,7 @@ fn what_is_missing() {
             (Some(9), &0.into(), &Value::Array(Vec::new()))
         );
     }
-    run(&["report", &collections, "--event", "A/x"]).fails(2, "not a number");
+    run(&["report", &collections, "--event", "A/x"]).fails(2, "is not an ID");
     run(&["report", &collections, "--cpu", "--wall"]).fails(2, "cannot be used with");
     run(&["report", &path("no-such-file")]).fails(1, "cannot read");
 }

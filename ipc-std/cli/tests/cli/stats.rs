@@ -18,8 +18,8 @@ fn stats_of_every_trace() {
         assert_eq!((ran.status, &stats["end"]), (Some(status), &json!(end)), "{path}");
         assert_eq!(stats["offset"].is_null() && stats["reason"].is_null(), end == "complete", "{path}");
         let keys: Vec<&String> = stats.as_object().unwrap().keys().collect();
-        let all = "version blocks events by_event metadata stacks sequence_points lost lost_at_start first_timestamp \
-                   last_timestamp end offset reason digest";
+        let all = "version blocks events by_event processes pairs metadata stacks sequence_points unresolved lost \
+                   lost_at_start lost_at_end first_timestamp last_timestamp end offset reason digest";
         assert_eq!(keys, all.split_whitespace().collect::<Vec<_>>());
         for (key, of) in [
             ("version", "version"),
@@ -28,11 +28,17 @@ fn stats_of_every_trace() {
             ("metadata", "metadata_rows"),
             ("stacks", "stacks"),
             ("sequence_points", "seqpoints"),
-            ("lost", "dropped_strict"),
             ("digest", "digest_sha256"),
         ] {
             assert_eq!(stats[key], expected[of], "{path}: {key}");
         }
+        let number = |key: &str| stats[key].as_u64().unwrap();
+        assert_eq!(number("lost") - number("lost_at_start"), expected["dropped_strict"], "{path}");
+        // The only trace with numbers that lead nowhere.
+        let resolved =
+            |table: &str| stats["unresolved"][table].as_object().unwrap().values().all(|n| *n == 0);
+        let tables = ["metadata", "threads", "stacks", "label_lists"];
+        assert!(tables.iter().all(|table| resolved(table)), "{path}: {}", stats["unresolved"]);
         assert_eq!(
             json!([stats["first_timestamp"], stats["last_timestamp"]]),
             expected["ts_range"],

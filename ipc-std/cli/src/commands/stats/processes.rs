@@ -1,0 +1,111 @@
+//! The processes of a trace, with their events and threads.
+use std::collections::BTreeMap;
+
+use nettrace::{Event, IdMap, Record, Slot, Version};
+use serde_json::{Value, json};
+
+/// The processes of a trace.
+#[derive(Debug)]
+pub(super) struct Processes {
+    /// The process of the trace.
+    process_id: Option<u64>,
+    has_indexes: bool,
+    threads: IdMap<Vec<Slot<ThreadFacts>>>,
+    counts: BTreeMap<Option<u64>, ProcessCounts>,
+}
+
+#[derive(Debug, Clone, Copy, Default)]
+struct ThreadFacts {
+    /// The process, if the thread has another one than the trace.
+    process_id: Option<u64>,
+    /// Whether there was an event of the thread.
+    is_counted: bool,
+}
+
+#[derive(Debug, Clone, Copy, Default)]
+struct ProcessCounts {
+    events: u64,
+    threads: u64,
+}
+
+/// The number of processes that the text names.
+const SHOWN: usize = 20;
+
+impl Default for Processes {
+    fn default() -> Self {
+        Self {
+            process_id: None,
+            has_indexes: false,
+            threads: IdMap::new(Vec::new()),
+            counts: BTreeMap::new(),
+        }
+    }
+}
+
+impl Processes {
+    /// Takes the next record that is not an event.
+    pub(super) fn record(&mut self, record: &Record<'_>) {
+        match record {
+            Record::Trace(trace) => {
+                self.process_id = trace.process_id.map(u64::from);
+                self.has_indexes = trace.version == Version::V6;
+            }
+            Record::Thread(thread) => {
+                let process_id = thread.process_id();
+                // A thread that is declared twice is one thread.
+                let before = self.threads.get(thread.index).filter(|before| before.process_id == process_id);
+                let facts =
+                    ThreadFacts { process_id, is_counted: before.is_some_and(|before| before.is_counted) };
+                let _ = self.threads.insert(thread.index, facts);
+            }
+            Record::RemoveThread(row) => _ = self.threads.remove(row.thread),
+            Record::SequencePoint(point) if point.flushes_threads() => self.threads.clear(),
+            _ => {}
+        }
+    }
+
+    /// Returns the process of an event's thread, or of the thread that has recorded it.
+    pub(super) fn of_thread(&self, thread: u64) -> Option<u64> {
+        let process = self.threads.get(thread).and_then(|facts| facts.process_id);
+        process.or(self.process_id)
+    }
+
+    /// Counts an event.
+    pub(super) fn event(&mut self, event: &Event<'_>) {
+        let process = self.of_thread(event.thread);
+        let counts = self.counts.entry(process).or_default();
+        counts.events = counts.events.saturating_add(1);
+        let is_new = match self.threads.get_mut(event.thread) {
+            Some(facts) => !core::mem::replace(&mut facts.is_counted, true),
+            // In version 6, an index that leads to no thread counts as none.
+            None if self.has_indexes => false,
+            None => {
+                let facts = ThreadFacts { process_id: None, is_counted: true };
+                let _ = self.threads.insert(event.thread, facts);
+                event.thread != Event::UNKNOWN_THREAD
+            }
+        };
+        counts.threads = counts.threads.saturating_add(is_new.into());
+    }
+
+    pub(super) fn to_json(&self) -> Value {
+        let row = |(id, counts): (&Option<u64>, &ProcessCounts)| json!({ "process_id": id, "events": counts.events, "threads": counts.threads });
+        self.counts.iter().map(row).collect()
+    }
+
+    /// Returns the processes with the most events, for people.
+    pub(super) fn text(&self) -> String {
+        let mut rows: Vec<_> = self.counts.iter().collect();
+        rows.sort_by_key(|(_, counts)| core::cmp::Reverse(counts.events));
+        let shown = rows.iter().take(SHOWN).map(|(id, counts)| {
+            let id = id.map_or_else(|| "unknown".to_owned(), |id| id.to_string());
+            format!("{id} ({} events, {} threads)", counts.events, counts.threads)
+        });
+        let shown: Vec<String> = shown.collect();
+        match rows.len().saturating_sub(SHOWN) {
+            0 if shown.is_empty() => "(none)".to_owned(),
+            0 => shown.join(", "),
+            more => format!("{}, and {more} more", shown.join(", ")),
+        }
+    }
+}

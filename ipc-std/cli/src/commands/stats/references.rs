@@ -1,0 +1,155 @@
+//! References of a trace that lead nowhere: what events refer to by number, and no record declares.
+use nettrace::{IdMap, Record, Slot, Version};
+use serde_json::{Value, json};
+
+/// The tables of a trace: descriptions, threads, stacks and label lists.
+#[derive(Debug, Default)]
+pub(super) struct References {
+    metadata: Table,
+    threads: Table,
+    stacks: Table,
+    label_lists: Table,
+    has_indexes: bool,
+}
+
+/// The numbers of one table, and the references to it that lead nowhere.
+#[derive(Debug)]
+struct Table {
+    /// The generation in which each number was declared last; 0 after its removal.
+    declared: IdMap<Vec<Slot<u64>>>,
+    /// All numbers of earlier generations are removed.
+    generation: u64,
+    counts: Counts,
+}
+
+/// How often a number did not lead to one record.
+#[derive(Debug, Clone, Copy, Default)]
+struct Counts {
+    /// References to a number that no record has declared.
+    undeclared: u64,
+    /// References to a number that was removed.
+    removed: u64,
+    declared_twice: u64,
+    /// Removals of a number that is not declared.
+    removed_twice: u64,
+}
+
+impl Default for Table {
+    fn default() -> Self {
+        Self { declared: IdMap::new(Vec::new()), generation: 1, counts: Counts::default() }
+    }
+}
+
+impl Table {
+    fn declare(&mut self, id: u64) {
+        let before = self.declared.insert(id, self.generation).ok().flatten();
+        add(&mut self.counts.declared_twice, before == Some(self.generation));
+    }
+
+    fn remove(&mut self, id: u64) {
+        match self.declared.get_mut(id) {
+            Some(generation) if *generation == self.generation => *generation = 0,
+            _ => add(&mut self.counts.removed_twice, true),
+        }
+    }
+
+    fn remove_all(&mut self) {
+        self.generation = self.generation.saturating_add(1);
+    }
+
+    fn refer(&mut self, id: u64) {
+        match self.declared.get(id) {
+            Some(generation) if *generation == self.generation => {}
+            Some(_) => add(&mut self.counts.removed, true),
+            None => add(&mut self.counts.undeclared, true),
+        }
+    }
+}
+
+fn add(count: &mut u64, is_more: bool) {
+    *count = count.saturating_add(is_more.into());
+}
+
+impl References {
+    /// Takes the next record, except metadata.
+    pub(super) fn record(&mut self, record: &Record<'_>) {
+        match record {
+            Record::Trace(trace) => self.has_indexes = trace.version == Version::V6,
+            Record::Event(event) => {
+                self.metadata.refer(event.metadata_id.into());
+                if event.stack_id != 0 {
+                    self.stacks.refer(event.stack_id.into());
+                }
+                if self.has_indexes {
+                    self.threads.refer(event.thread);
+                    if event.capture_thread != event.thread {
+                        self.threads.refer(event.capture_thread);
+                    }
+                    if event.label_list != 0 {
+                        self.label_lists.refer(event.label_list.into());
+                    }
+                }
+            }
+            Record::Stack(stack) => self.stacks.declare(stack.id.into()),
+            Record::LabelList(list) => self.label_lists.declare(list.id.into()),
+            Record::Thread(thread) => self.threads.declare(thread.index),
+            Record::RemoveThread(row) => self.threads.remove(row.thread),
+            Record::SequencePoint(point) => {
+                self.stacks.remove_all();
+                self.label_lists.remove_all();
+                if point.flushes_metadata() {
+                    self.metadata.remove_all();
+                }
+                if point.flushes_threads() {
+                    self.threads.remove_all();
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// Takes the number of a description.
+    pub(super) fn describe(&mut self, id: u32) {
+        self.metadata.declare(id.into());
+    }
+
+    fn tables(&self) -> [(&'static str, Counts); 4] {
+        [
+            ("metadata", self.metadata.counts),
+            ("threads", self.threads.counts),
+            ("stacks", self.stacks.counts),
+            ("label_lists", self.label_lists.counts),
+        ]
+    }
+
+    pub(super) fn to_json(&self) -> Value {
+        let counts = |(name, counts): (&str, Counts)| {
+            let Counts { undeclared, removed, declared_twice, removed_twice } = counts;
+            let counts = json!({
+                "undeclared": undeclared,
+                "removed": removed,
+                "declared_twice": declared_twice,
+                "removed_twice": removed_twice,
+            });
+            (name.to_owned(), counts)
+        };
+        Value::Object(self.tables().into_iter().map(counts).collect())
+    }
+
+    /// Returns the counts that are not 0, for people.
+    pub(super) fn text(&self) -> Option<String> {
+        let mut parts = Vec::new();
+        for (name, counts) in self.tables() {
+            let Counts { undeclared, removed, declared_twice, removed_twice } = counts;
+            let kinds = [
+                (undeclared, "references to undeclared"),
+                (removed, "references to removed"),
+                (declared_twice, "second declarations of"),
+                (removed_twice, "second removals of"),
+            ];
+            let found = kinds.iter().filter(|(count, _)| *count > 0);
+            parts.extend(found.map(|(count, what)| format!("{count} {what} {}", name.replace('_', " "))));
+        }
+        (!parts.is_empty()).then(|| parts.join(", "))
+    }
+}
