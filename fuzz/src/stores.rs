@@ -200,6 +200,9 @@ struct Losses {
 impl Losses {
     /// Adds a thread that is not declared and whose first number is `sequence`, after `before` others.
     fn first(&mut self, thread: u64, sequence: u32, before: u32) -> u32 {
+        if sequence == 0 && !self.v6 {
+            return 0;
+        }
         self.lost_at_start += u64::from(if before < 1 << 31 && !self.v6 { before } else { 0 });
         self.counts(thread, sequence, sequence)
     }

@@ -199,6 +199,10 @@ impl<B: Backing<Slot = Slot<Counter>>> LossCounter<B> {
     /// Adds a thread whose last number is `sequence`. `from_zero` is the number of its missing events if the first one
     /// is 1.
     fn first(&mut self, thread: u64, sequence: u32, from_zero: u32) {
+        // Microsoft's reader of V4 takes the number 0 for a thread without events, whose first event follows.
+        if sequence == 0 && self.version == Version::V4 {
+            return;
+        }
         let is_set = self.set(thread, Counter { last: sequence, lost: 0 }).is_ok();
         // In V6, a thread without a declaration may have begun with any number.
         if is_set && !self.resynced && self.version != Version::V6 && from_zero >> 31 == 0 {

@@ -160,11 +160,11 @@ impl ThreadState {
     }
 
     /// Mentions the thread in the result, and returns its number there. It is not 0, which Microsoft's reader takes for
-    /// "not seen yet", but the number before it, which shows no loss.
+    /// "not seen yet", but the first one that shows no loss.
     pub(super) fn introduce(&mut self) -> u32 {
         self.introduced = true;
         if self.last_out == 0 {
-            self.last_out = u32::MAX;
+            self.last_out = 1 << 31;
         }
         self.last_out
     }

@@ -27,7 +27,14 @@ fn threads_are_introduced() {
     );
     let only = [EventSelector { provider: "p", event_id: Some(1), event_name: None }];
     for (version, want) in [
-        (Version::V4, vec![vec![(7, u32::MAX), (9, 1)], vec![(8, u32::MAX)], vec![(7, 2), (8, 0)]]),
+        (
+            Version::V4,
+            vec![
+                vec![(7, 1 << 31), (9, 1)],
+                vec![(8, 1 << 31)],
+                vec![(7, (1 << 31) + 3), (8, (1 << 31) + 1)],
+            ],
+        ),
         (Version::V6, vec![vec![(9, 1)], vec![(7, 3), (8, 1)]]),
     ] {
         let options = RewriteOptions { only: &only, version: Some(version), ..options() };

@@ -301,7 +301,7 @@ impl Stats {
             ("sequence points", self.sequence_points.to_string()),
             ("blocks", blocks.join(", ")),
             ("timestamps", times.unwrap_or_else(|| "(none)".to_owned())),
-            ("end", end.to_string()),
+            ("end", source::unsupported(end).unwrap_or_else(|| end.to_string())),
             ("digest", digest.to_owned()),
         ];
         rows.extend(self.references.text().map(|text| ("unresolved", text)));
@@ -388,6 +388,9 @@ fn ended(end: End) -> (&'static str, Option<u64>, Option<String>) {
     match end {
         End::Complete => ("complete", None, None),
         End::Truncated { offset, reason } => ("truncated", Some(offset), Some(reason.to_string())),
+        End::Corrupt { offset, reason } if source::unsupported(end).is_some() => {
+            ("unsupported_version", Some(offset), Some(reason.to_string()))
+        }
         End::Corrupt { offset, reason } => ("corrupt", Some(offset), Some(reason.to_string())),
     }
 }

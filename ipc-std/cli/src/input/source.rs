@@ -82,6 +82,16 @@ pub(crate) fn name(path: &Path) -> Cow<'_, str> {
     if path.as_os_str() == "-" { "standard input".into() } else { path.to_string_lossy() }
 }
 
+/// Returns the reason if the version of the trace is not supported.
+pub(crate) fn unsupported(end: End) -> Option<String> {
+    match end {
+        End::Corrupt { reason: Corruption::Version(version @ (..=2 | 7..)), .. } => {
+            Some(format!("version {version} of the format is not supported; 3 to 6 are"))
+        }
+        _ => None,
+    }
+}
+
 /// Fails if the trace is truncated or corrupt.
 pub(crate) fn check(end: End, name: impl fmt::Display) -> Result<(), Failure> {
     let failure = |message: String| Failure::new(Kind::Protocol, message);
@@ -92,11 +102,10 @@ pub(crate) fn check(end: End, name: impl fmt::Display) -> Result<(), Failure> {
         End::Truncated { .. } => Err(failure(format!("{name}: the trace is {end}")).with_hint(
             "the recording did not finish, or the file was cut; the events before that were read",
         )),
-        End::Corrupt { reason: Corruption::Version(version @ (..=2 | 7..)), .. } => {
-            let message = format!("{name}: version {version} of the format is not supported; 3 to 6 are");
-            Err(Failure::new(Kind::UnsupportedVersion, message))
-        }
-        End::Corrupt { .. } => Err(failure(format!("{name}: the trace is {end}"))
-            .with_hint("the events outside of the corrupt part were read")),
+        End::Corrupt { .. } => Err(match unsupported(end) {
+            Some(reason) => Failure::new(Kind::UnsupportedVersion, format!("{name}: {reason}")),
+            None => failure(format!("{name}: the trace is {end}"))
+                .with_hint("the events outside of the corrupt part were read"),
+        }),
     }
 }

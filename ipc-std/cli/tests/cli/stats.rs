@@ -95,6 +95,7 @@ fn stats_of_invalid_traces() {
     let error: Value = serde_json::from_str(&ran.stderr).unwrap();
     assert_eq!((ran.status, &error["kind"]), (Some(6), &"unsupported_version".into()));
     assert_eq!(error["error"], "standard input: version 7 of the format is not supported; 3 to 6 are");
+    assert_eq!(ran.json()["end"], "unsupported_version");
     for args in [&["stats", "/nowhere/x"], &["stats", "/"], &["events", "/nowhere/x"], &["events", "/"]] {
         let ran = run(args);
         assert_eq!((ran.status, ran.stderr.lines().count()), (Some(1), 1), "{ran:?}");
