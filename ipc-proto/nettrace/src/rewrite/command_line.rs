@@ -16,6 +16,8 @@ pub(super) enum CommandLine {
     In(Layout),
     /// The command line cannot be removed alone, so the whole payload is removed.
     Somewhere,
+    /// The name of a process, which may be its command line, is among the values. A name has no space.
+    InName,
     /// The description does not state whether the payloads contain a command line, so the whole payload is removed.
     Unknown,
 }
@@ -50,6 +52,10 @@ impl CommandLine {
     pub(super) fn of(metadata: &Metadata<'_>) -> Self {
         if metadata.lacks_fields {
             return Self::Unknown;
+        }
+        let names = ["ProcessCreate", "ExistingProcess"];
+        if metadata.provider == "Universal.System" && names.iter().any(|name| metadata.name == **name) {
+            return Self::InName;
         }
         let is_native = metadata.fields.is_empty();
         if is_native && starts_with(metadata.provider, "Microsoft-Windows-DotNETRuntime") {
@@ -96,7 +102,8 @@ impl CommandLine {
         match self {
             Self::None => ([payload, &[]], Removed::Nothing),
             Self::Somewhere => whole(Removed::CommandLine),
-            Self::Unknown => whole(Removed::Unjudged),
+            Self::InName if !has_space(payload) => ([payload, &[]], Removed::Nothing),
+            Self::InName | Self::Unknown => whole(Removed::Unjudged),
             // If the payload contradicts its description, the whole payload is removed.
             Self::In(layout) => layout.strip(payload).unwrap_or_else(|| whole(Removed::CommandLine)),
         }
@@ -132,6 +139,11 @@ impl Layout {
         let is_changed = tail > head || end < payload.len();
         Some((parts, if is_changed { Removed::CommandLine } else { Removed::Nothing }))
     }
+}
+
+fn has_space(payload: &[u8]) -> bool {
+    steps::count(payload.len());
+    payload.contains(&b' ')
 }
 
 /// Returns the number of bytes of the UTF-16 text at an offset, without its NUL; without a NUL, all bytes from there.

@@ -20,7 +20,7 @@ pub struct RewriteOptions<'o> {
     /// whole payload is removed. V6: also removes labels, attributes and pairs of the trace with such a name.
     ///
     /// What cannot be judged is removed too: the payload of an event whose description is missing, damaged or without
-    /// fields, and a description that cannot be read. [`RewriteCounts::unjudged`](crate::RewriteCounts::unjudged) counts
+    /// fields, and a description that cannot be read; V6: the payload that names a process, if the name has a space. [`RewriteCounts::unjudged`](crate::RewriteCounts::unjudged) counts
     /// these. Events of the runtime need no description.
     ///
     /// Nothing else is removed: addresses, queries, messages of exceptions and paths of modules in events remain.

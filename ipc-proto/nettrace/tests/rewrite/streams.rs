@@ -349,6 +349,25 @@ fn what_cannot_be_judged_is_removed() {
     }
 }
 
+/// The name of a process has no space, but a command line can be in its place.
+#[test]
+fn names_of_processes() {
+    for (name, payload, unjudged) in
+        [("ProcessCreate", &b"\x01\x04\0bash\0\0"[..], 0), ("ExistingProcess", b"\x01\x06\0app -p\0\0", 1)]
+    {
+        let mut metadata = metadata(1, 1);
+        (metadata.provider, metadata.name) = ("Universal.System".into(), name.into());
+        let source = stream!(Version::V6,
+            describe(&metadata);
+            thread(7, [ThreadEntry::ThreadId(7)]);
+            event(&Event { payload, ..numbered(7, 1, 1) });
+        );
+        let options = RewriteOptions { strip_command_line: true, ..options() };
+        let (result, report) = rewrite(&source, options).unwrap();
+        assert_eq!((report.unjudged, read(&result).events[0].payload.is_empty()), (unjudged, unjudged > 0));
+    }
+}
+
 /// Labels, attributes of threads and of descriptions, and pairs of a V6 trace can have a command line too.
 #[test]
 fn command_lines_outside_of_payloads() {

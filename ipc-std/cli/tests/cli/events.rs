@@ -81,7 +81,7 @@ fn events_of_every_trace() {
             // The process precedes the thread if it is not that of the trace.
             let begins = ["".to_owned(), format!("{}/", event["process_id"])].map(|process| {
                 let provider = event["provider"].as_str().unwrap();
-                let thread = event["thread_id"].as_u64().map_or("?".to_owned(), |id| id.to_string());
+                let thread = event["thread_id"].as_u64().map_or_else(|| "?".to_owned(), |id| id.to_string());
                 format!("[{process}{thread}] {provider}/{}", event["id"])
             });
             let rest = line.split_once(' ').unwrap().1;

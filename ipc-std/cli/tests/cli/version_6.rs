@@ -134,7 +134,7 @@ fn processes_are_told_apart() {
         assert_eq!(one["processes"].as_array().unwrap().len(), 1);
         let shown = run_with(&["events", "-", "--json", "--process", id], bytes.clone()).lines();
         assert_eq!(shown.len(), events);
-        assert!(shown.iter().all(|event| event["process_id"].to_string() == id));
+        assert!(shown.iter().all(|event| event["process_id"] == id.parse::<u64>().unwrap()));
     }
     stats_of(&["--process", "300"]).fails(9, "no event of process 300");
     let ran = run_with(&["events", "-", "--process", "300"], bytes.clone());
