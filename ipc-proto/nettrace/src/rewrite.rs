@@ -535,6 +535,14 @@ impl<'s> Rewrite<'s> {
                 }
                 continue;
             }
+            if self.from == Version::V6 && self.to == Version::V4 {
+                // An ended thread may have had the same index, so the loss is that of a thread of its own.
+                let thread = thread | OTHER_THREADS;
+                for sequence in [counted.introduce(), counted.settle_all()] {
+                    self.writer.put_thread_sequence(&ThreadSequence { thread, sequence })?;
+                }
+                continue;
+            }
             let row = ThreadSequence { thread, sequence: counted.introduce() };
             self.writer.put_thread_sequence(&row)?;
         }
@@ -583,6 +591,9 @@ impl<'s> Rewrite<'s> {
         list.map(|list| list.id).ok_or(key)
     }
 }
+
+/// V6 to V4: this bit distinguishes a thread that has only losses from those that have events.
+const OTHER_THREADS: u64 = 1 << 63;
 
 /// The end of a result, which [`Rewrite::finish`] returns.
 ///

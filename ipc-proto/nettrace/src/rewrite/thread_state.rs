@@ -169,6 +169,13 @@ impl ThreadState {
         self.last_out
     }
 
+    /// Returns the thread's last number in the result, with all losses included, which are not pending afterwards.
+    pub(super) fn settle_all(&mut self) -> u32 {
+        let last = self.settle(0);
+        self.pending = 0;
+        last
+    }
+
     /// Returns the thread's last number in the result, with all losses included.
     pub(super) fn last(&self) -> u32 {
         // A copy is enough: after this number, the result has no other number of the thread.
