@@ -69,20 +69,25 @@ impl<'a> TraceEvent<'a> {
             metadata.level = labels.level.map_or(metadata.level, u32::from);
             metadata.version = labels.version.map_or(metadata.version, u32::from);
         }
-        metadata.fields = self.fields_of(described);
+        if let Some(fields) = self.fields_by_version(described, &metadata.fields) {
+            metadata.fields = fields;
+        }
         Some(metadata)
     }
 
-    /// Returns the fields of the payload. The version of an event of the runtime decides on its fields, and can be a
-    /// label of the event or unknown.
+    /// Returns the fields of an event of the runtime whose version is a label of the event or unknown. `fields` are those
+    /// of its description.
+    #[cfg(feature = "clr")]
     #[inline]
-    fn fields_of(&self, described: &'a MetadataBuf) -> Fields<'a> {
-        let fields = described.fields();
-        #[cfg(feature = "clr")]
-        if (fields.is_empty() || self.header.label_list != 0) && !described.layouts.is_empty() {
-            return self.layout(described).unwrap_or(fields);
-        }
-        fields
+    fn fields_by_version(&self, described: &MetadataBuf, fields: &Fields<'_>) -> Option<Fields<'static>> {
+        let may_differ = fields.is_empty() || self.header.label_list != 0;
+        if may_differ && !described.layouts.is_empty() { self.layout(described) } else { None }
+    }
+
+    #[cfg(not(feature = "clr"))]
+    #[inline]
+    const fn fields_by_version(&self, _: &MetadataBuf, _: &Fields<'_>) -> Option<Fields<'static>> {
+        None
     }
 
     /// Returns the fields of an event of the runtime, if its description does not state its version.
@@ -102,7 +107,11 @@ impl<'a> TraceEvent<'a> {
     #[must_use]
     pub fn values(&self) -> Values<'a> {
         let described = self.context.metadata(self.references);
-        described.map_or(Fields::EMPTY, |described| self.fields_of(described)).values(self.header.payload)
+        let fields = described.map_or(Fields::EMPTY, |described| {
+            let fields = described.fields();
+            self.fields_by_version(described, &fields).unwrap_or(fields)
+        });
+        fields.values(self.header.payload)
     }
 
     /// Returns the value of a field by its name, or by a path of names for a field of a nested object:
