@@ -102,7 +102,8 @@ fn a_trace_without_methods_says_how_to_record_them() {
         assert!(ran.stderr.contains("has no compiled method; "), "{ran:?}");
         let advice = "dotnet-ipc trace PID --clr-events jit --clr-event-level verbose";
         assert!(ran.stderr.contains(advice), "{ran:?}");
-        assert_eq!(ran.text(), "");
+        // A table without rows still has its columns.
+        assert_eq!(ran.text().lines().count(), usize::from(args.contains(&"--csv")));
     }
     run_with(&["jit", "-"], Vec::new()).fails(6, "the trace is empty");
 }
