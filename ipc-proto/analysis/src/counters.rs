@@ -11,6 +11,7 @@
 //! the last sample of each series.
 //!
 //! Fields are read by their names, so that payloads of every version of the events can be read.
+mod counted_processes;
 mod counter_event;
 mod counter_plan;
 mod counter_reader;
@@ -27,7 +28,7 @@ pub use counter_plan::{CounterConfig, CounterPlan, ExponentialConfig, PlanError,
 pub use counter_reader::CounterReader;
 pub use exponential_histogram::ExponentialHistogram;
 pub use latest_samples::{LatestSamples, OwnedSample};
-pub use sample::{Measurement, Quantile, Sample};
+pub use sample::{InstrumentDetails, Measurement, Quantile, Sample};
 pub use selection::{ParseSelectionError, Selection};
 pub use system::System;
-pub use tags::{Tags, tags};
+pub use tags::{Tags, escaped_tags, tags};

@@ -386,7 +386,7 @@ fn limit_of_series() {
     let instrument = meter(8, "c", &[("instrumentType", text("Counter`1"))]);
     each_event_of_stream(&trace(&[instrument]), |event| {
         let Some(CounterEvent::End(instrument)) = counters.event(event) else { panic!() };
-        latest.remove(instrument.meter, instrument.name, instrument.id);
+        latest.remove(&instrument);
     });
     assert_eq!(latest.iter().count(), 0);
 }
@@ -425,7 +425,12 @@ fn series_whose_texts_have_a_nul() {
             assert!(latest.insert(&sample));
         }
         assert_eq!(latest.iter().count(), names.len());
-        latest.remove("a".into(), "b\0c".into(), sample.instrument_id);
+        let ended = meter(8, "", &[]);
+        each_event_of_stream(&trace(&[ended]), |event| {
+            let Some(CounterEvent::End(mut instrument)) = CounterReader::new().event(event) else { panic!() };
+            (instrument.meter, instrument.name) = ("a".into(), "b\0c".into());
+            latest.remove(&instrument);
+        });
         let left: Vec<_> = latest.iter().map(|sample| (&*sample.provider, &*sample.name)).collect();
         assert_eq!(left.len(), names.len() - 1);
         assert!(!left.contains(&("a", "b\0c")));

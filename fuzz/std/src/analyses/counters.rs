@@ -14,23 +14,24 @@ use super::traces::each_event;
 /// [`LatestSamples`] equals a map and keeps its limit.
 pub fn counters(bytes: &[u8]) {
     let Some((choice, bytes)) = bytes.split_first() else { return };
-    let samples = match choice & 7 {
-        7 => check_readers(bytes, false),
-        is_v6 => check_readers(&trace(bytes, if is_v6 & 1 == 0 { Version::V4 } else { Version::V6 }), true),
-    };
+    let is_made_up = choice & 7 != 7;
+    let version = if choice & 1 == 0 { Version::V4 } else { Version::V6 };
+    let trace = if is_made_up { trace(bytes, version) } else { bytes.to_vec() };
+    let samples = check_readers(&trace, is_made_up);
     for limit in [usize::MAX, usize::from(*choice) << 6] {
-        check_latest(&samples, limit);
+        check_latest(&trace, &samples, limit);
     }
 }
 
-/// A reader, the events that it must ignore, and the last interval that it has returned.
+/// A reader, the events that it must ignore, and the last intervals that it has returned.
 struct Reading {
     reader: CounterReader,
     /// A reader that decides first whether an event is of interest, as streams of samples do.
     asking: CounterReader,
     session: Option<&'static str>,
     selections: Vec<Selection>,
-    interval: Option<f64>,
+    /// By process.
+    intervals: BTreeMap<Option<u64>, Option<f64>>,
 }
 
 impl Reading {
@@ -42,7 +43,13 @@ impl Reading {
         if prefers_meters {
             reader = reader.preferring_meters();
         }
-        Self { asking: reader.clone(), reader, session, selections: selections.to_vec(), interval: None }
+        Self {
+            asking: reader.clone(),
+            reader,
+            session,
+            selections: selections.to_vec(),
+            intervals: BTreeMap::new(),
+        }
     }
 
     fn event<'a>(&mut self, event: &TraceEvent<'a>) -> Option<CounterEvent<'a>> {
@@ -69,10 +76,12 @@ impl Reading {
         }
         match &found {
             Some(CounterEvent::Interval { from, to, .. }) => {
-                self.interval = to.0.checked_sub(from.0).map(|units| units as f64 / 1e7);
+                let interval = to.0.checked_sub(from.0).map(|units| units as f64 / 1e7);
+                self.intervals.insert(event.process_id(), interval);
             }
             Some(CounterEvent::Sample(sample)) if sample.system == System::Meter => {
-                assert_eq!(sample.interval, self.interval);
+                assert_eq!(sample.process_id, event.process_id());
+                assert_eq!(sample.interval, self.intervals.get(&event.process_id()).copied().flatten());
             }
             _ => {}
         }
@@ -239,26 +248,32 @@ fn check_histogram(histogram: &ExponentialHistogram) {
     assert!(quantiles.is_sorted(), "{quantiles:?} {histogram:?}");
 }
 
-/// The parts that identify a series: system, number, provider, name, tags and version.
-type Key = (System, u32, String, String, String, String);
+/// The parts that identify a series: process, system, kind, number, instance, texts, and the texts of the details.
+type Key = (Option<u64>, System, &'static str, Option<u32>, u32, Vec<String>);
+
+fn key(sample: &OwnedSample) -> Key {
+    let OwnedSample { process_id, system, instrument_id, instance, .. } = *sample;
+    let mut texts = texts(sample).map(str::to_owned).to_vec();
+    texts.remove(3); // The name for people.
+    texts.push(sample.has_escaped_tags.to_string());
+    if let Some(details) = sample.details.as_ref().filter(|_| instrument_id.is_none()) {
+        texts.extend(
+            [&details.instrument_tag_text, &details.meter_tag_text, &details.meter_scope_hash]
+                .map(String::clone),
+        );
+    }
+    (process_id, system, sample.measurement.kind(), instrument_id, instance, texts)
+}
 
 /// Checks the store against a map.
-fn check_latest(samples: &[OwnedSample], limit: usize) {
+fn check_latest(trace: &[u8], samples: &[OwnedSample], limit: usize) {
     let (mut latest, mut model, mut dropped) = (LatestSamples::new(limit), BTreeMap::new(), 0_u64);
     for sample in samples {
         let is_stored = latest.insert(&sample.sample());
         dropped += u64::from(!is_stored);
         assert_eq!(latest.dropped(), dropped);
-        let key: Key = (
-            sample.system,
-            sample.instrument_id.unwrap_or_default(),
-            sample.provider.clone(),
-            sample.name.clone(),
-            sample.tag_text.clone(),
-            sample.provider_version.clone(),
-        );
         if is_stored {
-            model.insert(key, sample);
+            model.insert(key(sample), sample);
         }
         assert!(is_stored || limit < usize::MAX);
     }
@@ -266,17 +281,28 @@ fn check_latest(samples: &[OwnedSample], limit: usize) {
     assert!(least <= limit, "{least} of {limit}");
     assert_eq!(sorted(latest.iter()), sorted(model.values().copied()));
     // The end of an instrument ends its series, and no others.
-    for sample in samples.iter().take(3) {
-        let OwnedSample { provider, name, instrument_id, .. } = sample;
-        latest.remove((&**provider).into(), (&**name).into(), *instrument_id);
-        model.retain(|_, other| {
-            let is_other =
-                (&other.provider, &other.name, other.instrument_id) != (provider, name, *instrument_id);
-            other.system == System::EventCounter || is_other
+    let (mut reader, mut ends) = (CounterReader::new(), 0);
+    each_event(trace, false, |event| {
+        let Some(CounterEvent::End(ended)) = reader.event(event) else { return };
+        ends += 1;
+        if ends > MAX_ENDS {
+            return;
+        }
+        latest.remove(&ended);
+        model.retain(|_, sample| {
+            let has_names = ended.meter == *sample.provider && ended.name == *sample.name;
+            let is_same = ended.meter_version == *sample.provider_version && ended.unit == *sample.unit;
+            let is_ended = has_names
+                && (sample.process_id, sample.instrument_id) == (ended.process_id, ended.id)
+                && (ended.id.is_some() || is_same);
+            sample.system == System::EventCounter || !is_ended
         });
         assert_eq!(sorted(latest.iter()), sorted(model.values().copied()));
-    }
+    });
 }
+
+/// How many ends of instruments are checked, which takes time in proportion to the number of samples.
+const MAX_ENDS: u32 = 3;
 
 fn sorted<'a>(samples: impl Iterator<Item = &'a OwnedSample>) -> Vec<String> {
     let mut texts: Vec<_> = samples.map(sample_text).collect();

@@ -41,6 +41,8 @@ pub enum CounterEvent<'a> {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Instrument<'a> {
+    /// The id of the process; `None` if the trace states none.
+    pub process_id: Option<u64>,
     /// The name of the meter.
     pub meter: Str<'a>,
     /// The version of the meter; empty if it has none.
@@ -57,6 +59,10 @@ pub struct Instrument<'a> {
     pub instrument_tags: Str<'a>,
     /// The tags of the meter; see [`tags`](super::tags()).
     pub meter_tags: Str<'a>,
+    /// Whether the texts of the tags have escapes; see [`escaped_tags`](super::escaped_tags).
+    pub has_escaped_tags: bool,
+    /// The hash of the scope of the meter; empty if it has no scope.
+    pub meter_scope_hash: Str<'a>,
     /// The number of the instrument, unique in its process. `None` before .NET 9.
     pub id: Option<u32>,
 }

@@ -1,10 +1,10 @@
 //! The reader of the samples of a trace, with the state of its sessions.
-use alloc::collections::BTreeSet;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 
 use nettrace::{FileTime, Metadata, Str, TraceEvent};
 
+use super::counted_processes::CountedProcesses;
 use super::field_values::{FieldValues, Layouts, seconds};
 use super::{
     CounterEvent, ExponentialHistogram, Instrument, InstrumentKind, Measurement, Problem, Sample, Selection,
@@ -40,8 +40,9 @@ use super::{
 /// selected. Event counters have no ids: the runtime has one timer for each provider, with the shortest interval that a
 /// session requested. All sessions get the samples of that timer, and [`Sample::interval`] states its interval.
 ///
-/// Nothing of a sample is stored, so that the memory does not depend on the number of series. The names of at most 256
-/// meters of at most 256 characters are stored, and the descriptions of at most 32 kinds of events, about 3 KiB each.
+/// A trace can have several processes, whose state is separate. Nothing of a sample is stored, but for a number for each
+/// series without an instrument id. The names of meters and the tags of instruments are stored, in at most about 4 MiB,
+/// and the descriptions of at most 32 kinds of events, about 3 KiB each.
 #[derive(Debug, Clone, Default)]
 pub struct CounterReader {
     /// The id of the session whose meters are read; `None` for all sessions.
@@ -49,17 +50,10 @@ pub struct CounterReader {
     client: String,
     /// The counters and instruments to read; all if empty.
     selections: Vec<Selection>,
-    /// The length of the interval of the meters in seconds.
-    interval: Option<f64>,
-    /// Meters that have begun, whose event counters of the same name are ignored.
-    meters: BTreeSet<String>,
     prefers_meters: bool,
+    processes: CountedProcesses,
     layouts: Layouts,
 }
-
-/// The limits of `CounterReader::meters`: the number of names, and the UTF-16 units of a name.
-const MAX_METERS: usize = 256;
-const MAX_METER_LEN: usize = 256;
 
 /// The ids of the events of `System.Diagnostics.Metrics`.
 mod id {
@@ -134,7 +128,7 @@ static COUNTER_FIELDS: [&str; 14] = [
 ];
 
 /// The fields of instruments and their samples. The first [`INSTRUMENT_NAME`] decide whether an instrument is selected.
-static METER_FIELDS: [&str; 22] = [
+static METER_FIELDS: [&str; 23] = [
     "sessionId",
     "meterName",
     "instrumentName",
@@ -156,6 +150,7 @@ static METER_FIELDS: [&str; 22] = [
     "buckets",
     "instrumentTags",
     "meterTags",
+    "meterScopeHash",
     "instrumentId",
 ];
 
@@ -230,7 +225,7 @@ impl CounterReader {
                     COUNTER_NAME,
                 );
                 let name = fields.text("Name");
-                self.has_counter(metadata.provider, name)
+                self.has_counter(event.process_id(), metadata.provider, name)
             }
             Some(Kind::Instrument) => {
                 let fields = FieldValues::read_first(
@@ -240,19 +235,19 @@ impl CounterReader {
                     &METER_FIELDS,
                     INSTRUMENT_NAME,
                 );
-                self.has_instrument(&fields)
+                self.has_instrument(event.process_id(), &fields)
             }
             Some(Kind::Session) => self.of_session(event, &metadata).is_some(),
         }
     }
 
-    fn has_counter(&self, provider: Str<'_>, name: Str<'_>) -> bool {
-        !name.is_empty() && self.is_selected(System::EventCounter, provider, name)
+    fn has_counter(&self, process_id: Option<u64>, provider: Str<'_>, name: Str<'_>) -> bool {
+        !name.is_empty() && self.is_selected(process_id, System::EventCounter, provider, name)
     }
 
-    fn has_instrument<const N: usize>(&self, fields: &FieldValues<'_, N>) -> bool {
+    fn has_instrument<const N: usize>(&self, process_id: Option<u64>, fields: &FieldValues<'_, N>) -> bool {
         let (meter, name) = (fields.text("meterName"), fields.text("instrumentName"));
-        self.is_own(fields.text("sessionId")) && self.is_selected(System::Meter, meter, name)
+        self.is_own(fields.text("sessionId")) && self.is_selected(process_id, System::Meter, meter, name)
     }
 
     fn event_counter<'a>(
@@ -261,8 +256,8 @@ impl CounterReader {
         metadata: &Metadata<'a>,
     ) -> Option<CounterEvent<'a>> {
         let fields = FieldValues::read(&mut self.layouts, event, metadata, &COUNTER_FIELDS);
-        let (provider, name) = (metadata.provider, fields.text("Name"));
-        if !self.has_counter(provider, name) {
+        let (provider, name, process_id) = (metadata.provider, fields.text("Name"), event.process_id());
+        if !self.has_counter(process_id, provider, name) {
             return None;
         }
         let read = || {
@@ -283,6 +278,7 @@ impl CounterReader {
             Ok(Sample {
                 nanoseconds: event.nanoseconds(),
                 unix_nanoseconds: event.unix_nanoseconds(),
+                process_id,
                 system: System::EventCounter,
                 provider,
                 provider_version: Str::EMPTY,
@@ -290,7 +286,10 @@ impl CounterReader {
                 display_name: fields.text("DisplayName"),
                 unit: fields.text("DisplayUnits"),
                 tag_text: fields.text("Metadata"),
+                has_escaped_tags: false,
                 instrument_id: None,
+                instance: 0,
+                details: None,
                 interval: fields.float("IntervalSec").ok(),
                 measurement,
             })
@@ -298,10 +297,10 @@ impl CounterReader {
         Some(read().map_or_else(CounterEvent::Problem, CounterEvent::Sample))
     }
 
-    fn is_selected(&self, system: System, provider: Str<'_>, name: Str<'_>) -> bool {
+    fn is_selected(&self, process_id: Option<u64>, system: System, provider: Str<'_>, name: Str<'_>) -> bool {
         let is_replaced = self.prefers_meters
             && system == System::EventCounter
-            && self.meters.iter().any(|meter| provider == **meter);
+            && self.processes.has_meter(process_id, provider);
         let mut matching =
             self.selections.iter().filter(|selection| selection.contains(system, provider, name));
         if self.selections.is_empty() {
@@ -319,35 +318,41 @@ impl CounterReader {
         event: &TraceEvent<'a>,
         metadata: &Metadata<'a>,
     ) -> Option<CounterEvent<'a>> {
-        let event_id = metadata.event_id;
+        let (event_id, process_id) = (metadata.event_id, event.process_id());
         let fields = FieldValues::read(&mut self.layouts, event, metadata, &METER_FIELDS);
-        let (meter, name) = (fields.text("meterName"), fields.text("instrumentName"));
-        if !self.has_instrument(&fields) {
+        if !self.has_instrument(process_id, &fields) {
             return None;
         }
         let instrument_id = fields.unsigned("instrumentId").and_then(|id| u32::try_from(id).ok());
-        let instrument_id = instrument_id.filter(|id| *id != 0);
-        if matches!(event_id, id::BEGIN | id::END | id::PUBLISHED) {
-            let instrument = Instrument {
-                meter,
-                meter_version: fields.text("meterVersion"),
-                name,
-                kind: InstrumentKind::of(fields.text("instrumentType")),
-                unit: fields.text("unit"),
-                description: fields.text("description"),
-                instrument_tags: fields.text("instrumentTags"),
-                meter_tags: fields.text("meterTags"),
-                id: instrument_id,
-            };
-            return Some(match event_id {
-                id::BEGIN => {
-                    self.add_meter(meter);
-                    CounterEvent::Begin(instrument)
-                }
-                id::END => CounterEvent::End(instrument),
-                _ => CounterEvent::Published(instrument),
-            });
+        let session_id = fields.text("sessionId");
+        let instrument = Instrument {
+            process_id,
+            meter: fields.text("meterName"),
+            meter_version: fields.text("meterVersion"),
+            name: fields.text("instrumentName"),
+            kind: InstrumentKind::of(fields.text("instrumentType")),
+            unit: fields.text("unit"),
+            description: fields.text("description"),
+            instrument_tags: fields.text("instrumentTags"),
+            meter_tags: fields.text("meterTags"),
+            has_escaped_tags: metadata.version >= first_escaped_version(event_id),
+            meter_scope_hash: fields.text("meterScopeHash"),
+            id: instrument_id.filter(|id| *id != 0),
+        };
+        match event_id {
+            id::BEGIN => {
+                self.processes.begin(session_id, &instrument);
+                return Some(CounterEvent::Begin(instrument));
+            }
+            id::END => {
+                self.processes.end(session_id, &instrument);
+                return Some(CounterEvent::End(instrument));
+            }
+            id::PUBLISHED => return Some(CounterEvent::Published(instrument)),
+            _ => {}
         }
+        let tag_text = fields.text("tags");
+        let (instance, details) = self.processes.series(event, session_id, &instrument, tag_text);
         let read = || {
             let measurement = match event_id {
                 id::COUNTER => {
@@ -368,29 +373,23 @@ impl CounterReader {
             Ok(Sample {
                 nanoseconds: event.nanoseconds(),
                 unix_nanoseconds: event.unix_nanoseconds(),
+                process_id,
                 system: System::Meter,
-                provider: meter,
-                provider_version: fields.text("meterVersion"),
-                name,
+                provider: instrument.meter,
+                provider_version: instrument.meter_version,
+                name: instrument.name,
                 display_name: Str::EMPTY,
-                unit: fields.text("unit"),
-                tag_text: fields.text("tags"),
-                instrument_id,
-                interval: self.interval,
+                unit: instrument.unit,
+                tag_text,
+                has_escaped_tags: instrument.has_escaped_tags,
+                instrument_id: instrument.id,
+                instance,
+                details,
+                interval: self.processes.interval(process_id),
                 measurement,
             })
         };
         Some(read().map_or_else(CounterEvent::Problem, CounterEvent::Sample))
-    }
-
-    fn add_meter(&mut self, meter: Str<'_>) {
-        if self.prefers_meters
-            && self.meters.len() < MAX_METERS
-            && meter.units().take(MAX_METER_LEN.saturating_add(1)).count() <= MAX_METER_LEN
-            && !self.meters.iter().any(|known| meter == **known)
-        {
-            self.meters.insert(meter.to_string());
-        }
     }
 
     /// Reads the events about a session.
@@ -430,7 +429,8 @@ impl CounterReader {
         Some(match event_id {
             id::COLLECTION_START | id::COLLECTION_STOP => {
                 let (from, to) = (fields.time("intervalStartTime")?, fields.time("intervalEndTime")?);
-                self.interval = to.checked_sub(from).map(|units| units as f64 / 1e7);
+                let interval = to.checked_sub(from).map(|units| units as f64 / 1e7);
+                self.processes.collect(event.process_id(), interval);
                 let is_start = event_id == id::COLLECTION_START;
                 CounterEvent::Interval { is_start, from: FileTime(from), to: FileTime(to) }
             }
@@ -441,6 +441,15 @@ impl CounterReader {
             id::CALLBACK_ERROR => CounterEvent::Problem(Problem::Callback(message())),
             _ => return None,
         })
+    }
+}
+
+/// Returns the first version of an event in which the text of tags has escapes: one more than the version of .NET 10.
+const fn first_escaped_version(event_id: u32) -> u32 {
+    match event_id {
+        id::BEGIN | id::END | id::PUBLISHED => 4,
+        id::EXPONENTIAL_HISTOGRAM => 2,
+        _ => 3,
     }
 }
 

@@ -2,11 +2,10 @@
 //! with its own texts.
 use alloc::collections::BTreeMap;
 use alloc::string::{String, ToString};
+use alloc::sync::Arc;
 use core::fmt::Write;
 
-use nettrace::Str;
-
-use super::{Measurement, Sample, System};
+use super::{Instrument, InstrumentDetails, Measurement, Sample, System};
 
 /// The last sample of each series: of each counter, and of each set of tags of each instrument.
 ///
@@ -21,8 +20,7 @@ use super::{Measurement, Sample, System};
 /// ```
 #[derive(Debug, Clone)]
 pub struct LatestSamples {
-    /// The samples by their keys: provider, name, tags and version, each with an end mark, then the system and the
-    /// instrument id.
+    /// The samples by the [keys](OwnedSample::push_series_key) of their series.
     series: BTreeMap<String, OwnedSample>,
     key: String,
     size: usize,
@@ -38,6 +36,8 @@ pub struct OwnedSample {
     pub nanoseconds: i64,
     /// See [`Sample::unix_nanoseconds`].
     pub unix_nanoseconds: i128,
+    /// See [`Sample::process_id`].
+    pub process_id: Option<u64>,
     /// See [`Sample::system`].
     pub system: System,
     /// See [`Sample::provider`].
@@ -52,8 +52,14 @@ pub struct OwnedSample {
     pub unit: String,
     /// See [`Sample::tag_text`].
     pub tag_text: String,
+    /// See [`Sample::has_escaped_tags`].
+    pub has_escaped_tags: bool,
     /// See [`Sample::instrument_id`].
     pub instrument_id: Option<u32>,
+    /// See [`Sample::instance`].
+    pub instance: u32,
+    /// See [`Sample::details`].
+    pub details: Option<Arc<InstrumentDetails>>,
     /// See [`Sample::interval`].
     pub interval: Option<f64>,
     /// See [`Sample::measurement`].
@@ -65,6 +71,7 @@ impl From<&Sample<'_>> for OwnedSample {
         Self {
             nanoseconds: sample.nanoseconds,
             unix_nanoseconds: sample.unix_nanoseconds,
+            process_id: sample.process_id,
             system: sample.system,
             provider: sample.provider.to_string(),
             provider_version: sample.provider_version.to_string(),
@@ -72,7 +79,10 @@ impl From<&Sample<'_>> for OwnedSample {
             display_name: sample.display_name.to_string(),
             unit: sample.unit.to_string(),
             tag_text: sample.tag_text.to_string(),
+            has_escaped_tags: sample.has_escaped_tags,
             instrument_id: sample.instrument_id,
+            instance: sample.instance,
+            details: sample.details.clone(),
             interval: sample.interval,
             measurement: sample.measurement.clone(),
         }
@@ -86,6 +96,7 @@ impl OwnedSample {
         Sample {
             nanoseconds: self.nanoseconds,
             unix_nanoseconds: self.unix_nanoseconds,
+            process_id: self.process_id,
             system: self.system,
             provider: (&*self.provider).into(),
             provider_version: (&*self.provider_version).into(),
@@ -93,10 +104,32 @@ impl OwnedSample {
             display_name: (&*self.display_name).into(),
             unit: (&*self.unit).into(),
             tag_text: (&*self.tag_text).into(),
+            has_escaped_tags: self.has_escaped_tags,
             instrument_id: self.instrument_id,
+            instance: self.instance,
+            details: self.details.clone(),
             interval: self.interval,
             measurement: self.measurement.clone(),
         }
+    }
+
+    /// Appends the key of the series of the sample. Samples have the same key if and only if they are of one series: of
+    /// the same process, system, instrument, kind, unit, version and tags. Keys have the order of provider, name and tags.
+    pub fn push_series_key(&self, key: &mut String) {
+        for text in [&self.provider, &self.name, &self.tag_text, &self.provider_version, &self.unit] {
+            push(key, text);
+        }
+        // The id of an instrument stands for its details.
+        if let Some(details) = self.details.as_ref().filter(|_| self.instrument_id.is_none()) {
+            let InstrumentDetails { instrument_tag_text, meter_tag_text, meter_scope_hash, .. } = &**details;
+            for text in [instrument_tag_text, meter_tag_text, meter_scope_hash] {
+                push(key, text);
+            }
+        }
+        let (system, kind) = (self.system.name(), self.measurement.kind());
+        // Writing to a string cannot fail.
+        let _ = write!(key, "{system} {kind} {:?} {}", self.instrument_id, self.instance);
+        let _ = write!(key, " {} {:?}", self.has_escaped_tags, self.process_id);
     }
 
     /// Returns approximately the memory of the sample and its key.
@@ -136,8 +169,10 @@ impl LatestSamples {
 
     /// Stores a sample instead of the last one of its series. Returns whether the limit allows that.
     pub fn insert(&mut self, sample: &Sample<'_>) -> bool {
-        self.set_key(sample);
-        let (owned, stored) = (OwnedSample::from(sample), self.series.get_mut(&self.key));
+        let owned = OwnedSample::from(sample);
+        self.key.clear();
+        owned.push_series_key(&mut self.key);
+        let stored = self.series.get_mut(&self.key);
         let before = stored.as_ref().map_or(0, |stored| stored.size(&self.key));
         let size = self.size.saturating_sub(before).saturating_add(owned.size(&self.key));
         if size > self.limit {
@@ -152,26 +187,32 @@ impl LatestSamples {
         true
     }
 
-    /// Removes the series of an instrument that has ended, by its meter, name and [id](super::Instrument::id).
-    pub fn remove(&mut self, meter: Str<'_>, name: Str<'_>, instrument_id: Option<u32>) {
-        self.key.clear();
-        push(&mut self.key, meter);
-        push(&mut self.key, name);
-        let mut removed = 0_usize;
-        let prefix = core::mem::take(&mut self.key);
+    /// Removes the series of an instrument that has ended: of one without an id, those of all instruments with its
+    /// names, version and unit.
+    pub fn remove(&mut self, instrument: &Instrument<'_>) {
+        let mut prefix = String::new();
+        push(&mut prefix, &instrument.meter.to_string());
+        push(&mut prefix, &instrument.name.to_string());
         let keys =
             self.series.range::<str, _>((core::ops::Bound::Included(&*prefix), core::ops::Bound::Unbounded));
+        let is_ended = |sample: &OwnedSample| {
+            let is_same =
+                instrument.meter_version == *sample.provider_version && instrument.unit == *sample.unit;
+            sample.system == System::Meter
+                && sample.process_id == instrument.process_id
+                && sample.instrument_id == instrument.id
+                && (instrument.id.is_some() || is_same)
+        };
         let ended: alloc::vec::Vec<String> = keys
             .take_while(|(key, _)| key.starts_with(&prefix))
-            .filter(|(_, sample)| sample.system == System::Meter && sample.instrument_id == instrument_id)
+            .filter(|(_, sample)| is_ended(sample))
             .map(|(key, _)| key.clone())
             .collect();
         for key in ended {
             if let Some(sample) = self.series.remove(&key) {
-                removed = removed.saturating_add(sample.size(&key));
+                self.size = self.size.saturating_sub(sample.size(&key));
             }
         }
-        self.size = self.size.saturating_sub(removed);
     }
 
     /// Returns the last samples, in the order of provider, name and tags.
@@ -184,25 +225,16 @@ impl LatestSamples {
     pub const fn dropped(&self) -> u64 {
         self.dropped
     }
-
-    fn set_key(&mut self, sample: &Sample<'_>) {
-        self.key.clear();
-        for text in [sample.provider, sample.name, sample.tag_text, sample.provider_version] {
-            push(&mut self.key, text);
-        }
-        // Writing to a string cannot fail.
-        let _ = write!(self.key, "{} {}", sample.system.name(), sample.instrument_id.unwrap_or_default());
-    }
 }
 
 /// Appends a text and its end mark, two NULs. After a NUL in the text, which only hostile traces have, U+0001 follows,
 /// so that no text contains an end mark.
-fn push(key: &mut String, text: Str<'_>) {
-    for c in text.chars() {
-        key.push(c);
-        if c == '\0' {
-            key.push('\u{1}');
+fn push(key: &mut String, text: &str) {
+    for (n, part) in text.split('\0').enumerate() {
+        if n > 0 {
+            key.push_str("\0\u{1}");
         }
+        key.push_str(part);
     }
     key.push_str("\0\0");
 }

@@ -1,9 +1,11 @@
 //! What a counter or an instrument measured in one interval.
+use alloc::string::String;
+use alloc::sync::Arc;
 use alloc::vec::Vec;
 
 use nettrace::Str;
 
-use super::{ExponentialHistogram, System, Tags, tags};
+use super::{ExponentialHistogram, System, Tags, escaped_tags, tags};
 
 /// What a counter or an instrument measured in one interval.
 ///
@@ -15,6 +17,8 @@ pub struct Sample<'a> {
     pub nanoseconds: i64,
     /// The nanoseconds from 1970-01-01 UTC to the event.
     pub unix_nanoseconds: i128,
+    /// The id of the process; `None` if the trace states none.
+    pub process_id: Option<u64>,
     /// The system: event counters or meters.
     pub system: System,
     /// The name of the event source or of the meter.
@@ -30,8 +34,15 @@ pub struct Sample<'a> {
     /// The tags as text, as `route=/a,status=200`; see [`tags`](Self::tags). For event counters, the metadata of the
     /// counter, as `key:value,key:value`.
     pub tag_text: Str<'a>,
+    /// Whether the text of the tags has escapes.
+    pub has_escaped_tags: bool,
     /// The number of the instrument, unique in its process. `None` for event counters and before .NET 9.
     pub instrument_id: Option<u32>,
+    /// Tells apart the instruments without an id that have the same names, version, unit and tags: 0 for the first one.
+    /// Instruments that begin after the end of such an instrument have other numbers.
+    pub instance: u32,
+    /// The tags of the instrument and its meter; `None` if they have none, or if several instruments could be meant.
+    pub details: Option<Arc<InstrumentDetails>>,
     /// The length of the interval in seconds. `None` if the trace does not state it, as at its start.
     pub interval: Option<f64>,
     /// The numbers.
@@ -42,7 +53,7 @@ impl<'a> Sample<'a> {
     /// Returns the tags: names and values. See [`Tags`] for texts that have several readings.
     #[must_use]
     pub fn tags(&self) -> Tags<'a> {
-        tags(self.system, self.tag_text)
+        if self.has_escaped_tags { escaped_tags(self.tag_text) } else { tags(self.system, self.tag_text) }
     }
 
     /// Returns the main number: the mean, the increment, or the value since the start of the process. `None` for
@@ -59,6 +70,38 @@ impl<'a> Sample<'a> {
     #[must_use]
     pub fn rate(&self) -> Option<f64> {
         self.measurement.rate(self.interval)
+    }
+}
+
+/// What tells an instrument from others with the same names, and its samples do not repeat.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[non_exhaustive]
+pub struct InstrumentDetails {
+    /// The tags of the instrument as text.
+    pub instrument_tag_text: String,
+    /// The tags of the meter as text.
+    pub meter_tag_text: String,
+    /// The hash of the scope of the meter; empty if it has no scope.
+    pub meter_scope_hash: String,
+    /// Whether the texts of the tags have escapes.
+    pub has_escaped_tags: bool,
+}
+
+impl InstrumentDetails {
+    /// Returns the tags of the instrument.
+    #[must_use]
+    pub fn instrument_tags(&self) -> Tags<'_> {
+        self.tags(&self.instrument_tag_text)
+    }
+
+    /// Returns the tags of the meter.
+    #[must_use]
+    pub fn meter_tags(&self) -> Tags<'_> {
+        self.tags(&self.meter_tag_text)
+    }
+
+    fn tags<'a>(&self, text: &'a str) -> Tags<'a> {
+        if self.has_escaped_tags { escaped_tags(text.into()) } else { tags(System::Meter, text.into()) }
     }
 }
 

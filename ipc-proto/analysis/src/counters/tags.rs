@@ -1,9 +1,13 @@
 //! Splits the text of tags into pairs of a name and a value.
+use alloc::borrow::Cow;
+use alloc::string::String;
+
 use nettrace::Str;
 
 use super::System;
+use crate::text::owned;
 
-/// Returns the tags in a text of an event.
+/// Returns the tags in a text of an event, which has no escapes.
 ///
 /// ```
 /// use nettrace_analysis::counters::{System, tags};
@@ -17,51 +21,97 @@ pub const fn tags(system: System, text: Str<'_>) -> Tags<'_> {
         System::EventCounter => b':',
         System::Meter => b'=',
     };
-    Tags { rest: text, separator }
+    Tags { rest: text, separator, is_escaped: false }
 }
 
-/// The tags of a series: names and values.
+/// Returns the tags in a text of a meter in which `\\` precedes each comma, equals sign and `\\` of a name or a value.
 ///
-/// Runtimes do not escape commas and equals signs, so a text can have several readings. This iterator returns the
-/// reading with the most tags: a comma begins a tag if an equals sign follows before the next comma, otherwise it
-/// belongs to the value before it. The name of a tag ends at its first equals sign. Characters before the first equals
-/// sign of the text belong to the first name.
+/// ```
+/// use nettrace_analysis::counters::escaped_tags;
+///
+/// let found: Vec<_> = escaped_tags(r"list=a\,b,status=200".into()).collect();
+/// assert_eq!(found, [("list".into(), "a,b".into()), ("status".into(), "200".into())]);
+/// ```
+#[must_use]
+pub const fn escaped_tags(text: Str<'_>) -> Tags<'_> {
+    Tags { rest: text, separator: b'=', is_escaped: true }
+}
+
+/// The tags of a series: names and values, without escapes.
+///
+/// Runtimes up to .NET 10 do not escape commas and equals signs, so a text can have several readings. This iterator
+/// returns the reading with the most tags: a comma begins a tag if an equals sign follows before the next comma,
+/// otherwise it belongs to the value before it. The name of a tag ends at its first equals sign. Characters before the
+/// first equals sign of the text belong to the first name. An [escaped](escaped_tags) text has one reading.
 #[derive(Debug, Clone, Copy)]
 pub struct Tags<'a> {
     rest: Str<'a>,
     separator: u8,
+    is_escaped: bool,
+}
+
+impl<'a> Tags<'a> {
+    /// Returns the offsets in units of the name's end and of the tag's end.
+    fn ends(&self) -> (Option<usize>, Option<usize>) {
+        let (mut name_end, mut last_comma, mut is_literal) = (None, None, false);
+        for (place, unit) in self.rest.units().enumerate() {
+            if core::mem::take(&mut is_literal) {
+                continue;
+            }
+            if self.is_escaped && unit == u16::from(b'\\') {
+                is_literal = true;
+            } else if unit == u16::from(self.separator) {
+                if name_end.is_none() {
+                    name_end = Some(place);
+                } else if last_comma.is_some() {
+                    // A name follows the last comma.
+                    return (name_end, last_comma);
+                }
+            } else if unit == u16::from(b',') {
+                if self.is_escaped {
+                    return (name_end, Some(place));
+                }
+                last_comma = name_end.and(Some(place));
+            }
+        }
+        (name_end, None)
+    }
+
+    /// Returns a name or a value without escapes.
+    fn text(&self, text: Str<'a>) -> Cow<'a, str> {
+        let text = match text {
+            Str::Utf8(bytes) => String::from_utf8_lossy(bytes),
+            text @ Str::Utf16(_) => Cow::Owned(owned(text)),
+        };
+        if !self.is_escaped || !text.contains('\\') {
+            return text;
+        }
+        let (mut unescaped, mut chars) = (String::new(), text.chars());
+        while let Some(c) = chars.next() {
+            unescaped.push(if c == '\\' { chars.next().unwrap_or(c) } else { c });
+        }
+        Cow::Owned(unescaped)
+    }
 }
 
 impl<'a> Iterator for Tags<'a> {
-    type Item = (Str<'a>, Str<'a>);
+    type Item = (Cow<'a, str>, Cow<'a, str>);
 
     fn next(&mut self) -> Option<Self::Item> {
         if self.rest.is_empty() {
             return None;
         }
-        // The offsets in units of the name's end, of the last comma, and of that comma if a name follows it.
-        let (mut name_end, mut last_comma, mut end) = (None, None, None);
-        for (place, unit) in self.rest.units().enumerate() {
-            if unit == u16::from(self.separator) {
-                if name_end.is_none() {
-                    name_end = Some(place);
-                } else if last_comma.is_some() {
-                    end = last_comma;
-                    break;
-                }
-            } else if unit == u16::from(b',') && name_end.is_some() {
-                last_comma = Some(place);
-            }
-        }
+        let (name_end, end) = self.ends();
         let (tag, rest) = match end {
             Some(comma) => split(self.rest, comma),
             None => (self.rest, Str::EMPTY),
         };
         self.rest = rest;
-        Some(match name_end {
+        let (name, value) = match name_end {
             Some(name_end) => split(tag, name_end),
             None => (tag, Str::EMPTY),
-        })
+        };
+        Some((self.text(name), self.text(value)))
     }
 }
 
