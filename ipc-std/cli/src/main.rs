@@ -60,7 +60,10 @@ mod counters {
     pub(crate) mod otlp;
     pub(crate) mod output;
     pub(crate) mod prometheus;
+    mod series_details;
+    pub(crate) mod series_filter;
     pub(crate) mod table;
+    mod unique_labels;
     pub(crate) mod units;
 }
 

@@ -5,7 +5,7 @@ use alloc::string::{String, ToString};
 use alloc::sync::Arc;
 use core::fmt::Write;
 
-use super::{Instrument, InstrumentDetails, Measurement, Sample, System};
+use super::{Instrument, InstrumentDetails, Measurement, Sample, System, Tags, escaped_tags, tags};
 
 /// The last sample of each series: of each counter, and of each set of tags of each instrument.
 ///
@@ -130,6 +130,13 @@ impl OwnedSample {
         // Writing to a string cannot fail.
         let _ = write!(key, "{system} {kind} {:?} {}", self.instrument_id, self.instance);
         let _ = write!(key, " {} {:?}", self.has_escaped_tags, self.process_id);
+    }
+
+    /// Returns the tags; see [`Sample::tags`].
+    #[must_use]
+    pub fn tags(&self) -> Tags<'_> {
+        let text = (&*self.tag_text).into();
+        if self.has_escaped_tags { escaped_tags(text) } else { tags(self.system, text) }
     }
 
     /// Returns approximately the memory of the sample and its key.

@@ -7,7 +7,7 @@ use nettrace::TraceEvent;
 use crate::output::failure::{Failure, Kind};
 
 /// `--process`: the process whose events are read.
-#[derive(Debug, clap::Args)]
+#[derive(Debug, Default, clap::Args)]
 pub(crate) struct ProcessArg {
     /// Only the events of this process, in a trace of several processes
     #[arg(long = "process", value_name = "PID")]
@@ -18,6 +18,10 @@ pub(crate) struct ProcessArg {
 }
 
 impl ProcessArg {
+    pub(crate) const fn is_given(&self) -> bool {
+        self.id.is_some()
+    }
+
     /// Returns whether the event is one of the process.
     pub(crate) fn includes(&self, event: &TraceEvent<'_>) -> bool {
         self.includes_id(|| event.process_id())

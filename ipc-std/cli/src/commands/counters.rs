@@ -11,12 +11,14 @@ use std::time::Instant;
 use dotnet_ipc_syntax::durations;
 use nettrace_analysis::counters::{CounterConfig, ExponentialConfig, OwnedSample, Selection, System};
 
+use crate::args::process_arg::ProcessArg;
 use crate::args::socket_path;
 use crate::counters::condition::{self, Condition, Watch};
 use crate::counters::feed::{self, Feed, Next, OwnedInstrument, Process, Report};
-use crate::counters::lines::{LineFormat, SampleLines};
+use crate::counters::lines::{LineFormat, SampleLines, series_name};
 use crate::counters::output::{self, Output, Prometheus};
 use crate::counters::prometheus::Exposition;
+use crate::counters::series_filter::SeriesFilter;
 use crate::counters::table::Table;
 use crate::output::failure::{Failure, Kind};
 use crate::output::full_screen::{self, FullScreen};
@@ -39,11 +41,12 @@ use schedule::{Schedule, is_due};
 #[command(mut_arg("timeout", |arg| arg.help("Give up after DURATION when starting a session, and again when ending it [default: 10s, 2m]")))]
 #[command(after_help = "\
 A number is a process ID, anything else a file; --file makes a number a file.
-After it, or after --name, --socket or --all, come the counters: PROVIDER or
-PROVIDER/NAME, for event sources and meters [default: System.Runtime; all of a
-file]. EventCounters\\PROVIDER and Meters\\PROVIDER select one of the two, and a
-meter can end with *. What a provider has as a meter is not shown again as
-event counters. `counters list PID` shows what there is.
+After it, or after --name, --socket or --all, come the counters: PROVIDER,
+PROVIDER/NAME or PROVIDER/NAME[TAG=VALUE,...], for event sources and meters
+[default: System.Runtime; all of a file]. EventCounters\\PROVIDER and
+Meters\\PROVIDER select one of the two, and a meter can end with *. What a
+provider has as a meter is not shown again as event counters. `counters list
+PID` shows what there is.
 
 On a terminal, a table shows each series with its value, what it grew by each
 second, and its last minute; keys sort, filter and pause it. Otherwise a line is
@@ -51,23 +54,43 @@ a sample: its time, counter, tags and value, and what it grew by each
 second in parentheses. Counters of meters count from the start of the session,
 observable ones report the sum of the program. Averages, increments and
 histograms are those of the interval, histograms with buckets of the session.
+The first samples come after one interval, and a shorter --duration waits for
+them.
+
+A series is that of a process, an instrument and tags, also those of the
+instrument and its meter. Where these are equal, details tell series apart, in
+each output, and as TAG in a selection: meter_version, unit, instrument_tags,
+meter_tags, meter_scope_hash, kind, system, instrument_id, and instance, the
+place among the instruments that .NET 8 does not tell apart. A VALUE can be in
+quotes: [list=\"a,b\"], in which \\ precedes a quote or another \\. Lines of
+traces of version 6 state their process, and --process selects one.
 
 With --json, a line is {\"time\", \"process_id\", \"system\", \"provider\", \"name\",
 \"unit\", \"tags\", \"kind\", \"value\", \"interval\"}, and by kind \"rate\" (each
 second), \"count\", \"sum\", \"min\", \"max\", \"quantiles\", \"scale\", \"zero_count\",
-\"first_bucket\", \"buckets\"; meters have \"instrument_id\". Numbers are as the
-program reports them, null if it reports none. --csv has the columns of
-dotnet-counters; times are UTC. --format otlp-json writes a request of OTLP after
-each interval. --format prometheus writes once, after two intervals or
---duration; -o replaces a file after each interval, which must be new without
---overwrite, and --serve answers requests.
+\"first_bucket\", \"buckets\"; meters have \"instrument_id\", and what they have of
+\"instance\", \"meter_version\", \"meter_tags\", \"instrument_tags\" and
+\"meter_scope_hash\". Numbers are as the program reports them, null if it reports
+none, text for \"NaN\", \"Infinity\" and whole numbers from 2^53. --csv has the
+columns of dotnet-counters; times are UTC. --format otlp-json writes a request
+of OTLP after each interval; a sum with a negative number is not monotonic.
+
+--format prometheus writes once, after two intervals or --duration; -o replaces
+a file after each interval, which must be new without --overwrite, and --serve
+answers requests. Names are in lower case, with underscores. The unit is a
+suffix, and counters end with _total. Names of types within a name become value
+(lab.gauge in % is lab_value_percent), and at its end _count, _sum and _bucket
+become _current, _amount and _buckets. A name that is taken by another type
+starts with its provider. Increments that are negative or no number are not
+added.
 
 --until ends with status 0 as soon as a CONDITION holds in one process, and
 --duration then with status 4 if none does:
   [PART(]PROVIDER/NAME[TAG=VALUE,...][)] OP NUMBER [for DURATION] [and ...]
 PART is value [default], rate, p50, p95, p99, count, sum, min or max, OP is one
-of > >= < <= == !=. A counter that no process reports is an error after a few
-intervals, except with --all.
+of > >= < <= == !=. A sample covers its own interval; a hole between two, as
+that of a stopped process, starts the DURATION again. A counter that no process
+reports is an error with status 9 after a few intervals, with --all at the end.
 
 Examples:
   dotnet-ipc counters 4242
@@ -124,6 +147,8 @@ pub(crate) struct Args {
     #[arg(long)]
     exponential_histograms: bool,
     #[command(flatten)]
+    process: ProcessArg,
+    #[command(flatten)]
     connection: ConnectionArgs,
 }
 
@@ -142,6 +167,9 @@ enum Subject<'a> {
     All,
 }
 
+/// The counters of a process that are shown if the user names none.
+const DEFAULT: &str = "System.Runtime";
+
 /// The first operand of `counters list PID`.
 const LIST: &str = "list";
 
@@ -149,11 +177,18 @@ pub(crate) fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
     let is_list = args.operands.first().is_some_and(|first| first == LIST);
     let operands = args.operands.get(usize::from(is_list)..).unwrap_or_default();
     let (subject, counters) = args.subject(operands)?;
-    let mut selections = Vec::new();
+    let mut series = Vec::new();
     for text in counters {
-        let selection = text.parse::<Selection>();
-        selections.push(selection.map_err(|e| Failure::new(Kind::Usage, format!("{text:?}: {e}")))?);
+        let parsed = text.parse::<SeriesFilter>();
+        series.push(parsed.map_err(|e| Failure::new(Kind::Usage, format!("{text:?}: {e}")))?);
     }
+    let is_file = matches!(subject, Subject::File(_));
+    if !is_file && args.process.is_given() {
+        let message = "--process selects one process of a trace, and a session has only one";
+        return Err(Failure::new(Kind::Usage, message));
+    }
+    let selections =
+        |series: &[SeriesFilter]| series.iter().map(|one| one.selection.clone()).collect::<Vec<_>>();
     if is_list {
         let Subject::Process(target) = subject else {
             return Err(Failure::new(
@@ -161,43 +196,52 @@ pub(crate) fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
                 "`counters list` requires a process ID, --name or --socket",
             ));
         };
+        if !series.iter().all(SeriesFilter::has_no_tags) {
+            return Err(Failure::new(
+                Kind::Usage,
+                "`counters list` shows counters, which are selected without tags",
+            ));
+        }
         let (wire_log, timeouts) = (args.connection.wire_log.open()?, args.connection.timeout.timeouts());
         let config = |selections| args.config(selections);
         let connect = || Ok((args.process(target), target.client(timeouts, &wire_log)?));
-        list::run(config, connect, timeouts, selections, globals)?;
+        list::run(config, connect, timeouts, selections(&series), globals)?;
         return wire_log.check();
     }
-    let conditions = args.until.iter().flat_map(Condition::selections);
+    let named = series.clone();
     // Without selections, a file shows all its counters, not only those of the conditions. From a process, only the
     // counters of the conditions are requested.
-    if !(matches!(subject, Subject::File(_)) && selections.is_empty()) {
-        selections.extend(conditions.cloned());
+    if !(is_file && series.is_empty()) {
+        series.extend(args.until.iter().flat_map(Condition::series).cloned());
     }
+    let selections = selections(&series);
     match subject {
         Subject::File(file) => {
             if args.is_about_sessions() {
                 return Err(trace_target::options_do_not_apply(file));
             }
-            let mut show = Show::new(args, globals, args.output(false, false, globals)?);
-            let read = feed::read_file(file, &selections, |process, report| show.report(process, report));
+            let show = Show::new(args, globals, args.output(false, false, globals)?);
+            let mut show = show.only(named, series).of_file();
+            let read = feed::read_file(file, &selections, &args.process, |process, report| {
+                show.report(process, report)
+            });
             show.finish_file(read)
         }
         Subject::Process(target) => {
             let wire_log = args.connection.wire_log.open()?;
             let config = args.config(selections);
-            let wanted = config.selections.clone();
             // The feed handles signals from here on, so that a signal restores the terminal, which the output changes
             // next.
             let mut feed = Feed::new(config, args.connection.timeout.timeouts())?;
             let client = target.client(args.connection.timeout.timeouts(), &wire_log)?;
-            let show = Show::new(args, globals, args.output(false, true, globals)?);
+            let show = Show::new(args, globals, args.output(false, true, globals)?).only(named, series);
             feed.add(args.process(target), client)?;
-            Live::new(show.wanting(wanted), feed).run(&wire_log)
+            Live::new(show, feed).run(&wire_log)
         }
         Subject::All => {
             let wire_log = args.connection.wire_log.open()?;
             let mut feed = Feed::new(args.config(selections), args.connection.timeout.timeouts())?;
-            let show = Show::new(args, globals, args.output(true, true, globals)?);
+            let show = Show::new(args, globals, args.output(true, true, globals)?).only(named, series);
             feed.follow_all(wire_log.observer());
             Live::new(show, feed).run(&wire_log)
         }
@@ -294,7 +338,7 @@ impl Args {
     fn process(&self, target: Target<'_>) -> Process {
         match target {
             Target::ProcessId(id) => {
-                Process { id: Some(id), name: process_name::system_name(id).unwrap_or_default() }
+                Process { id: Some(id.into()), name: process_name::system_name(id).unwrap_or_default() }
             }
             Target::Name(name) => Process { id: None, name: name.to_owned() },
             Target::Socket(_) => Process { id: None, name: String::new() },
@@ -303,7 +347,7 @@ impl Args {
 
     fn config(&self, mut selections: Vec<Selection>) -> CounterConfig {
         if selections.is_empty() {
-            selections.extend("System.Runtime".parse());
+            selections.extend(DEFAULT.parse());
         }
         let defaults = CounterConfig::default();
         CounterConfig {
@@ -325,8 +369,18 @@ struct Show<'a> {
     watches: Vec<Watch>,
     /// The problems that were reported, each once per process.
     problems: BTreeSet<(Process, String)>,
-    /// The selections that no sample and no instrument matches so far. With `--all` none are collected.
-    missing: Vec<Selection>,
+    /// The series that are shown: all if empty.
+    only: Vec<SeriesFilter>,
+    /// The series that the user named, and no sample and no instrument matches so far.
+    missing: Vec<SeriesFilter>,
+    /// Some of the series of a trace that are not shown.
+    others: BTreeSet<String>,
+    /// Whether the samples come from a trace.
+    is_file: bool,
+    /// Whether there can be several processes.
+    has_many: bool,
+    /// Whether an instrument has begun.
+    has_instruments: bool,
     samples: u64,
     /// The condition of `--until` that holds, and so ends the command.
     held: Option<String>,
@@ -336,27 +390,63 @@ struct Show<'a> {
 
 /// The maximum number of problems that are reported, over all processes.
 const MAX_PROBLEMS: usize = 1_000;
+/// The maximum number of series that a message names.
+const MAX_OTHERS: usize = 5;
+const LIST_HINT: &str = "`dotnet-ipc counters list PID` shows the counters of a process";
+const RECORD_HINT: &str = "record them with `dotnet-ipc counters PID`, or a trace with --provider 'System.Runtime:0:4:EventCounterIntervalSec=1'";
 
 impl<'a> Show<'a> {
     fn new(args: &'a Args, globals: &'a Globals, output: Output) -> Self {
-        let watches = args.until.iter().cloned().map(Watch::new).collect();
-        let (problems, missing, samples) = (BTreeSet::new(), Vec::new(), 0);
-        Self { args, globals, output, watches, problems, missing, samples, held: None, written: Ok(()) }
+        Self {
+            args,
+            globals,
+            output,
+            watches: args.until.iter().cloned().map(Watch::new).collect(),
+            problems: BTreeSet::new(),
+            only: Vec::new(),
+            missing: Vec::new(),
+            others: BTreeSet::new(),
+            is_file: false,
+            has_many: args.all,
+            has_instruments: false,
+            samples: 0,
+            held: None,
+            written: Ok(()),
+        }
     }
 
-    /// Sets the selections to report if no sample and no instrument matches them.
-    fn wanting(self, missing: Vec<Selection>) -> Self {
-        Self { missing, ..self }
+    /// Sets the series that the user named, and those that are shown.
+    fn only(self, named: Vec<SeriesFilter>, shown: Vec<SeriesFilter>) -> Self {
+        // Without tags, only the selected series arrive.
+        let has_tags = !named.iter().all(SeriesFilter::has_no_tags);
+        Self { missing: named, only: if has_tags { shown } else { Vec::new() }, ..self }
+    }
+
+    fn of_file(self) -> Self {
+        Self { is_file: true, ..self }
     }
 
     /// Shows a report. Breaks if no more reports are wanted.
     fn report(&mut self, process: &Process, report: Report) -> ControlFlow<()> {
         match report {
-            Report::Sample(sample) => self.sample(process, &sample),
+            Report::SeveralProcesses if !self.has_many => {
+                self.has_many = true;
+                self.output.show_processes();
+                ControlFlow::Continue(())
+            }
+            Report::Sample(sample) if self.is_shown(&sample) => self.sample(process, &sample),
+            Report::Sample(sample) | Report::Unselected(sample) => {
+                self.other(&sample);
+                ControlFlow::Continue(())
+            }
             Report::Begin(instrument) => {
                 let OwnedInstrument { meter, name, .. } = &*instrument;
+                self.has_instruments = true;
                 self.watches.iter_mut().for_each(|watch| watch.exists(meter, name));
-                self.missing.retain(|one| !one.contains(System::Meter, (&**meter).into(), (&**name).into()));
+                self.missing.retain(|one| {
+                    let has_it = one.selection.contains(System::Meter, (&**meter).into(), (&**name).into());
+                    !(has_it && one.has_no_tags())
+                });
                 self.output.instrument(*instrument);
                 ControlFlow::Continue(())
             }
@@ -368,17 +458,28 @@ impl<'a> Show<'a> {
                 self.problem(process, problem);
                 ControlFlow::Continue(())
             }
-            Report::Published(_) | Report::EnumerationComplete | Report::Ended(_) => {
-                ControlFlow::Continue(())
-            }
+            Report::SeveralProcesses
+            | Report::Published(_)
+            | Report::EnumerationComplete
+            | Report::Ended(_) => ControlFlow::Continue(()),
+        }
+    }
+
+    fn is_shown(&self, sample: &OwnedSample) -> bool {
+        self.only.is_empty() || self.only.iter().any(|one| one.contains(sample))
+    }
+
+    /// Notes a series that is not shown, for the message if no other one comes.
+    fn other(&mut self, sample: &OwnedSample) {
+        if self.samples == 0 && self.others.len() < MAX_OTHERS {
+            self.others.insert(series_name(sample, &[]));
         }
     }
 
     fn sample(&mut self, process: &Process, sample: &OwnedSample) -> ControlFlow<()> {
         self.samples = self.samples.saturating_add(1);
         if !self.missing.is_empty() {
-            let OwnedSample { system, provider, name, .. } = sample;
-            self.missing.retain(|one| !one.contains(*system, (&**provider).into(), (&**name).into()));
+            self.missing.retain(|one| !one.contains(sample));
         }
         if let Err(e) = self.output.sample(process, sample) {
             self.written = Err(e);
@@ -405,19 +506,23 @@ impl<'a> Show<'a> {
         }
     }
 
-    /// Returns the beginning of notes about a process. Only with `--all`, where there can be several, it is not empty.
+    /// Returns the beginning of notes about a process. It is empty if there is only one.
     fn prefix(&self, process: &Process) -> String {
         match process.id {
-            Some(id) if self.args.all && process.name.is_empty() => format!("process {id}: "),
-            Some(id) if self.args.all => format!("process {id} {}: ", printable_name(&process.name)),
+            Some(id) if self.has_many && process.name.is_empty() => format!("process {id}: "),
+            Some(id) if self.has_many => format!("process {id} {}: ", printable_name(&process.name)),
             _ => String::new(),
         }
     }
 
-    /// Reports the counters that no process reports, once.
-    fn report_missing(&mut self) {
-        for selection in core::mem::take(&mut self.missing) {
-            self.note(&format!("no process reports {selection}"));
+    /// Notes the counters that no process reports, after the first intervals.
+    fn note_missing(&mut self) {
+        // A process without any sample may be suspended, which only the end of its session shows.
+        if self.samples == 0 {
+            return self.note("no sample so far");
+        }
+        for series in core::mem::take(&mut self.missing) {
+            self.note(&format!("no process reports {series}"));
         }
     }
 
@@ -428,53 +533,89 @@ impl<'a> Show<'a> {
         }
     }
 
-    /// Fails if a condition can never hold.
+    /// Fails if a condition can never hold: at any time if it asks for what its counters do not have, and after the
+    /// first intervals if no process reports them.
     fn check_possible(&self, is_after_first_intervals: bool) -> Result<(), Failure> {
         for watch in &self.watches {
-            if let Some(why) = watch.impossible(is_after_first_intervals) {
-                let message = format!("'{}' can never hold: {why}", watch.condition());
-                let failure = Failure::new(Kind::Usage, message);
-                return Err(
-                    failure.with_hint("`dotnet-ipc counters list PID` shows the counters of a process")
-                );
-            }
+            let missing = watch.missing().filter(|_| is_after_first_intervals);
+            let (kind, why) = match (watch.contradiction(), missing) {
+                (Some(why), _) => (Kind::Usage, why.to_owned()),
+                (None, Some(series)) => (Kind::NothingFound, self.missing_text(series)),
+                (None, None) => continue,
+            };
+            let failure = Failure::new(kind, format!("'{}' can never hold: {why}", watch.condition()));
+            return Err(failure.with_hint(LIST_HINT));
         }
         Ok(())
     }
 
-    fn finish_file(self, read: Result<(), Failure>) -> Result<(), Failure> {
-        let (samples, is_open) = (self.samples, self.held.is_none() && self.written.is_ok());
-        if is_open {
-            self.check_possible(true)?;
+    fn missing_text(&self, series: impl core::fmt::Display) -> String {
+        let owner = if self.is_file { "the trace has no counter" } else { "no process reports" };
+        format!("{owner} {series}")
+    }
+
+    /// Returns the failure of a command that has shown nothing.
+    fn nothing_found(&self) -> Failure {
+        let names: Vec<String> = self.missing.iter().map(ToString::to_string).collect();
+        let others: Vec<&str> = self.others.iter().map(String::as_str).collect();
+        let others = others.join(", ");
+        let message = match (names.is_empty(), self.is_file) {
+            (false, _) => self.missing_text(names.join(", ")),
+            // An instrument exists before its first measurement.
+            (true, _) if self.has_instruments => {
+                "nothing was measured: the instruments have no samples".to_owned()
+            }
+            (true, true) => "the trace has no counters".to_owned(),
+            (true, false) => "no sample arrived".to_owned(),
+        };
+        let failure = Failure::new(Kind::NothingFound, message);
+        match (others.is_empty(), self.is_file) {
+            (false, _) => failure.with_hint(format!("there is {others}")),
+            (true, false) => failure.with_hint(LIST_HINT),
+            (true, true) => failure.with_hint(RECORD_HINT),
         }
-        self.finish(read)?;
-        if samples == 0 {
-            return Err(Failure::new(Kind::Other, "the trace has no counters")
-                .with_hint("record them with `dotnet-ipc counters PID`, or a trace with --provider 'System.Runtime:0:4:EventCounterIntervalSec=1'"));
+    }
+
+    fn finish_file(mut self, read: Result<(), Failure>) -> Result<(), Failure> {
+        if read.is_err() || self.held.is_some() || self.written.is_err() {
+            return self.finish(read);
         }
-        Ok(())
+        let mut result = self.check_possible(true);
+        if self.samples > 0 {
+            for series in core::mem::take(&mut self.missing) {
+                self.note(&self.missing_text(series));
+            }
+        } else if result.is_ok() {
+            result = Err(self.nothing_found());
+        }
+        self.finish(result)
     }
 
     /// Ends the output. Fails if writing failed, if the samples ended with a failure, or if no condition of `--until`
     /// held.
     fn finish(mut self, failed: Result<(), Failure>) -> Result<(), Failure> {
         let written = core::mem::replace(&mut self.written, Ok(())).and_then(|()| self.output.finish());
-        match written {
-            // The reader of the pipe wants no more.
-            Err(e) if e.kind() == ErrorKind::BrokenPipe => return Ok(()),
-            written => written.map_err(|e| self.cannot_write(&e))?,
+        let is_unwanted = written.as_ref().is_err_and(|e| e.kind() == ErrorKind::BrokenPipe);
+        if !is_unwanted {
+            written.map_err(|e| self.cannot_write(&e))?;
         }
         if let Some(held) = self.held {
             self.globals.note(&format!("'{held}' holds"));
             return Ok(());
         }
-        failed?;
         if self.watches.is_empty() {
-            return Ok(());
+            // The reader of the pipe wants no more.
+            return if is_unwanted { Ok(()) } else { failed };
         }
         let conditions: Vec<String> =
             self.watches.iter().map(|watch| format!("'{}'", watch.condition())).collect();
-        Err(Failure::new(Kind::Timeout, format!("{} did not hold", conditions.join(" or "))).without_hint())
+        let conditions = conditions.join(" or ");
+        if is_unwanted {
+            let message = format!("{conditions} did not hold before the reader of the output ended");
+            return Err(Failure::new(Kind::Timeout, message).without_hint());
+        }
+        failed?;
+        Err(Failure::new(Kind::Timeout, format!("{conditions} did not hold")).without_hint())
     }
 }
 
@@ -507,7 +648,7 @@ impl<'a> Live<'a> {
         // Sessions can take long to stop, so the usual screen returns first. It also shows the messages that follow.
         full_screen::restore();
         let stopped = self.feed.end();
-        let Self { mut show, ended, possible, is_quit, .. } = self;
+        let Self { show, ended, possible, is_quit, .. } = self;
         let mut result = ended;
         if show.samples == 0 && result.is_ok() {
             // The end of the session states why there were no samples, for example that the runtime is suspended.
@@ -515,10 +656,10 @@ impl<'a> Live<'a> {
         }
         result = result.and(possible);
         let is_empty = show.samples == 0 && show.written.is_ok() && !is_quit;
-        if is_empty && !show.args.all && show.watches.is_empty() && result.is_ok() {
-            show.report_missing();
-            result = Err(Failure::new(Kind::Other, "no sample arrived")
-                .with_hint("`dotnet-ipc counters list PID` shows the counters of a process"));
+        // With `--all` there may be no process.
+        let is_named = !show.args.all || !show.missing.is_empty();
+        if is_empty && is_named && show.watches.is_empty() && result.is_ok() {
+            result = Err(show.nothing_found());
         }
         show.finish(result)?;
         wire_log.check()
@@ -531,7 +672,13 @@ impl<'a> Live<'a> {
                 self.end_of_process(&process, ended);
                 ControlFlow::Continue(())
             }
-            Next::Report(process, report) => self.show.report(&process, report),
+            Next::Report(process, report) => {
+                let flow = self.show.report(&process, report);
+                if self.show.samples > 0 {
+                    self.schedule.end_waiting();
+                }
+                flow
+            }
             Next::Deadline => self.deadline(),
             Next::Finished => ControlFlow::Break(()),
         };
@@ -564,14 +711,18 @@ impl<'a> Live<'a> {
     fn deadline(&mut self) -> ControlFlow<()> {
         let now = Instant::now();
         if is_due(&mut self.schedule.end, now) {
-            self.feed.stop();
+            // The first samples come after one interval.
+            match self.schedule.wait_for_samples(now).filter(|_| self.show.samples == 0) {
+                Some(end) => self.schedule.end = Some(end),
+                None => self.feed.stop(),
+            }
         }
         if is_due(&mut self.schedule.first, now) {
             self.possible = self.show.check_possible(true);
             if self.possible.is_err() {
                 return ControlFlow::Break(());
             }
-            self.show.report_missing();
+            self.show.note_missing();
         }
         if is_due(&mut self.schedule.tick, now) {
             self.schedule.tick = now.checked_add(self.schedule.pace);

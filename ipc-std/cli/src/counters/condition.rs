@@ -4,9 +4,10 @@ use core::time::Duration;
 use std::collections::{BTreeMap, BTreeSet};
 
 use dotnet_ipc_syntax::durations;
-use nettrace_analysis::counters::{Measurement, OwnedSample, Selection};
+use nettrace_analysis::counters::{Measurement, OwnedSample, System};
 
 use super::feed::Process;
+use super::series_filter::SeriesFilter;
 use crate::args::comparison::Comparison;
 
 /// A condition: comparisons that must all hold in the same process.
@@ -20,9 +21,7 @@ pub(crate) struct Condition {
 #[derive(Debug, Clone, PartialEq)]
 struct Term {
     part: Part,
-    selection: Selection,
-    /// The tags, as name and value, that a series must have.
-    tags: Vec<(String, String)>,
+    series: SeriesFilter,
     comparison: Comparison,
     number: f64,
     hold: Duration,
@@ -42,45 +41,53 @@ enum Part {
 
 /// Parses `[PART(]PROVIDER/NAME[TAGS][)] OP NUMBER [for DURATION]`, several joined by ` and `.
 pub(crate) fn parse(text: &str) -> Result<Condition, String> {
-    let terms = text.split(" and ").map(term).collect::<Option<Vec<_>>>();
-    let terms = terms.ok_or_else(|| {
-        "not a condition such as 'System.Runtime/cpu-usage > 80 for 10s' or 'p95(My.Meter/latency[host=a]) >= 0.5'"
-            .to_owned()
-    })?;
-    Ok(Condition { text: text.to_owned(), terms })
+    let (mut terms, mut rest) = (Vec::new(), text);
+    loop {
+        let (term, after) = term(rest).map_err(|why| {
+            format!(
+                "not a condition such as 'System.Runtime/cpu-usage > 80 for 10s' or \
+                 'p95(My.Meter/latency[host=a]) >= 0.5': {why}"
+            )
+        })?;
+        terms.push(term);
+        match after {
+            Some(after) => rest = after,
+            None => return Ok(Condition { text: text.to_owned(), terms }),
+        }
+    }
 }
 
-fn term(text: &str) -> Option<Term> {
-    // The search for the operator starts after the brackets, because a tag can contain an operator.
-    let start = text.rfind([']', ')']).unwrap_or(0);
-    let operators = text.get(start..)?;
-    let place = operators.find(['<', '>', '=', '!'])?.checked_add(start)?;
-    let (name, rest) = text.split_at_checked(place)?;
-    let (comparison, rest) = Comparison::split(rest)?;
-    let (number, hold) = match rest.trim().split_once(" for ") {
-        Some((number, hold)) => (number, durations::parse(hold.trim()).ok()?),
+/// Splits off a term. Returns it with the text after the ` and ` that follows it, if any.
+fn term(text: &str) -> Result<(Term, Option<&str>), String> {
+    let text = text.trim_start();
+    let part = text.split_once('(').filter(|(before, _)| !before.contains(['/', '[', '<', '>', '=', '!']));
+    let (part, series, rest) = match part {
+        Some((part, inner)) => {
+            let part = parse_part(part.trim()).ok_or_else(|| format!("no number has the name {part:?}"))?;
+            let (series, rest) = SeriesFilter::split(inner, &[')'])?;
+            (part, series, rest.trim_start().strip_prefix(')').ok_or("a `)` is missing")?)
+        }
+        None => {
+            let (series, rest) = SeriesFilter::split(text, &['<', '>', '=', '!'])?;
+            (Part::Value, series, rest)
+        }
+    };
+    if series.selection.name.is_none() {
+        return Err("the name of a counter is missing: PROVIDER/NAME".to_owned());
+    }
+    let (comparison, rest) = Comparison::split(rest.trim_start()).ok_or("a comparison is missing")?;
+    let (rest, after) = match rest.split_once(" and ") {
+        Some((rest, after)) => (rest, Some(after)),
+        None => (rest, None),
+    };
+    let (number, hold) = match rest.split_once(" for ") {
+        Some((number, hold)) => (number, durations::parse(hold.trim()).map_err(|e| e.to_string())?),
         None => (rest, Duration::ZERO),
     };
-    let number = number.trim().parse::<f64>().ok().filter(|number| !number.is_nan())?;
-    let name = name.trim();
-    let (part, name) = match name.strip_suffix(')') {
-        Some(name) => {
-            let (part, name) = name.split_once('(')?;
-            (parse_part(part)?, name.trim())
-        }
-        None => (Part::Value, name),
-    };
-    let (name, tags) = match name.strip_suffix(']') {
-        Some(name) => {
-            let (name, tags) = name.split_once('[')?;
-            let tags = tags.split(',').map(|tag| tag.split_once('='));
-            let tags = tags.map(|tag| tag.map(|(name, value)| (name.to_owned(), value.to_owned())));
-            (name, tags.collect::<Option<Vec<_>>>()?)
-        }
-        None => (name, Vec::new()),
-    };
-    let selection = name.parse::<Selection>().ok().filter(|selection| selection.name.is_some())?;
-    Some(Term { part, selection, tags, comparison, number, hold })
+    let number = number.trim();
+    let parsed = number.parse::<f64>().ok().filter(|number| !number.is_nan());
+    let number = parsed.ok_or_else(|| format!("{number:?} is no number"))?;
+    Ok((Term { part, series, comparison, number, hold }, after))
 }
 
 fn parse_part(text: &str) -> Option<Part> {
@@ -186,17 +193,19 @@ impl Term {
 }
 
 impl Condition {
-    /// Returns the counters that the condition compares.
-    pub(crate) fn selections(&self) -> impl Iterator<Item = &Selection> {
-        self.terms.iter().map(|term| &term.selection)
+    /// Returns the series that the condition compares.
+    pub(crate) fn series(&self) -> impl Iterator<Item = &SeriesFilter> {
+        self.terms.iter().map(|term| &term.series)
     }
 }
 
 /// The state of a condition over the samples so far.
 pub(crate) struct Watch {
     condition: Condition,
-    /// By term and process: the series of the term.
+    /// By term and process: the series of the term, by their keys.
     holding: BTreeMap<(usize, Process), BTreeMap<String, Coverage>>,
+    /// The key of the last sample.
+    key: String,
     /// The terms whose counter exists.
     seen: BTreeSet<usize>,
     /// Why a term can never hold.
@@ -225,9 +234,11 @@ impl Coverage {
         if !is_satisfied {
             return Self { last: now, step, covered: None };
         }
-        let own = step.unwrap_or(0);
+        // A process that was stopped states the time of the stop as a part of the interval, in which nothing was observed.
+        let is_longer = |than: i128, step: i128| step.saturating_mul(2) > than.saturating_mul(3);
+        let own = step.map_or(0, |step| known.filter(|known| is_longer(*known, step)).unwrap_or(step));
         // The times of samples vary a little.
-        let follows = |gap: i128| gap.saturating_mul(2) <= own.saturating_mul(3);
+        let follows = |gap: i128| !is_longer(own, gap);
         let before = previous.and_then(|previous| previous.covered).filter(|_| gap.is_none_or(follows));
         // The first sample of a series whose interval nothing states covers as much as the second one.
         let before = before.map(|before| if known.is_none() && stated.is_none() { own } else { before });
@@ -248,7 +259,13 @@ const SILENT: f64 = 3.5;
 
 impl Watch {
     pub(crate) const fn new(condition: Condition) -> Self {
-        Self { condition, holding: BTreeMap::new(), seen: BTreeSet::new(), contradiction: None }
+        Self {
+            condition,
+            holding: BTreeMap::new(),
+            key: String::new(),
+            seen: BTreeSet::new(),
+            contradiction: None,
+        }
     }
 
     pub(crate) const fn condition(&self) -> &Condition {
@@ -258,8 +275,7 @@ impl Watch {
     /// Takes the name of an instrument that exists, which may have no samples yet.
     pub(crate) fn exists(&mut self, meter: &str, name: &str) {
         for (n, term) in self.condition.terms.iter().enumerate() {
-            if term.selection.contains(nettrace_analysis::counters::System::Meter, meter.into(), name.into())
-            {
+            if term.series.selection.contains(System::Meter, meter.into(), name.into()) {
                 self.seen.insert(n);
             }
         }
@@ -268,28 +284,27 @@ impl Watch {
     /// Takes a sample. Returns whether the condition holds with it.
     pub(crate) fn holds(&mut self, process: &Process, sample: &OwnedSample) -> bool {
         let mut is_about = false;
-        let (provider, name) = (&*sample.provider, &*sample.name);
+        self.key.clear();
+        sample.push_series_key(&mut self.key);
         for (n, term) in self.condition.terms.iter().enumerate() {
-            if !term.selection.contains(sample.system, provider.into(), name.into()) {
+            if !term.series.contains_counter(sample) {
                 continue;
             }
             self.seen.insert(n);
             if let Some(why) = term.part.contradiction(&sample.measurement) {
+                let OwnedSample { provider, name, .. } = sample;
                 self.contradiction.get_or_insert_with(|| format!("{provider}/{name}: {why}"));
             }
-            let has_tag = |(name, value): &(String, String)| {
-                sample.sample().tags().any(|(known, other)| known == **name && other == **value)
-            };
-            if !term.tags.iter().all(has_tag) {
+            if !term.series.contains(sample) {
                 continue;
             }
             is_about = true;
             let is_satisfied = term.part.of(sample).is_some_and(|number| term.holds(number));
             let series = self.holding.entry((n, process.clone())).or_default();
-            let previous = series.get(&sample.tag_text).copied();
+            let previous = series.get(&self.key).copied();
             if previous.is_some() || series.len() < MAX_SERIES {
                 let taken = Coverage::take(previous, sample.unix_nanoseconds, sample.interval, is_satisfied);
-                series.insert(sample.tag_text.clone(), taken);
+                series.insert(self.key.clone(), taken);
             }
         }
         is_about && self.holds_in(process, sample)
@@ -309,14 +324,15 @@ impl Watch {
         })
     }
 
-    /// Returns why the condition can never hold, as far as that is known after the first intervals.
-    pub(crate) fn impossible(&self, is_after_first_intervals: bool) -> Option<String> {
-        if self.contradiction.is_some() {
-            return self.contradiction.clone();
-        }
-        let terms = self.condition.terms.iter().enumerate();
-        let mut missing = terms.filter(|(n, _)| is_after_first_intervals && !self.seen.contains(n));
-        missing.next().map(|(_, term)| format!("no process reports {}", term.selection))
+    /// Returns why the condition can never hold whatever its counters report.
+    pub(crate) fn contradiction(&self) -> Option<&str> {
+        self.contradiction.as_deref()
+    }
+
+    /// Returns a counter of the condition that no process has reported.
+    pub(crate) fn missing(&self) -> Option<&SeriesFilter> {
+        let mut terms = self.condition.terms.iter().enumerate();
+        terms.find(|(n, _)| !self.seen.contains(n)).map(|(_, term)| &term.series)
     }
 }
 

@@ -11,11 +11,12 @@ use std::time::Instant;
 
 use ipc_std::discover::{self, ScanConfig};
 use ipc_std::{Client, CounterStream, Observer, Stopper, Timeouts, TraceReader, TraceSession};
-use nettrace::End;
+use nettrace::{End, Version};
 use nettrace_analysis::counters::{
     CounterConfig, CounterEvent, CounterPlan, CounterReader, Instrument, OwnedSample, Selection,
 };
 
+use crate::args::process_arg::ProcessArg;
 use crate::input::source::{self, Source};
 use crate::input::trace_file;
 use crate::output::failure::{Failure, Kind};
@@ -27,8 +28,8 @@ use crate::recording::session_failure::{exited, read_failure, suspended};
 /// The process that a sample comes from.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Process {
-    /// `None` if it is unknown, as for a socket.
-    pub(crate) id: Option<u32>,
+    /// `None` if it is unknown, as for a socket before its session, and in a trace that states none.
+    pub(crate) id: Option<u64>,
     /// The name of the process; empty if it is unknown.
     pub(crate) name: String,
 }
@@ -36,7 +37,11 @@ pub(crate) struct Process {
 /// A report about a process.
 #[derive(Debug)]
 pub(crate) enum Report {
+    /// The first report of a trace that can have several processes.
+    SeveralProcesses,
     Sample(Box<OwnedSample>),
+    /// A sample of a counter that is not selected, of a trace that has none of the selected ones so far.
+    Unselected(Box<OwnedSample>),
     Begin(Box<OwnedInstrument>),
     End(Box<OwnedInstrument>),
     Published(Box<OwnedInstrument>),
@@ -52,6 +57,7 @@ pub(crate) enum Report {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct OwnedInstrument {
     pub(crate) meter: String,
+    pub(crate) version: String,
     pub(crate) name: String,
     pub(crate) kind: String,
     pub(crate) unit: String,
@@ -63,6 +69,7 @@ impl From<&Instrument<'_>> for OwnedInstrument {
     fn from(instrument: &Instrument<'_>) -> Self {
         Self {
             meter: instrument.meter.to_string(),
+            version: instrument.meter_version.to_string(),
             name: instrument.name.to_string(),
             kind: instrument.kind.to_string(),
             unit: instrument.unit.to_string(),
@@ -205,7 +212,7 @@ impl Feed {
             known.insert(path);
             let id = search.process_id();
             let process =
-                Process { id: Some(id), name: process_name::name(&search, None).unwrap_or_default() };
+                Process { id: Some(id.into()), name: process_name::name(&search, None).unwrap_or_default() };
             // A process whose socket cannot be used is left out. `ps --why` reports such a process.
             if let Ok(client) = search.client(&self.timeouts) {
                 let result = self.add(process, client.with_observer(self.observer.clone()));
@@ -291,7 +298,7 @@ fn watch(
     client: &Client,
     config: &CounterConfig,
     shared: &Shared,
-    report: impl FnMut(Option<u32>, Report) -> bool,
+    report: impl FnMut(Option<u64>, Report) -> bool,
 ) -> Result<(), Failure> {
     let mut stream = client.start_counters(config)?;
     let number = shared.begin(stream.session());
@@ -302,11 +309,11 @@ fn watch(
 
 fn read(
     stream: &mut CounterStream,
-    mut report: impl FnMut(Option<u32>, Report) -> bool,
+    mut report: impl FnMut(Option<u64>, Report) -> bool,
 ) -> Result<(), Failure> {
     let mut has_lost = false;
     loop {
-        let id = stream.trace().trace().and_then(|trace| trace.process_id);
+        let id = stream.trace().trace().and_then(|trace| trace.process_id).map(u64::from);
         if !has_lost && trace_file::lost(stream.trace()) > 0 {
             has_lost = true;
             let problem = "the runtime drops events because its buffer is full: samples are missing";
@@ -355,33 +362,56 @@ fn end(stream: &CounterStream) -> Result<(), Failure> {
     }
 }
 
-/// Passes the reports of a trace to `take`, until that breaks.
+/// Passes the reports of a trace to `take`, until that breaks: those of the selected counters, or of all if none is
+/// selected, and of one process if the user named it.
 pub(crate) fn read_file(
     file: &Path,
     selections: &[Selection],
+    only_process: &ProcessArg,
     mut take: impl FnMut(&Process, Report) -> ControlFlow<()>,
 ) -> Result<(), Failure> {
     let mut trace = TraceReader::new(Source::open(file)?).without_stacks();
     let mut counters = CounterReader::new().only(selections).preferring_meters();
-    let mut process: Option<Process> = None;
+    // What the trace has instead, if it has nothing that is selected.
+    let mut others = (!selections.is_empty()).then(CounterReader::new);
+    let mut process = Process { id: None, name: String::new() };
+    let mut is_first = true;
     loop {
         let event = match trace.next_event() {
             Ok(Some(event)) => event,
             Ok(None) => break,
             Err(e) => return Err(trace.get_ref().failed(&e)),
         };
-        let process = process.get_or_insert(Process { id: None, name: String::new() });
-        process.id = process.id.or_else(|| event.trace().and_then(|trace| trace.process_id));
+        if !only_process.includes(&event) {
+            continue;
+        }
+        process.id = event.process_id();
+        let has_many =
+            event.trace().is_some_and(|trace| trace.version == Version::V6) && !only_process.is_given();
+        if core::mem::take(&mut is_first) && has_many && take(&process, Report::SeveralProcesses).is_break() {
+            return Ok(());
+        }
         let report = counters.event(&event).and_then(|event| Report::of(&event));
-        if report.is_some_and(|report| take(process, report).is_break()) {
+        if matches!(report, Some(Report::Sample(_))) {
+            others = None;
+        }
+        let other = || match others.as_mut()?.event(&event)? {
+            CounterEvent::Sample(sample) => Some(Report::Unselected(Box::new((&sample).into()))),
+            _ => None,
+        };
+        let report = report.or_else(other);
+        if report.is_some_and(|report| take(&process, report).is_break()) {
             return Ok(());
         }
     }
-    if let (Some(process), Some(problem)) = (&process, lost_problem(&trace)) {
+    if let Some(problem) = lost_problem(&trace) {
+        // No process is known to have lost them.
+        process.id = None;
         // This report is the last one, so it does not matter whether more are wanted.
-        let _ = take(process, problem);
+        let _ = take(&process, problem);
     }
-    source::check(trace.end().unwrap_or(End::Complete), trace.get_ref().name())
+    source::check(trace.end().unwrap_or(End::Complete), trace.get_ref().name())?;
+    only_process.check(trace.get_ref().name())
 }
 
 /// Returns the last sample of a counter in a recording of the test data.
@@ -389,7 +419,7 @@ pub(crate) fn read_file(
 pub(crate) fn last_recorded(file: &str, counter: &str) -> OwnedSample {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testdata/counters");
     let mut last = None;
-    read_file(&folder.join(file), &[counter.parse().unwrap()], |_, report| {
+    read_file(&folder.join(file), &[counter.parse().unwrap()], &ProcessArg::default(), |_, report| {
         if let Report::Sample(sample) = report {
             last = Some(*sample);
         }

@@ -3,13 +3,15 @@ use core::fmt::Write as _;
 use std::io::{self, Write};
 use std::time::SystemTime;
 
-use nettrace_analysis::counters::{Measurement, OwnedSample, System};
+use nettrace_analysis::counters::{Measurement, OwnedSample, System, Tags};
 use serde_json::{Map, Value, json};
 
 use super::distribution::distribution;
 use super::feed::Process;
+use super::series_details::{Detail, all_tags, unique};
+use super::unique_labels::UniqueLabels;
 use super::units::{plain, with_unit};
-use crate::output::printable::{json_line, not_a_number, printable_name};
+use crate::output::printable::{json_line, not_a_number, printable, printable_name};
 
 /// How samples are written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -26,17 +28,23 @@ pub(crate) struct SampleLines<W: Write> {
     /// Whether lines of text and CSV state their process.
     shows_process: bool,
     has_header: bool,
+    labels: UniqueLabels,
 }
 
 impl<W: Write> SampleLines<W> {
-    pub(crate) const fn new(style: LineFormat, out: W, shows_process: bool) -> Self {
-        Self { style, out, shows_process, has_header: false }
+    pub(crate) fn new(style: LineFormat, out: W, shows_process: bool) -> Self {
+        Self { style, out, shows_process, has_header: false, labels: UniqueLabels::default() }
     }
 
     pub(crate) fn add(&mut self, process: &Process, sample: &OwnedSample) -> io::Result<()> {
         match self.style {
             LineFormat::Json => writeln!(self.out, "{}", json_line(&to_json(process, sample))),
-            LineFormat::Text => writeln!(self.out, "{}", text(self.shows_process.then_some(process), sample)),
+            LineFormat::Text => {
+                let shown = self.labels.shown(process, sample, |details| series_name(sample, details));
+                let name = series_name(sample, &shown.details(sample));
+                let process = self.shows_process.then_some(process);
+                writeln!(self.out, "{}", text(process, sample, &name))
+            }
             LineFormat::Csv => {
                 if !core::mem::replace(&mut self.has_header, true) {
                     self.record(
@@ -45,12 +53,23 @@ impl<W: Write> SampleLines<W> {
                     )?;
                 }
                 let id = process.id.map(|id| id.to_string()).unwrap_or_default();
-                for row in csv_rows(sample) {
+                let shown = self.labels.shown(process, sample, |details| csv_label(sample, details));
+                for row in csv_rows(sample, &shown.details(sample)) {
                     self.record(row.each_ref().map(|cell| &**cell), &id)?;
                 }
                 Ok(())
             }
         }
+    }
+
+    /// Makes lines of text and CSV state their process from here on.
+    pub(crate) const fn show_processes(&mut self) {
+        self.shows_process = true;
+    }
+
+    /// Forgets the series of a process that has ended.
+    pub(crate) fn remove(&mut self, process: &Process) {
+        self.labels.remove(process);
     }
 
     pub(crate) fn flush(&mut self) -> io::Result<()> {
@@ -82,30 +101,22 @@ fn optional(value: Option<f64>) -> Value {
     value.map_or(Value::Null, number)
 }
 
-/// Returns the tags as pairs of unique names and values: a second tag of the same name is `name#2`.
-pub(crate) fn tags(sample: &OwnedSample) -> Vec<(String, String)> {
-    let mut tags: Vec<(String, String)> = Vec::new();
-    for (name, value) in sample.sample().tags() {
-        let (name, mut unique, mut suffix) = (name.to_string(), name.to_string(), 2_u32);
-        while tags.len() < MAX_UNIQUE && tags.iter().any(|(known, _)| *known == unique) {
-            unique = format!("{name}#{suffix}");
-            suffix = suffix.saturating_add(1);
-        }
-        tags.push((unique, value.to_string()));
-    }
-    tags
+/// Returns a whole number as JSON; as text if JavaScript would round it.
+fn integer(number: u64) -> Value {
+    const MAX_SAFE: u64 = (1 << 53) - 1;
+    if number <= MAX_SAFE { number.into() } else { number.to_string().into() }
 }
 
-/// Up to this number of tags, names are made unique. That takes time in proportion to the square of the number.
-const MAX_UNIQUE: usize = 64;
+/// Returns tags as an object of JSON.
+fn tags_json(tags: Tags<'_>) -> Value {
+    let tags = unique(tags.map(|(name, value)| (name.into_owned(), value.into_owned())));
+    tags.into_iter().map(|(name, value)| (name, value.into())).collect::<Map<String, Value>>().into()
+}
 
 fn to_json(process: &Process, sample: &OwnedSample) -> Value {
-    let borrowed = sample.sample();
-    let tags: Map<String, Value> =
-        tags(sample).into_iter().map(|(name, value)| (name, value.into())).collect();
     let mut line = json!({
-        "time": time(sample), "process_id": process.id, "system": sample.system.name(),
-        "provider": sample.provider, "name": sample.name, "unit": sample.unit, "tags": tags,
+        "time": time(sample), "process_id": process.id.map(integer), "system": sample.system.name(),
+        "provider": sample.provider, "name": sample.name, "unit": sample.unit, "tags": tags_json(sample.tags()),
         "kind": sample.measurement.kind(), "value": optional(sample.measurement.value()),
         "interval": optional(sample.interval),
     });
@@ -116,40 +127,79 @@ fn to_json(process: &Process, sample: &OwnedSample) -> Value {
     };
     match &sample.measurement {
         Measurement::Mean { count, min, max, .. } => {
-            set("count", json!(count));
+            set("count", integer(*count));
             set("min", number(*min));
             set("max", number(*max));
         }
         Measurement::Sum { .. } | Measurement::Counter { .. } | Measurement::UpDownCounter { .. } => {
-            set("rate", optional(borrowed.rate()));
+            set("rate", optional(sample.measurement.rate(sample.interval)));
         }
         Measurement::Histogram { quantiles, count, sum } => {
-            set("count", json!(count));
+            set("count", count.map_or(Value::Null, integer));
             set("sum", optional(*sum));
             let quantiles: Map<String, Value> =
                 quantiles.iter().map(|one| (one.quantile.to_string(), number(one.value))).collect();
             set("quantiles", quantiles.into());
         }
         Measurement::ExponentialHistogram(histogram) => {
-            set("count", json!(histogram.count));
+            set("count", integer(histogram.count));
             set("sum", number(histogram.sum));
             set("min", number(histogram.min));
             set("max", number(histogram.max));
             set("scale", json!(histogram.scale));
-            set("zero_count", json!(histogram.zero_count));
+            set("zero_count", integer(histogram.zero_count));
             set("first_bucket", json!(histogram.first_bucket));
-            set("buckets", json!(histogram.buckets));
+            set("buckets", histogram.buckets.iter().copied().map(integer).collect());
         }
         _ => {}
     }
     if sample.system == System::Meter {
         set("instrument_id", json!(sample.instrument_id));
+        if sample.instance > 0 {
+            set("instance", json!(sample.instance));
+        }
+        let details = sample.details.as_deref().cloned().unwrap_or_default();
+        for (key, text) in
+            [("meter_version", &sample.provider_version), ("meter_scope_hash", &details.meter_scope_hash)]
+        {
+            if !text.is_empty() {
+                set(key, json!(text));
+            }
+        }
+        let tags = [("instrument_tags", details.instrument_tags()), ("meter_tags", details.meter_tags())];
+        for (key, mut tags) in tags {
+            let all = tags;
+            if tags.next().is_some() {
+                set(key, tags_json(all));
+            }
+        }
     }
     line
 }
 
+/// Returns the name of a series for people: provider and name, then tags and details in brackets.
+pub(crate) fn series_name(sample: &OwnedSample, details: &[Detail]) -> String {
+    let name = format!("{}/{}", printable_name(&sample.provider), printable_name(&sample.name));
+    // The metadata of event counters is not shown, unless it alone tells counters apart.
+    let tags = if sample.system == System::Meter { tags_text(sample) } else { String::new() };
+    let tags = Some(printable_name(&tags)).filter(|tags| !tags.is_empty());
+    let details = details.iter().map(|(name, text)| format!("{name}={}", printable(text)));
+    let parts: Vec<String> = tags.into_iter().chain(details).collect();
+    if parts.is_empty() { name } else { format!("{name}[{}]", parts.join(",")) }
+}
+
+/// Returns the tags of a series, of its instrument and of its meter.
+fn tags_text(sample: &OwnedSample) -> String {
+    if sample.details.is_none() && !sample.has_escaped_tags {
+        return sample.tag_text.clone();
+    }
+    let tags: Vec<String> =
+        all_tags(sample).into_iter().map(|(name, value)| format!("{name}={value}")).collect();
+    tags.join(",")
+}
+
 /// Returns a sample as a line for people: time, name, and numbers with their units.
-fn text(process: Option<&Process>, sample: &OwnedSample) -> String {
+fn text(process: Option<&Process>, sample: &OwnedSample, name: &str) -> String {
     let time = time(sample);
     // The time of day is enough for lines that follow each other.
     let clock = time.get(11..23).unwrap_or(&time);
@@ -164,11 +214,7 @@ fn text(process: Option<&Process>, sample: &OwnedSample) -> String {
             printable_name(&process.name)
         );
     }
-    let _ = write!(line, " {}/{}", printable_name(&sample.provider), printable_name(&sample.name));
-    if sample.system == System::Meter && !sample.tag_text.is_empty() {
-        let _ = write!(line, "[{}]", printable_name(&sample.tag_text));
-    }
-    let _ = write!(line, " {}", numbers(sample));
+    let _ = write!(line, " {name} {}", numbers(sample));
     line
 }
 
@@ -208,25 +254,51 @@ pub(crate) fn numbers(sample: &OwnedSample) -> String {
 /// The maximum number of quantiles in a line. Runtimes report three.
 const MAX_QUANTILES: usize = 16;
 
-/// Returns the rows that dotnet-counters writes for a sample.
-fn csv_rows(sample: &OwnedSample) -> Vec<[String; 5]> {
-    let time = time(sample);
-    let time = time.get(..23).unwrap_or(&time).replace('T', " ");
-    let name = if sample.display_name.is_empty() { &sample.name } else { &sample.display_name };
-    let seconds = sample.interval.map_or(1.0, |seconds| seconds.round().max(1.0));
-    let unit = if sample.unit.is_empty() || sample.unit == "count" { "Count" } else { &sample.unit };
-    let per_interval = format!("{name} ({unit} / {seconds} sec)");
-    let plain = if sample.unit.is_empty() { name.clone() } else { format!("{name} ({})", sample.unit) };
-    let tags: Vec<String> = match sample.system {
-        System::Meter => sample.sample().tags().map(|(name, value)| format!("{name}={value}")).collect(),
+/// Returns the name of a counter as dotnet-counters shows it, with these tags in brackets.
+fn csv_name(name: &str, tags: impl Iterator<Item = String>) -> String {
+    let tags = tags.filter(|text| !text.is_empty()).collect::<Vec<_>>().join(";");
+    if tags.is_empty() { name.to_owned() } else { format!("{name}[{tags}]") }
+}
+
+fn csv_tags(sample: &OwnedSample, details: &[Detail]) -> Vec<String> {
+    let mut tags: Vec<String> = match sample.system {
+        System::Meter => {
+            all_tags(sample).into_iter().map(|(name, value)| format!("{name}={value}")).collect()
+        }
         // `key:value`, and for several of them what the program wrote.
         System::EventCounter => vec![sample.tag_text.clone()],
     };
+    tags.extend(details.iter().map(|(name, text)| format!("{name}={text}")));
+    tags
+}
+
+fn display_name(sample: &OwnedSample) -> &String {
+    if sample.display_name.is_empty() { &sample.name } else { &sample.display_name }
+}
+
+/// Returns the names of a series in CSV, without what varies from sample to sample.
+fn csv_label(sample: &OwnedSample, details: &[Detail]) -> String {
+    let unit = if sample.unit == "count" { "" } else { &sample.unit };
+    let name = csv_name(display_name(sample), csv_tags(sample, details).into_iter());
+    let is_rate = matches!(sample.measurement, Measurement::Sum { .. } | Measurement::Counter { .. });
+    format!("{}\n{is_rate}\n{unit}\n{name}", sample.provider)
+}
+
+/// Returns the rows that dotnet-counters writes for a sample.
+fn csv_rows(sample: &OwnedSample, details: &[Detail]) -> Vec<[String; 5]> {
+    let time = time(sample);
+    let time = time.get(..23).unwrap_or(&time).replace('T', " ");
+    let name = display_name(sample);
+    let seconds =
+        sample.interval.filter(|seconds| *seconds < 1e9).map_or(1.0, |seconds| seconds.round().max(1.0));
+    let unit = if sample.unit.is_empty() || sample.unit == "count" { "Count" } else { &sample.unit };
+    let per_interval = format!("{name} ({unit} / {seconds} sec)");
+    let plain = if sample.unit.is_empty() { name.clone() } else { format!("{name} ({})", sample.unit) };
+    let tags = csv_tags(sample, details);
     let row = |label: &str, more: &str, kind: &str, value: f64| {
-        let texts = tags.iter().map(String::as_str).chain([more]);
-        let tags = texts.filter(|text| !text.is_empty()).collect::<Vec<_>>().join(";");
-        let label = if tags.is_empty() { label.to_owned() } else { format!("{label}[{tags}]") };
-        [time.clone(), sample.provider.clone(), label, kind.to_owned(), value.to_string()]
+        let label = csv_name(label, tags.iter().cloned().chain([more.to_owned()]));
+        let value = not_a_number(value).map_or_else(|| value.to_string(), str::to_owned);
+        [time.clone(), sample.provider.clone(), label, kind.to_owned(), value]
     };
     match &sample.measurement {
         Measurement::Mean { mean, .. } => vec![row(&plain, "", "Metric", *mean)],

@@ -7,18 +7,24 @@ use serde_json::{Map, Value, json};
 
 use super::descriptions::Descriptions;
 use super::feed::{OwnedInstrument, Process};
-use super::lines::{number, tags};
+use super::lines::number;
+use super::series_details::{Detail, unique};
+use super::unique_labels::UniqueLabels;
 
 /// Samples that were not written yet.
 #[derive(Default)]
 pub(crate) struct Batch {
     processes: BTreeMap<Process, Scopes>,
     descriptions: Descriptions,
+    labels: UniqueLabels,
     len: usize,
 }
 
-/// The metrics of a process, by provider and its version.
-type Scopes = BTreeMap<(String, String), BTreeMap<Metric, Vec<Value>>>;
+/// The metrics of a process, by provider, its version and its tags.
+type Scopes = BTreeMap<(String, String, Tags), BTreeMap<Metric, Vec<Value>>>;
+
+/// The names and values of tags.
+type Tags = Vec<(String, String)>;
 
 /// The fields that are the same for all data points of a metric.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
@@ -46,9 +52,11 @@ impl Batch {
         let (kind, temporality, point) = match &sample.measurement {
             Measurement::Mean { mean, .. } => ("gauge", None, value(Some(*mean))),
             Measurement::Gauge { value: last } => ("gauge", None, value(*last)),
-            Measurement::Sum { increment, .. } => ("sum", DELTA, value(Some(*increment))),
-            Measurement::Counter { delta, value: None } => ("sum", DELTA, value(*delta)),
-            Measurement::Counter { value: sum, .. } => ("sum", CUMULATIVE, value(*sum)),
+            Measurement::Sum { increment, .. } => {
+                (sum_kind(Some(*increment)), DELTA, value(Some(*increment)))
+            }
+            Measurement::Counter { delta, value: None } => (sum_kind(*delta), DELTA, value(*delta)),
+            Measurement::Counter { value: sum, .. } => (sum_kind(*sum), CUMULATIVE, value(*sum)),
             Measurement::UpDownCounter { delta, value: None } => ("up_down", DELTA, value(*delta)),
             Measurement::UpDownCounter { value: sum, .. } => ("up_down", CUMULATIVE, value(*sum)),
             Measurement::Histogram { quantiles, count, sum } => {
@@ -61,9 +69,14 @@ impl Batch {
                 let point = json!({ "count": count, "sum": sum, "quantileValues": quantiles });
                 ("summary", None, Some(point))
             }
-            Measurement::ExponentialHistogram(histogram) => {
-                ("exponentialHistogram", CUMULATIVE, exponential(histogram))
-            }
+            Measurement::ExponentialHistogram(histogram) => match exponential(histogram) {
+                Some(point) => ("exponentialHistogram", CUMULATIVE, Some(point)),
+                // The place of the buckets is unknown.
+                None => {
+                    let (count, sum) = (histogram.count.to_string(), number(histogram.sum));
+                    ("summary", None, Some(json!({ "count": count, "sum": sum, "quantileValues": [] })))
+                }
+            },
             _ => return false,
         };
         let Some(Value::Object(mut point)) = point else { return false };
@@ -76,17 +89,23 @@ impl Batch {
         if is_interval {
             point.insert("startTimeUnixNano".to_owned(), nanoseconds(time.saturating_sub(interval)));
         }
-        let mut attributes = Vec::new();
-        if sample.system == System::Meter {
-            attributes.extend(tags(sample).into_iter().map(|(name, value)| attribute(&name, value.into())));
-        }
+        let shown = self.labels.shown(process, sample, |details| label(sample, details));
+        let attributes = point_tags(sample, &shown.details(sample));
+        let attributes: Vec<Value> =
+            attributes.into_iter().map(|(name, value)| attribute(&name, value.into())).collect();
         point.insert("attributes".to_owned(), attributes.into());
         let metric = Metric { name: sample.name.clone(), unit: sample.unit.clone(), kind, temporality };
         let scopes = self.processes.entry(process.clone()).or_default();
-        let scope = scopes.entry((sample.provider.clone(), sample.provider_version.clone())).or_default();
+        let scope = (sample.provider.clone(), sample.provider_version.clone(), scope_tags(sample));
+        let scope = scopes.entry(scope).or_default();
         scope.entry(metric).or_default().push(point.into());
         self.len = self.len.saturating_add(1);
         self.len >= MAX_LEN
+    }
+
+    /// Forgets the series of a process that has ended.
+    pub(crate) fn remove(&mut self, process: &Process) {
+        self.labels.remove(process);
     }
 
     /// Returns the request with the samples, and removes them; `None` if there are none.
@@ -98,12 +117,17 @@ impl Batch {
             .map(|(process, scopes)| {
                 let scopes: Vec<Value> = scopes
                     .into_iter()
-                    .map(|((provider, version), metrics)| {
+                    .map(|((provider, version, tags), metrics)| {
                         let metrics: Vec<Value> = metrics
                             .into_iter()
                             .map(|(metric, points)| self.metric(&provider, metric, points))
                             .collect();
-                        json!({ "scope": { "name": provider, "version": version }, "metrics": metrics })
+                        let mut scope = json!({ "name": provider, "version": version });
+                        if let Some(scope) = scope.as_object_mut().filter(|_| !tags.is_empty()) {
+                            let tags = tags.into_iter().map(|(name, value)| attribute(&name, value.into()));
+                            scope.insert("attributes".to_owned(), tags.collect());
+                        }
+                        json!({ "scope": scope, "metrics": metrics })
                     })
                     .collect();
                 json!({ "resource": { "attributes": resource(&process) }, "scopeMetrics": scopes })
@@ -133,6 +157,37 @@ impl Batch {
         }
         object
     }
+}
+
+/// Returns the kind of a sum: one with a negative number does not only grow.
+fn sum_kind(number: Option<f64>) -> &'static str {
+    if number.is_some_and(|number| number < 0.0) { "up_down" } else { "sum" }
+}
+
+/// Returns the tags of a meter, which are those of its scope.
+fn scope_tags(sample: &OwnedSample) -> Tags {
+    let details = sample.details.iter();
+    let tags = details.flat_map(|details| details.meter_tags());
+    unique(tags.map(|(name, value)| (name.into_owned(), value.into_owned())))
+}
+
+/// Returns the attributes of a data point: the tags of a series and its instrument, and details.
+fn point_tags(sample: &OwnedSample, details: &[Detail]) -> Tags {
+    let own = Some(sample).filter(|sample| sample.system == System::Meter).into_iter();
+    let of_instrument = sample.details.iter();
+    let tags = own
+        .flat_map(OwnedSample::tags)
+        .chain(of_instrument.flat_map(|details| details.instrument_tags()))
+        .map(|(name, value)| (name.into_owned(), value.into_owned()));
+    let details = details.iter().map(|(name, value)| (format!("dotnet.{name}"), value.clone()));
+    unique(tags.chain(details))
+}
+
+/// Returns what identifies a series in a request. The kind of a metric can change from sample to sample.
+fn label(sample: &OwnedSample, details: &[Detail]) -> String {
+    let OwnedSample { provider, provider_version, name, unit, .. } = sample;
+    let tags = [scope_tags(sample), point_tags(sample, details)];
+    format!("{:?}", (provider, provider_version, name, unit, tags))
 }
 
 fn value(number_or_none: Option<f64>) -> Option<Value> {

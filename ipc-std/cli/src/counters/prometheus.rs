@@ -10,31 +10,35 @@ use nettrace_analysis::counters::{ExponentialHistogram, Measurement, OwnedSample
 
 use super::descriptions::Descriptions;
 use super::feed::{OwnedInstrument, Process};
-use super::lines::tags;
+use super::series_details::Detail;
+use super::unique_labels::UniqueLabels;
 use super::units::base;
 
 /// The last samples of processes, and the sums of what they report by interval.
 pub(crate) struct Exposition {
     processes: BTreeMap<Process, ProcessSeries>,
     descriptions: Descriptions,
+    labels: UniqueLabels,
+    /// The type of each name so far.
+    types: BTreeMap<String, &'static str>,
     /// The approximate memory of all series in bytes, and its limit.
     size: usize,
     limit: usize,
 }
 
-/// The series of a process.
+/// The series of a process, by their keys.
 #[derive(Default)]
 struct ProcessSeries {
-    series: BTreeMap<SeriesKey, Series>,
+    series: BTreeMap<String, Series>,
     size: usize,
 }
-
-/// The provider, the name, the tags, the version of the provider, whether it is a meter, and the instrument.
-type SeriesKey = (String, String, String, String, bool, Option<u32>);
 
 /// The last sample of a series, and the sums since the start of the tool.
 struct Series {
     sample: OwnedSample,
+    /// The name of the family, and the labels. Both stay the same while the series lasts.
+    family: String,
+    labels: String,
     count: f64,
     sum: f64,
 }
@@ -43,38 +47,51 @@ struct Series {
 const LIMIT: usize = 256 << 20;
 /// The series of one process can take one part in this many of the memory.
 const SHARE: usize = 16;
+/// The maximum number of names. Series with further names are not stored.
+const MAX_NAMES: usize = 100_000;
 
 impl Default for Exposition {
     fn default() -> Self {
-        Self { processes: BTreeMap::new(), descriptions: Descriptions::default(), size: 0, limit: LIMIT }
+        Self {
+            processes: BTreeMap::new(),
+            descriptions: Descriptions::default(),
+            labels: UniqueLabels::default(),
+            types: BTreeMap::new(),
+            size: 0,
+            limit: LIMIT,
+        }
     }
 }
 
 impl Series {
-    /// Adds the values that a sample reports only for its interval.
+    /// Adds the values that a sample reports only for its interval. A number that is not finite would make all later sums
+    /// useless, and the sum of a counter cannot become smaller.
     fn add(&mut self, measurement: &Measurement) {
         let (count, sum) = match measurement {
             Measurement::Histogram { count, sum, .. } => {
                 (count.map_or(0.0, |count| count as f64), sum.unwrap_or_default())
             }
-            Measurement::Sum { increment, .. } => (0.0, *increment),
-            Measurement::Counter { delta, value: None }
-            | Measurement::UpDownCounter { delta, value: None } => (0.0, delta.unwrap_or_default()),
+            Measurement::Sum { increment, .. } => (0.0, increment.max(0.0)),
+            Measurement::Counter { delta, value: None } => (0.0, delta.unwrap_or_default().max(0.0)),
+            Measurement::UpDownCounter { delta, value: None } => (0.0, delta.unwrap_or_default()),
             _ => return,
         };
         self.count += count;
-        self.sum += sum;
+        let sum = self.sum + sum;
+        if sum.is_finite() {
+            self.sum = sum;
+        }
+    }
+
+    /// Returns approximately the memory of the series and its key in bytes.
+    fn size(&self, key: &str) -> usize {
+        [key.len(), self.family.len(), self.labels.len()]
+            .into_iter()
+            .fold(size(&self.sample), usize::saturating_add)
     }
 }
 
-fn key(sample: &OwnedSample) -> SeriesKey {
-    let OwnedSample { provider, name, tag_text, provider_version, instrument_id, .. } = sample;
-    let texts = [provider, name, tag_text, provider_version];
-    let [provider, name, tags, version] = texts.map(String::clone);
-    (provider, name, tags, version, sample.system == System::Meter, *instrument_id)
-}
-
-/// Returns the approximate memory of a series in bytes.
+/// Returns the approximate memory of a sample in bytes.
 fn size(sample: &OwnedSample) -> usize {
     /// The memory of a number in a list, and the memory that an entry of the map takes in addition, both in bytes.
     const NUMBER: usize = 16;
@@ -85,12 +102,11 @@ fn size(sample: &OwnedSample) -> usize {
         Measurement::ExponentialHistogram(histogram) => histogram.buckets.len(),
         _ => 0,
     };
-    // These texts count twice, because the key contains them, too.
-    let names = [provider, provider_version, name, tag_text].map(String::len);
-    let names = names.into_iter().fold(0_usize, usize::saturating_add).saturating_mul(2);
-    [display_name.len(), unit.len(), numbers.saturating_mul(NUMBER), size_of::<(SeriesKey, Series)>(), ENTRY]
+    let texts = [provider, provider_version, name, tag_text, display_name, unit];
+    let texts = texts.into_iter().fold(0_usize, |size, text| size.saturating_add(text.len()));
+    [numbers.saturating_mul(NUMBER), size_of::<(String, Series)>(), ENTRY]
         .into_iter()
-        .fold(names, usize::saturating_add)
+        .fold(texts, usize::saturating_add)
 }
 
 /// A family of metrics: lines of one name.
@@ -98,8 +114,6 @@ struct Family {
     kind: &'static str,
     help: String,
     lines: String,
-    /// The labels of its series.
-    series: BTreeSet<String>,
 }
 
 impl Exposition {
@@ -109,29 +123,36 @@ impl Exposition {
 
     /// Replaces the last sample of the series, as far as the memory allows.
     pub(crate) fn add(&mut self, process: &Process, sample: &OwnedSample) {
-        let (key, added) = (key(sample), size(sample));
-        let own = self.processes.get_mut(process);
-        let own_size = own.as_ref().map_or(0, |own| own.size);
-        let stored = own.and_then(|own| own.series.get_mut(&key));
-        let removed = stored.as_ref().map_or(0, |stored| size(&stored.sample));
-        let resized = |size: usize| size.saturating_sub(removed).saturating_add(added);
-        let fits = resized(self.size) <= self.limit && resized(own_size) <= self.limit / SHARE;
-        if let Some(stored) = stored {
-            stored.add(&sample.measurement);
-            if !fits {
-                return;
+        let Self { processes, labels: unique, types, size: all, limit, .. } = self;
+        let mut key = String::new();
+        sample.push_series_key(&mut key);
+        let own = match processes.get_mut(process) {
+            Some(own) => own,
+            None => processes.entry(process.clone()).or_default(),
+        };
+        let mut resize = |own: &mut usize, removed: usize, added: usize| {
+            let resized = |size: usize| size.saturating_sub(removed).saturating_add(added);
+            let fits = resized(*all) <= *limit && resized(*own) <= *limit / SHARE;
+            if fits {
+                (*all, *own) = (resized(*all), resized(*own));
             }
-            stored.sample = sample.clone();
-        } else if fits {
-            let mut series = Series { sample: sample.clone(), count: 0.0, sum: 0.0 };
-            series.add(&sample.measurement);
-            self.processes.entry(process.clone()).or_default().series.insert(key, series);
-        } else {
+            fits
+        };
+        if let Some(stored) = own.series.get_mut(&key) {
+            stored.add(&sample.measurement);
+            if resize(&mut own.size, size(&stored.sample), size(sample)) {
+                stored.sample = sample.clone();
+            }
             return;
         }
-        self.size = resized(self.size);
-        if let Some(own) = self.processes.get_mut(process) {
-            own.size = resized(own.size);
+        let Some(family) = family_name(types, sample) else { return };
+        let shown = unique
+            .shown(process, sample, |details| format!("{family}{{{}}}", labels(process, sample, details)));
+        let labels = labels(process, sample, &shown.details(sample));
+        let mut series = Series { sample: sample.clone(), family, labels, count: 0.0, sum: 0.0 };
+        series.add(&sample.measurement);
+        if resize(&mut own.size, 0, series.size(&key)) {
+            own.series.insert(key, series);
         }
     }
 
@@ -140,116 +161,50 @@ impl Exposition {
         if let Some(own) = self.processes.remove(process) {
             self.size = self.size.saturating_sub(own.size);
         }
+        self.labels.remove(process);
     }
 
     /// Removes the series of an instrument that has ended.
-    pub(crate) fn remove_instrument(&mut self, process: &Process, instrument: &OwnedInstrument) {
+    pub(crate) fn remove_instrument(&mut self, process: &Process, ended: &OwnedInstrument) {
         let Some(own) = self.processes.get_mut(process) else { return };
-        let OwnedInstrument { meter, name, id, .. } = instrument;
-        let first = (meter.clone(), name.clone(), String::new(), String::new(), false, None);
-        let of_name = own.series.range(first..).map(|(key, _)| key);
-        let of_name = of_name.take_while(|(provider, counter, ..)| provider == meter && counter == name);
-        let ended: Vec<SeriesKey> =
-            of_name.filter(|(.., is_meter, of)| *is_meter && of == id).cloned().collect();
-        for key in ended {
-            if let Some(series) = own.series.remove(&key) {
-                let removed = size(&series.sample);
-                own.size = own.size.saturating_sub(removed);
-                self.size = self.size.saturating_sub(removed);
+        let mut removed = 0_usize;
+        own.series.retain(|key, series| {
+            let sample = &series.sample;
+            let is_ended = sample.system == System::Meter
+                && (&sample.provider, &sample.name) == (&ended.meter, &ended.name)
+                && sample.instrument_id == ended.id
+                && (ended.id.is_some()
+                    || (&sample.provider_version, &sample.unit) == (&ended.version, &ended.unit));
+            if is_ended {
+                removed = removed.saturating_add(series.size(key));
             }
-        }
+            !is_ended
+        });
+        own.size = own.size.saturating_sub(removed);
+        self.size = self.size.saturating_sub(removed);
     }
 
     /// Returns the samples as text.
     pub(crate) fn text(&self) -> String {
-        let mut families: BTreeMap<String, Family> = BTreeMap::new();
-        for (process, own) in &self.processes {
-            for series in own.series.values() {
-                self.add_to(&mut families, process, series);
+        let mut families: BTreeMap<&str, Family> = BTreeMap::new();
+        for series in self.processes.values().flat_map(|own| own.series.values()) {
+            let lines = lines(series);
+            if lines.is_empty() {
+                continue;
             }
+            let family = families.entry(&series.family).or_insert_with(|| Family {
+                kind: kind(&series.sample.measurement),
+                help: self.help(&series.sample),
+                lines: String::new(),
+            });
+            family.lines.push_str(&lines);
         }
         let mut text = String::new();
-        for (name, Family { kind, help, lines, .. }) in families {
+        for (name, Family { kind, help, lines }) in families {
             // Writing to a string cannot fail.
             let _ = write!(text, "# HELP {name} {}\n# TYPE {name} {kind}\n{lines}", help_text(&help));
         }
         text
-    }
-
-    fn add_to(&self, families: &mut BTreeMap<String, Family>, process: &Process, series: &Series) {
-        let sample = &series.sample;
-        let kind = match &sample.measurement {
-            Measurement::Sum { .. } | Measurement::Counter { .. } => "counter",
-            Measurement::Histogram { .. } => "summary",
-            Measurement::ExponentialHistogram(_) => "histogram",
-            _ => "gauge",
-        };
-        let (unit, factor) = base(&sample.unit);
-        let mut name = metric_name(sample, unit, kind);
-        // A family has one type. A sample of another type gets the name of its provider as prefix, and so another
-        // family.
-        if families.get(&name).is_some_and(|family| family.kind != kind) {
-            name = format!("{}_{name}", words(&sample.provider));
-            if families.get(&name).is_some_and(|family| family.kind != kind) {
-                return;
-            }
-        }
-        let family = families.entry(name.clone()).or_insert_with(|| Family {
-            kind,
-            help: self.help(sample),
-            lines: String::new(),
-            series: BTreeSet::new(),
-        });
-        let mut labels = labels(process, sample);
-        // The labels can be equal for two tags whose names become the same label: their text tells them apart. So they can
-        // for two instruments with the same name and tags, or of two versions of a meter.
-        let texts = [("original_tags", &sample.tag_text), ("otel_scope_version", &sample.provider_version)];
-        let id = sample.instrument_id.unwrap_or_default().to_string();
-        for (label, text) in texts.into_iter().chain([("instrument_id", &id)]) {
-            if !family.series.contains(&labels) {
-                break;
-            }
-            let _ = write!(labels, ",{label}=\"{}\"", label_text(text));
-        }
-        if !family.series.insert(labels.clone()) {
-            return;
-        }
-        let lines = &mut family.lines;
-        let mut line = |suffix: &str, more: Option<(&str, String)>, number: f64| {
-            let _ = write!(lines, "{name}{suffix}{{{labels}");
-            if let Some((label, value)) = more {
-                let _ = write!(lines, ",{label}=\"{value}\"");
-            }
-            let _ = writeln!(lines, "}} {}", text_of(number));
-        };
-        match &sample.measurement {
-            Measurement::Mean { mean, .. } => line("", None, mean * factor),
-            Measurement::Gauge { value: Some(value) } => line("", None, value * factor),
-            Measurement::Sum { .. } => line("", None, series.sum * factor),
-            Measurement::Counter { value, .. } | Measurement::UpDownCounter { value, .. } => {
-                line("", None, value.unwrap_or(series.sum) * factor);
-            }
-            Measurement::Histogram { quantiles, .. } => {
-                for one in quantiles {
-                    line("", Some(("quantile", text_of(one.quantile))), one.value * factor);
-                }
-                line("_sum", None, series.sum * factor);
-                line("_count", None, series.count);
-            }
-            Measurement::ExponentialHistogram(histogram) => {
-                let mut count = histogram.zero_count;
-                let buckets = histogram.first_bucket.map(|first| (first..).zip(&histogram.buckets));
-                for (bucket, n) in buckets.into_iter().flatten() {
-                    count = count.saturating_add(*n);
-                    let bound = ExponentialHistogram::upper_bound(histogram.scale, bucket);
-                    line("_bucket", Some(("le", text_of(bound * factor))), count as f64);
-                }
-                line("_bucket", Some(("le", "+Inf".to_owned())), histogram.count as f64);
-                line("_sum", None, histogram.sum * factor);
-                line("_count", None, histogram.count as f64);
-            }
-            _ => {}
-        }
     }
 
     fn help(&self, sample: &OwnedSample) -> String {
@@ -260,17 +215,108 @@ impl Exposition {
     }
 }
 
-/// Returns the name of a family.
-fn metric_name(sample: &OwnedSample, unit: &str, kind: &str) -> String {
-    let own = words(&sample.name);
-    let mut name = match sample.system {
-        System::Meter => own,
-        // Names of event counters are short, and unique only within their provider.
-        System::EventCounter => format!("dotnet_{}_{own}", words(&sample.provider)),
+/// Returns the type of a family.
+const fn kind(measurement: &Measurement) -> &'static str {
+    match measurement {
+        Measurement::Sum { .. } | Measurement::Counter { .. } => "counter",
+        Measurement::Histogram { .. } => "summary",
+        Measurement::ExponentialHistogram(_) => "histogram",
+        _ => "gauge",
+    }
+}
+
+/// Returns the lines of a series; none if it has no number.
+fn lines(series: &Series) -> String {
+    let Series { sample, family, labels, .. } = series;
+    let (_, factor) = base(&sample.unit);
+    let mut lines = String::new();
+    let mut line = |suffix: &str, more: Option<(&str, String)>, number: f64| {
+        let _ = write!(lines, "{family}{suffix}{{{labels}");
+        if let Some((label, value)) = more {
+            let _ = write!(lines, ",{label}=\"{value}\"");
+        }
+        let _ = writeln!(lines, "}} {}", text_of(number));
     };
+    match &sample.measurement {
+        Measurement::Mean { mean, .. } => line("", None, mean * factor),
+        Measurement::Gauge { value: Some(value) } => line("", None, value * factor),
+        Measurement::Sum { .. } => line("", None, series.sum * factor),
+        Measurement::Counter { value, .. } | Measurement::UpDownCounter { value, .. } => {
+            line("", None, value.unwrap_or(series.sum) * factor);
+        }
+        Measurement::Histogram { quantiles, .. } => {
+            let shares: BTreeMap<String, f64> =
+                quantiles.iter().map(|one| (text_of(one.quantile), one.value)).collect();
+            for (share, value) in shares {
+                line("", Some(("quantile", share)), value * factor);
+            }
+            line("_sum", None, series.sum * factor);
+            line("_count", None, series.count);
+        }
+        Measurement::ExponentialHistogram(histogram) => {
+            let mut count = histogram.zero_count;
+            let buckets = histogram.first_bucket.map(|first| (first..).zip(&histogram.buckets));
+            let mut buckets = buckets.into_iter().flatten().peekable();
+            let bound_of =
+                |bucket: i32| text_of(ExponentialHistogram::upper_bound(histogram.scale, bucket) * factor);
+            while let Some((bucket, n)) = buckets.next() {
+                count = count.saturating_add(*n);
+                let bound = bound_of(bucket);
+                // Bounds of buckets that are tiny or huge can be equal as numbers.
+                let is_last = buckets.peek().is_none_or(|(next, _)| bound_of(*next) != bound);
+                if is_last && bound != INFINITY {
+                    line("_bucket", Some(("le", bound)), count as f64);
+                }
+            }
+            let count = count.max(histogram.count) as f64;
+            line("_bucket", Some(("le", INFINITY.to_owned())), count);
+            line("_sum", None, histogram.sum * factor);
+            line("_count", None, count);
+        }
+        _ => {}
+    }
+    lines
+}
+
+/// The text of infinity.
+const INFINITY: &str = "+Inf";
+
+/// Returns the name of the family of a series. A family has one type, so that samples of another type get the name of
+/// their provider as prefix, or a number as suffix, and so another family. Returns `None` if there are too many names.
+fn family_name(types: &mut BTreeMap<String, &'static str>, sample: &OwnedSample) -> Option<String> {
+    /// There are fewer types than this.
+    const NUMBERED: u32 = 8;
+    let kind = kind(&sample.measurement);
+    let name = metric_name(sample, base(&sample.unit).0, kind);
+    let with_provider = valid(format!("{}_{name}", words(&sample.provider)));
+    let numbered = (2..NUMBERED).map(|n| format!("{with_provider}_{n}"));
+    let mut names = [name, with_provider.clone()].into_iter().chain(numbered);
+    let name = names.find(|name| types.get(name).is_none_or(|known| *known == kind))?;
+    if !types.contains_key(&name) {
+        if types.len() >= MAX_NAMES {
+            return None;
+        }
+        types.insert(name.clone(), kind);
+    }
+    Some(name)
+}
+
+/// Makes a text a valid name: it cannot start with a digit.
+fn valid(mut name: String) -> String {
     if name.starts_with(|c: char| c.is_ascii_digit()) {
         name.insert(0, '_');
     }
+    name
+}
+
+/// Returns the name of a family.
+fn metric_name(sample: &OwnedSample, unit: &str, kind: &str) -> String {
+    let own = words(&sample.name);
+    let mut name = valid(match sample.system {
+        System::Meter => own,
+        // Names of event counters are short, and unique only within their provider.
+        System::EventCounter => format!("dotnet_{}_{own}", words(&sample.provider)),
+    });
     let suffix = match unit {
         "B" => "bytes".to_owned(),
         "s" => "seconds".to_owned(),
@@ -325,7 +371,9 @@ fn words(text: &str) -> String {
     if words.is_empty() { "unnamed".to_owned() } else { words.to_owned() }
 }
 
-fn labels(process: &Process, sample: &OwnedSample) -> String {
+/// Returns the labels of a series: its provider and process, the tags of its meter with a prefix, its own tags and those
+/// of its instrument, and the details.
+fn labels(process: &Process, sample: &OwnedSample, details: &[Detail]) -> String {
     let mut labels = format!("otel_scope_name=\"{}\"", label_text(&sample.provider));
     if let Some(id) = process.id {
         let _ = write!(labels, ",process_id=\"{id}\"");
@@ -333,38 +381,33 @@ fn labels(process: &Process, sample: &OwnedSample) -> String {
     if !process.name.is_empty() {
         let _ = write!(labels, ",process_name=\"{}\"", label_text(&process.name));
     }
-    if sample.system == System::EventCounter {
-        return labels;
-    }
-    let mut names: Vec<String> = [
-        "otel_scope_name",
-        "process_id",
-        "process_name",
-        "original_tags",
-        "otel_scope_version",
-        "instrument_id",
-        "quantile",
-        "le",
-    ]
-    .map(str::to_owned)
-    .into();
-    for (name, value) in tags(sample) {
-        let name = label_name(&name);
+    let reserved = ["otel_scope_name", "process_id", "process_name", "quantile", "le"];
+    let mut names: BTreeSet<String> = reserved.map(str::to_owned).into();
+    let own =
+        Some(sample).filter(|sample| sample.system == System::Meter).into_iter().flat_map(OwnedSample::tags);
+    let of_instrument = sample.details.iter().flat_map(|details| details.instrument_tags());
+    let of_meter = sample.details.iter().flat_map(|details| details.meter_tags());
+    let tags = of_meter
+        .map(|(name, value)| (format!("otel_scope_{}", label_name(&name)), value))
+        .chain(own.chain(of_instrument).map(|(name, value)| (label_name(&name), value)))
+        .take(MAX_LABELS);
+    let details = details.iter().map(|(name, text)| {
+        let name = if *name == "meter_version" { "otel_scope_version" } else { name };
+        (name.to_owned(), text.into())
+    });
+    for (name, value) in tags.chain(details) {
         let (mut unique, mut suffix) = (name.clone(), 2_u32);
         while names.contains(&unique) {
             unique = format!("{name}_{suffix}");
             suffix = suffix.saturating_add(1);
         }
         let _ = write!(labels, ",{unique}=\"{}\"", label_text(&value));
-        names.push(unique);
-        if names.len() > MAX_LABELS {
-            break;
-        }
+        names.insert(unique);
     }
     labels
 }
 
-/// The maximum number of labels. Prometheus itself refuses more by default.
+/// The maximum number of tags that become labels. Prometheus itself refuses more labels by default.
 const MAX_LABELS: usize = 64;
 
 fn label_name(name: &str) -> String {
@@ -397,7 +440,7 @@ fn text_of(number: f64) -> String {
     } else if number.is_nan() {
         "NaN".to_owned()
     } else if number > 0.0 {
-        "+Inf".to_owned()
+        INFINITY.to_owned()
     } else {
         "-Inf".to_owned()
     }
@@ -408,16 +451,17 @@ mod tests {
     use super::*;
     use crate::counters::feed::last_recorded;
 
-    fn process(id: u32) -> Process {
+    fn process(id: u64) -> Process {
         Process { id: Some(id), name: "app".to_owned() }
     }
 
     fn instrument(sample: &OwnedSample) -> OwnedInstrument {
         OwnedInstrument {
             meter: sample.provider.clone(),
+            version: sample.provider_version.clone(),
             name: sample.name.clone(),
             kind: String::new(),
-            unit: String::new(),
+            unit: sample.unit.clone(),
             description: String::new(),
             id: sample.instrument_id,
         }
@@ -465,9 +509,11 @@ mod tests {
                 sample.tag_text = tags.collect::<Vec<_>>().join(",");
                 sample.provider_version = random.choice(["", "1.0", "2.0"]).unwrap().to_string();
                 sample.instrument_id = Some(random.u32(1..3));
-                let id = random.u32(1..3);
+                let id = random.u64(1..3);
                 exposition.add(&process(id), &sample);
-                series.insert((id, key(&sample)));
+                let mut key = String::new();
+                sample.push_series_key(&mut key);
+                series.insert((id, key));
             }
             let text = exposition.text();
             let lines: Vec<&str> = text.lines().filter(|line| !line.starts_with('#')).collect();

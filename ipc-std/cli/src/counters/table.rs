@@ -8,6 +8,9 @@ use unicode_width::UnicodeWidthStr;
 
 use super::distribution::distribution;
 use super::feed::{OwnedInstrument, Process};
+use super::lines::series_name;
+use super::series_details::all_tags;
+use super::unique_labels::UniqueLabels;
 use super::units::{plain, with_unit};
 use crate::output::columns::{aligned_right, cut_middle};
 use crate::output::full_screen::{Line, Style};
@@ -25,12 +28,23 @@ pub(crate) struct Table {
     table: ScreenTable,
     note: String,
     dropped: u64,
+    labels: UniqueLabels,
+    /// The approximate memory of the names of the rows in bytes.
+    size: usize,
 }
 
-/// Process, provider, name and tags, system and instrument.
-type RowKey = (Process, String, String, String, System, u32);
+/// The key of the series in its process.
+type RowKey = (Process, String);
 
 struct Row {
+    /// The provider and the name of the counter, with tags, and a shorter form for narrow terminals.
+    name: String,
+    short: String,
+    /// What identifies the instrument.
+    meter: String,
+    instrument: String,
+    system: System,
+    id: Option<u32>,
     unit: String,
     measurement: Measurement,
     interval: Option<f64>,
@@ -48,6 +62,8 @@ enum Sort {
 
 /// The maximum number of rows. Further series are only counted.
 const MAX_ROWS: usize = 5_000;
+/// The maximum memory of the names of the rows in bytes.
+const MAX_SIZE: usize = 32 << 20;
 /// The maximum number of samples in a row: one minute with an interval of one second.
 const MAX_HISTORY: usize = 60;
 /// The width of a number, and of two numbers with a space in between, in columns.
@@ -68,21 +84,21 @@ impl Table {
         if self.table.is_paused {
             return;
         }
-        let id = sample.instrument_id.unwrap_or_default();
-        let texts = [&sample.provider, &sample.name, &sample.tag_text];
-        let [provider, name, tags] = texts.map(|text| printable_name(text));
-        let key = (process.clone(), provider, name, tags, sample.system, id);
-        if self.rows.len() >= MAX_ROWS && !self.rows.contains_key(&key) {
-            self.dropped = self.dropped.saturating_add(1);
-            return;
-        }
-        let row = self.rows.entry(key).or_insert_with(|| Row {
-            // Annotations, such as {request}, are left out: the name already contains them.
-            unit: if sample.unit.starts_with('{') { String::new() } else { printable_name(&sample.unit) },
-            measurement: sample.measurement.clone(),
-            interval: None,
-            history: VecDeque::new(),
-        });
+        let mut key = (process.clone(), String::new());
+        sample.push_series_key(&mut key.1);
+        let row = match self.rows.get_mut(&key) {
+            Some(row) => row,
+            None => {
+                let row = Row::new(process, sample, &mut self.labels);
+                let size = self.size.saturating_add(row.size(&key));
+                if self.rows.len() >= MAX_ROWS || size > MAX_SIZE {
+                    self.dropped = self.dropped.saturating_add(1);
+                    return;
+                }
+                self.size = size;
+                self.rows.entry(key).or_insert(row)
+            }
+        };
         row.measurement = sample.measurement.clone();
         row.interval = sample.interval;
         if let Some(number) = row.rate().or_else(|| row.value()) {
@@ -95,15 +111,21 @@ impl Table {
 
     /// Removes the rows of an instrument that has ended, or else of the process.
     pub(crate) fn remove(&mut self, process: &Process, instrument: Option<&OwnedInstrument>) {
-        self.rows.retain(|(owner, provider, name, _, system, id), _| {
-            let is_ended = instrument.is_none_or(|ended| {
-                let names = (printable_name(&ended.meter), printable_name(&ended.name));
-                *system == System::Meter
-                    && *id == ended.id.unwrap_or_default()
-                    && (&*names.0, &*names.1) == (&**provider, &**name)
-            });
-            owner != process || !is_ended
+        let size = &mut self.size;
+        self.rows.retain(|key, row| {
+            let is_ended = key.0 == *process
+                && instrument.is_none_or(|ended| {
+                    row.system == System::Meter
+                        && (&row.meter, &row.instrument, row.id) == (&ended.meter, &ended.name, ended.id)
+                });
+            if is_ended {
+                *size = size.saturating_sub(row.size(key));
+            }
+            !is_ended
         });
+        if instrument.is_none() {
+            self.labels.remove(process);
+        }
     }
 
     /// Handles a key.
@@ -145,19 +167,12 @@ impl Table {
         let mut rows: Vec<((String, String), &Row)> = self
             .rows
             .iter()
-            .map(|((process, provider, name, tags, system, _), row)| {
+            .map(|((process, _), row)| {
                 let process = match process.id {
                     Some(id) if self.shows_process => format!("{id} "),
                     _ => String::new(),
                 };
-                let name = format!("{process}{provider}/{name}");
-                let names = match system {
-                    System::Meter if !tags.is_empty() => {
-                        (format!("{name}[{tags}]"), format!("{name}[{}]", values(tags)))
-                    }
-                    _ => (name.clone(), name),
-                };
-                (names, row)
+                ((format!("{process}{}", row.name), format!("{process}{}", row.short)), row)
             })
             .filter(|((name, _), _)| filter.is_empty() || name.to_lowercase().contains(&filter))
             .collect();
@@ -224,6 +239,42 @@ impl Table {
 }
 
 impl Row {
+    fn new(process: &Process, sample: &OwnedSample, labels: &mut UniqueLabels) -> Self {
+        let shown = labels.shown(process, sample, |details| series_name(sample, details));
+        let details = shown.details(sample);
+        let name = series_name(sample, &details);
+        // All series of an instrument have the same keys, so that the values are enough.
+        let short = match sample.system {
+            System::Meter if sample.tag_text.is_empty() || !details.is_empty() => name.clone(),
+            System::Meter => {
+                let values: Vec<_> = all_tags(sample).into_iter().map(|(_, value)| value).collect();
+                let names = [&*sample.provider, &*sample.name, &*values.join(",")];
+                let [provider, name, values] = names.map(printable_name);
+                format!("{provider}/{name}[{values}]")
+            }
+            System::EventCounter => name.clone(),
+        };
+        Self {
+            name,
+            short,
+            meter: sample.provider.clone(),
+            instrument: sample.name.clone(),
+            system: sample.system,
+            id: sample.instrument_id,
+            // Annotations, such as {request}, are left out: the name already contains them.
+            unit: if sample.unit.starts_with('{') { String::new() } else { printable_name(&sample.unit) },
+            measurement: sample.measurement.clone(),
+            interval: None,
+            history: VecDeque::new(),
+        }
+    }
+
+    /// Returns approximately the memory of the names of a row in bytes.
+    fn size(&self, (_, key): &RowKey) -> usize {
+        let texts = [key, &self.name, &self.short, &self.meter, &self.instrument, &self.unit];
+        texts.into_iter().fold(0, |size, text| size.saturating_add(text.len()))
+    }
+
     /// Returns the main number; of a histogram, its median.
     fn value(&self) -> Option<f64> {
         match distribution(&self.measurement) {
@@ -254,13 +305,6 @@ impl Row {
     }
 }
 
-/// Returns the values of tags without their keys: all series of an instrument have the same keys.
-fn values(tags: &str) -> String {
-    let values: Vec<_> =
-        tags.split(',').map(|tag| tag.split_once('=').map_or(tag, |(_, value)| value)).collect();
-    values.join(",")
-}
-
 /// Returns the last numbers as bars. The smallest number has the lowest bar, and the largest number the highest one.
 fn sparkline(history: &VecDeque<f64>, width: usize) -> String {
     const BARS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
@@ -288,6 +332,7 @@ mod tests {
     use crossterm::event::KeyModifiers;
 
     use super::*;
+    use crate::args::process_arg::ProcessArg;
     use crate::counters::feed::{Report, last_recorded, read_file};
 
     /// The lines that are not rows: title, heading and keys.
@@ -308,7 +353,7 @@ mod tests {
         let file = concat!(env!("CARGO_MANIFEST_DIR"), "/../../testdata/counters/net10-meters.nettrace");
         let mut table = Table::new(false);
         let mut samples = 0;
-        let read = read_file(file.as_ref(), &[], |process, report| {
+        let read = read_file(file.as_ref(), &[], &ProcessArg::default(), |process, report| {
             if let Report::Sample(sample) = report {
                 samples += 1;
                 table.add(process, &sample);

@@ -158,6 +158,7 @@ fn the_keys_of_a_line() {
         "interval",
         "rate",
         "instrument_id",
+        "meter_version",
     ];
     assert_eq!(keys, expected);
     assert_eq!(first["tags"], serde_json::json!({ "route": "/b" }));
@@ -296,19 +297,26 @@ fn counters_that_no_process_reports() {
     };
     let fails = |selections: &[&str]| {
         let ran = during(selections);
-        assert_eq!(ran.stderr.matches(missing).count(), 1, "{ran:?}");
-        let all = selections.iter().all(|one| ran.stderr.contains(&format!("no process reports {one}\n")));
-        assert!(all && ran.stdout.is_empty(), "{ran:?}");
-        let failed = ran.stderr.contains("no sample arrived") && ran.stderr.contains("counters list PID");
-        assert!(ran.status == Some(1) && failed, "{ran:?}");
+        let expected = format!("error: no process reports {}; ", selections.join(", "));
+        let failed = ran.stderr.starts_with(&format!("note: no sample so far\n{expected}"));
+        assert!(ran.status == Some(9) && failed && ran.stdout.is_empty(), "{ran:?}");
     };
     thread::scope(|scope| {
         scope.spawn(|| fails(&["NoSuch"]));
         scope.spawn(|| fails(&["NoSuch", "Lab-Counters/nosuch"]));
+        scope.spawn(|| fails(&["Lab.Meter/lab.requests[route=nosuch]"]));
         let ran = during(&["NoSuch", "Lab-Counters/poll"]);
         assert_eq!((ran.status, &*ran.stderr), (Some(0), missing), "{ran:?}");
         assert!(ran.text().contains("Lab-Counters/poll"), "{ran:?}");
     });
+}
+
+/// The first samples come after one interval, and a shorter duration does not end before them.
+#[test]
+fn a_duration_that_is_shorter_than_the_interval() {
+    let runtime = running();
+    let ran = counters(&runtime, &["Lab-Counters/poll", "--duration", "1ms", "--json"]).well();
+    assert!(!ran.lines().is_empty() && ran.stderr.is_empty(), "{ran:?}");
 }
 
 #[test]
@@ -353,7 +361,7 @@ fn conditions_about_a_process() {
         });
         // Otherwise these commands would run until the time limit of the test.
         counters(&runtime, &["--until", "Lab-Counters/pol > 1"])
-            .fails(2, "can never hold: no process reports Lab-Counters/pol");
+            .fails(9, "can never hold: no process reports Lab-Counters/pol");
     });
     counters(&runtime, &["--until", "Lab.Meter/lab.latency > 1"]).fails(2, "a histogram has no value");
     counters(&runtime, &["--until", "p50(Lab-Counters/poll) > 1"])
@@ -473,7 +481,8 @@ fn all_processes() {
     }
     let tool = rustix::process::Pid::from_raw(tool.try_into().unwrap()).unwrap();
     rustix::process::kill_process(tool, rustix::process::Signal::INT).unwrap();
-    assert_eq!(child.wait().unwrap().code(), Some(0));
+    // No process has reported the counter.
+    assert_eq!(child.wait().unwrap().code(), Some(9));
 }
 
 #[test]
@@ -503,7 +512,13 @@ fn usage() {
         assert!(!log.exists());
     }
     run(&["counters", &file, "-o", "x"]).fails(2, "--output requires --format prometheus");
-    run(&["counters", &file, "None"]).fails(1, "the trace has no counters");
+    run(&["counters", &file, "None"]).fails(9, "the trace has no counter None; there is Lab.Meter/");
+    run(&["counters", &file, "Lab.Meter/lab.gauge[k=w]"]).fails(9, "there is Lab.Meter/lab.gauge[k=v]");
+    run(&["counters", &file, "--until", "None/x > 1"])
+        .fails(9, "can never hold: the trace has no counter None/x");
+    run(&["counters", &file, "Lab.Meter[k=v]"]).fails(2, "tags require the name of a counter");
+    let events = crate::traces::path("gen-net10-activities-small.nettrace");
+    run(&["counters", &events]).fails(9, "the trace has no counters; record them with");
     run(&["counters", &recorded("none.nettrace")]).fails(1, "cannot read");
     let gauge = run(&["counters", &file, "--until", "Lab.Meter/lab.gauge >= 0"]);
     assert_eq!(gauge.status, Some(0), "{gauge:?}");

@@ -21,6 +21,7 @@ mod conformance;
 #[cfg(target_os = "linux")]
 mod containers;
 mod convert;
+mod counter_series;
 mod counters;
 mod decode;
 #[cfg(target_os = "linux")]

@@ -1,0 +1,103 @@
+//! `UniqueLabels`: which details a series shows, so that no two series look the same in an output.
+use core::hash::BuildHasher;
+use std::collections::BTreeMap;
+use std::hash::RandomState;
+
+use nettrace_analysis::counters::OwnedSample;
+
+use super::feed::Process;
+use super::series_details::{Detail, details};
+
+/// The details that each series shows. A series keeps them, and no other series of its process gets its labels, even
+/// after its end.
+#[derive(Default)]
+pub(super) struct UniqueLabels {
+    processes: BTreeMap<Process, ProcessLabels>,
+    hasher: RandomState,
+    /// The approximate memory of all keys in bytes.
+    size: usize,
+    key: String,
+}
+
+/// The series of a process.
+#[derive(Default)]
+struct ProcessLabels {
+    /// By the key of the series.
+    series: BTreeMap<String, Shown>,
+    /// The hashes of labels in use, and the hashes of the details of their series.
+    taken: BTreeMap<u64, Vec<u64>>,
+    size: usize,
+}
+
+/// Which of its details a series shows, as bits in their order.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(super) struct Shown(u16);
+
+impl Shown {
+    const ALL: Self = Self(u16::MAX);
+
+    /// Returns the details that a series shows. For most series there are none.
+    pub(super) fn details(self, sample: &OwnedSample) -> Vec<Detail> {
+        if self.0 == 0 {
+            return Vec::new();
+        }
+        let numbered = (0..u16::BITS).zip(details(sample));
+        numbered.filter(|(n, _)| self.0 & (1 << n) != 0).map(|(_, detail)| detail).collect()
+    }
+}
+
+impl UniqueLabels {
+    /// The memory in bytes, enough for about 200,000 series. Further ones show all their details.
+    const LIMIT: usize = 64 << 20;
+    /// The memory of a series in bytes, in addition to its key.
+    const ENTRY: usize = 256;
+
+    /// Returns what a series shows. `label` returns its label with some details.
+    pub(super) fn shown(
+        &mut self,
+        process: &Process,
+        sample: &OwnedSample,
+        label: impl Fn(&[Detail]) -> String,
+    ) -> Shown {
+        let Self { processes, hasher, size, key } = self;
+        key.clear();
+        sample.push_series_key(key);
+        let own = match processes.get_mut(process) {
+            Some(own) => own,
+            None => processes.entry(process.clone()).or_default(),
+        };
+        if let Some(shown) = own.series.get(&**key) {
+            return *shown;
+        }
+        let added = key.len().saturating_add(Self::ENTRY);
+        if size.saturating_add(added) > Self::LIMIT {
+            return Shown::ALL;
+        }
+        let hash = |shown: Shown| hasher.hash_one(label(&shown.details(sample)));
+        let own_details: Vec<u64> = details(sample).iter().map(|detail| hasher.hash_one(detail)).collect();
+        // Nothing, then each detail on its own that the other series does not have, then more and more of them.
+        let nothing = hash(Shown::default());
+        let other = own.taken.get(&nothing);
+        let differs =
+            |n: &usize| other.zip(own_details.get(*n)).is_some_and(|(other, own)| !other.contains(own));
+        let one = (0..own_details.len()).filter(differs).map(|n| 1 << n);
+        let several = (2..=own_details.len()).map(|n| !(u16::MAX << n));
+        let mut choices = one.chain(several).map(Shown);
+        let shown = match other {
+            None => Shown::default(),
+            Some(_) => choices.find(|shown| !own.taken.contains_key(&hash(*shown))).unwrap_or(Shown::ALL),
+        };
+        own.taken.insert(hash(shown), own_details);
+        own.series.insert(key.clone(), shown);
+        own.size = own.size.saturating_add(added);
+        *size = size.saturating_add(added);
+        shown
+    }
+
+    /// Removes the series of a process that has ended.
+    pub(super) fn remove(&mut self, process: &Process) {
+        if let Some(own) = self.processes.remove(process) {
+            self.size = self.size.saturating_sub(own.size);
+        }
+    }
+}
