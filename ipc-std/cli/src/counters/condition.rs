@@ -215,10 +215,10 @@ pub(crate) struct Watch {
 /// The observed part of a series.
 #[derive(Debug, Clone, Copy)]
 struct Coverage {
-    /// The time of the last sample in nanoseconds, and the time that a sample covers: its interval, or the shortest time
-    /// between two samples.
+    /// The time of the last sample in nanoseconds.
     last: i128,
-    step: Option<i128>,
+    /// The time that each of the last two samples covers: its interval, or the shortest time between two samples.
+    steps: Option<[i128; 2]>,
     /// The time covered by the samples that satisfied the term without a hole between them; `None` if the last one did
     /// not satisfy it.
     covered: Option<i128>,
@@ -228,22 +228,29 @@ impl Coverage {
     /// Takes a sample. It covers its own interval, and a hole between two samples ends the hold.
     fn take(previous: Option<Self>, now: i128, interval: Option<f64>, is_satisfied: bool) -> Self {
         let gap = previous.map(|previous| now.saturating_sub(previous.last)).filter(|gap| *gap > 0);
-        let known = previous.and_then(|previous| previous.step);
+        let known = previous.and_then(|previous| previous.steps);
         let stated = interval.filter(|seconds| *seconds > 0.0).and_then(nanoseconds);
-        let step = stated.or_else(|| known.into_iter().chain(gap).min());
+        let shortest = || known.map(|[_, step]| step).into_iter().chain(gap).min();
+        let step = stated.or_else(shortest);
+        let steps = step.map(|step| [known.map_or(step, |[_, last]| last), step]);
         if !is_satisfied {
-            return Self { last: now, step, covered: None };
+            return Self { last: now, steps, covered: None };
         }
-        // A process that was stopped states the time of the stop as a part of the interval, in which nothing was observed.
-        let is_longer = |than: i128, step: i128| step.saturating_mul(2) > than.saturating_mul(3);
-        let own = step.map_or(0, |step| known.filter(|known| is_longer(*known, step)).unwrap_or(step));
         // The times of samples vary a little.
-        let follows = |gap: i128| !is_longer(own, gap);
+        let is_longer = |than: i128, step: i128| step.saturating_mul(2) > than.saturating_mul(3);
+        // A process that was stopped states the time of the stop as a part of an interval. Nothing was observed in it.
+        let usual = known.map(|[one, other]| one.max(other));
+        let step = step.unwrap_or(0);
+        let (own, reach) = match usual {
+            Some(usual) if is_longer(usual, step) => (gap.map_or(usual, |gap| gap.min(usual)), usual),
+            _ => (step, step),
+        };
+        let follows = |gap: i128| !is_longer(reach, gap);
         let before = previous.and_then(|previous| previous.covered).filter(|_| gap.is_none_or(follows));
         // The first sample of a series whose interval nothing states covers as much as the second one.
         let before = before.map(|before| if known.is_none() && stated.is_none() { own } else { before });
         let own = if gap.is_none() && previous.is_some() { 0 } else { own };
-        Self { last: now, step, covered: Some(before.unwrap_or(0).saturating_add(own)) }
+        Self { last: now, steps, covered: Some(before.unwrap_or(0).saturating_add(own)) }
     }
 }
 
@@ -312,7 +319,7 @@ impl Watch {
 
     fn holds_in(&mut self, process: &Process, sample: &OwnedSample) -> bool {
         let now = sample.unix_nanoseconds;
-        let silent = |series: &Coverage| series.step.unwrap_or(1_000_000_000) as f64 * SILENT;
+        let silent = |series: &Coverage| series.steps.map_or(1_000_000_000, |[_, step]| step) as f64 * SILENT;
         let holding = &mut self.holding;
         self.condition.terms.iter().enumerate().all(|(n, term)| {
             let Some(series) = holding.get_mut(&(n, process.clone())) else { return false };
@@ -365,6 +372,20 @@ mod tests {
             (&[4_000, 4_000, 6_000], Some(4_000)), // the same sample twice
         ] {
             assert_eq!(covered(times.iter().map(|at| (*at, two))), expected, "{times:?}");
+        }
+        // A process that was stopped: the time of the stop is a part of an interval, or follows it.
+        for (samples, expected) in [
+            (
+                &[(1_000, 1.0), (2_000, 1.0), (7_600, 5.6), (8_000, 0.4), (9_000, 1.0), (10_000, 1.0)][..],
+                3_400,
+            ),
+            (&[(1_000, 1.0), (2_000, 1.0), (7_600, 1.0), (8_000, 5.0), (9_000, 1.0), (10_000, 1.0)], 3_400),
+            (&[(1_000, 1.0), (2_000, 1.0), (7_600, 5.6)], 1_000),
+            // Another client ends its session, and the interval is longer from there on.
+            (&[(100, 0.1), (200, 0.1), (1_200, 1.0), (2_200, 1.0), (3_200, 1.0)], 2_100),
+        ] {
+            let covered = covered(samples.iter().map(|(at, interval)| (*at, Some(*interval))));
+            assert_eq!(covered, Some(expected), "{samples:?}");
         }
         // Gauges state no interval: the shortest distance is it.
         for (times, expected) in [
