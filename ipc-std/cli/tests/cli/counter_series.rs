@@ -335,7 +335,7 @@ fn an_ended_series_keeps_its_labels() {
         .sample(2, one, "k=v", "1")
         .instrument(7, two)
         .sample(2, two, "k=v", "2");
-    let both = prometheus(&events.write("both"));
+    let both = prometheus(&events.write("ended-both"));
     assert!(
         both.len() == 2 && !both[0].contains("instrument_id") && both[1].contains(r#"instrument_id="2""#)
     );
@@ -345,7 +345,7 @@ fn an_ended_series_keeps_its_labels() {
         .interval(1)
         .sample(2, two, "k=v", "3")
         .sample(2, three, "k=v", "4");
-    let after = prometheus(&events.write("after"));
+    let after = prometheus(&events.write("ended-after"));
     let expected = [("2", "3"), ("3", "4")].map(|(id, value)| {
         format!(r#"hits_total{{otel_scope_name="M",process_id="1",k="v",instrument_id="{id}"}} {value}"#)
     });
@@ -388,8 +388,8 @@ fn escaped_tags() {
 #[test]
 fn odd_names_and_numbers() {
     let mut events = MeterEvents::default();
-    let dotted = Instrument { name: "a.b", ..HITS };
-    let dashed = Instrument { name: "a-b", ..HITS };
+    let dotted = Instrument { name: "one.two", ..HITS };
+    let dashed = Instrument { name: "one-two", ..HITS };
     events
         .interval(1)
         .sample(2, dotted, "k.1=v", "1")
@@ -409,7 +409,7 @@ fn odd_names_and_numbers() {
             lines.iter().find(|line| line.contains(part)).unwrap_or_else(|| panic!("{part}: {lines:#?}"));
         line.rsplit_once(' ').unwrap().1.to_owned()
     };
-    assert_eq!(lines.iter().filter(|line| line.starts_with("a_b_total{")).count(), 3);
+    assert_eq!(lines.iter().filter(|line| line.starts_with("one_two_total{")).count(), 3);
     assert_eq!(number("dotnet_source_up_total"), "3");
     let [none, infinite, negative] = [r#""1"}"#, r#"k="v"}"#, r#"k="w"}"#].map(|part| {
         let line = lines.iter().find(|line| line.starts_with("hits_total") && line.contains(part)).unwrap();
