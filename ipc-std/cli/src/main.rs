@@ -55,6 +55,7 @@ mod counters {
     pub(crate) mod condition;
     mod descriptions;
     mod distribution;
+    pub(crate) mod event_sources;
     pub(crate) mod feed;
     pub(crate) mod lines;
     pub(crate) mod otlp;

@@ -45,8 +45,11 @@ After it, or after --name, --socket or --all, come the counters: PROVIDER,
 PROVIDER/NAME or PROVIDER/NAME[TAG=VALUE,...], for event sources and meters
 [default: System.Runtime; all of a file]. EventCounters\\PROVIDER and
 Meters\\PROVIDER select one of the two, and a meter can end with *. What a
-provider has as a meter is not shown again as event counters. `counters list
-PID` shows what there is.
+provider has as a meter is not shown again as event counters.
+
+`counters list PID` shows what there is: meters, event counters of .NET and its
+libraries, and on Linux those of event sources that the program's assemblies name
+in an attribute. Others are listed if they are named after PID.
 
 On a terminal, a table shows each series with its value, what it grew by each
 second, and its last minute; keys sort, filter and pause it. Otherwise a line is

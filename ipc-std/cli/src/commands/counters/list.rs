@@ -4,9 +4,10 @@ use std::collections::BTreeMap;
 use std::time::Instant;
 
 use ipc_std::{Client, Timeouts};
-use nettrace_analysis::counters::{CounterConfig, OwnedSample, Selection};
+use nettrace_analysis::counters::{CounterConfig, OwnedSample, Selection, System};
 use serde_json::json;
 
+use crate::counters::event_sources;
 use crate::counters::feed::{Feed, Next, OwnedInstrument, Process, Report};
 use crate::output::failure::Failure;
 use crate::output::globals::Globals;
@@ -15,7 +16,7 @@ use crate::output::stdout::to_stdout;
 use crate::output::tables::write_table;
 
 /// Providers of event counters in .NET and its libraries. A process cannot list its providers, so these names are
-/// tried.
+/// tried, and those in the assemblies of the program.
 const WELL_KNOWN: [&str; 10] = [
     "System.Runtime",
     "Microsoft.AspNetCore.Hosting",
@@ -48,27 +49,36 @@ pub(super) fn run(
     selections: Vec<Selection>,
     globals: &Globals,
 ) -> Result<(), Failure> {
-    let mut event_counters = selections.clone();
-    if selections.is_empty() {
-        event_counters.extend(WELL_KNOWN.iter().flat_map(|name| name.parse()));
-    }
-    event_counters
-        .iter_mut()
-        .for_each(|one| one.system = Some(nettrace_analysis::counters::System::EventCounter));
-    let meters = if selections.is_empty() { "Meters\\*".parse().into_iter().collect() } else { selections };
+    let all = selections.is_empty();
+    let meters = if all { "Meters\\*".parse().into_iter().collect() } else { selections.clone() };
     let mut rows: BTreeMap<(String, String), Row> = BTreeMap::new();
-    let configs = [
-        CounterConfig { lists_instruments: true, ..config(meters) },
-        CounterConfig { interval: Duration::from_secs(1), ..config(event_counters) },
-    ];
-    for config in configs {
+    let mut process_id = None;
+    for lists_instruments in [true, false] {
+        let config = if lists_instruments {
+            CounterConfig { lists_instruments, ..config(meters.clone()) }
+        } else {
+            let mut event_counters = selections.clone();
+            if all {
+                // The first session has stated the id of the process.
+                let own = process_id.map(event_sources::names).unwrap_or_default();
+                let names = WELL_KNOWN.iter().copied().chain(own.iter().map(String::as_str));
+                event_counters.extend(names.flat_map(str::parse::<Selection>));
+            }
+            event_counters.iter_mut().for_each(|one| one.system = Some(System::EventCounter));
+            CounterConfig { interval: Duration::from_secs(1), ..config(event_counters) }
+        };
         let (is_meters, interval) = (config.lists_instruments, config.interval);
         let mut feed = Feed::new(config, timeouts)?;
         let (process, client) = connect()?;
+        process_id = process_id.or(process.id);
         feed.add(process, client)?;
         let mut end = Instant::now().checked_add(interval.saturating_add(PATIENCE));
         loop {
-            match feed.next(end)? {
+            let next = feed.next(end)?;
+            if let Next::Report(process, _) = &next {
+                process_id = process_id.or(process.id);
+            }
+            match next {
                 Next::Report(_, Report::Published(instrument)) => add_instrument(&mut rows, *instrument),
                 Next::Report(_, Report::Sample(sample)) => add_counter(&mut rows, *sample),
                 Next::Report(_, Report::EnumerationComplete) if is_meters => break,
