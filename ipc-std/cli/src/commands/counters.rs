@@ -432,7 +432,7 @@ impl<'a> Show<'a> {
     /// Shows a report. Breaks if no more reports are wanted.
     fn report(&mut self, process: &Process, report: Report) -> ControlFlow<()> {
         match report {
-            Report::SeveralProcesses if !self.has_many => {
+            Report::SeveralProcesses => {
                 self.has_many = true;
                 self.output.show_processes();
                 ControlFlow::Continue(())
@@ -461,10 +461,9 @@ impl<'a> Show<'a> {
                 self.problem(process, problem);
                 ControlFlow::Continue(())
             }
-            Report::SeveralProcesses
-            | Report::Published(_)
-            | Report::EnumerationComplete
-            | Report::Ended(_) => ControlFlow::Continue(()),
+            Report::Published(_) | Report::EnumerationComplete | Report::Ended(_) => {
+                ControlFlow::Continue(())
+            }
         }
     }
 

@@ -222,6 +222,7 @@ fn text(process: Option<&Process>, sample: &OwnedSample, name: &str) -> String {
 pub(crate) fn numbers(sample: &OwnedSample) -> String {
     let unit = printable_name(&sample.unit);
     let shown = |number: f64| with_unit(number, &unit);
+    let added = |number: f64| format!("{}{}", if number < 0.0 { "" } else { "+" }, shown(number));
     let rate = |delta: Option<f64>| {
         let rate = sample.measurement.rate(sample.interval).filter(|_| delta.is_some());
         rate.map_or_else(String::new, |rate| format!(" ({}/s)", shown(rate)))
@@ -230,19 +231,19 @@ pub(crate) fn numbers(sample: &OwnedSample) -> String {
         let percentile = |(share, value): &(f64, f64)| format!("p{} {}", plain(share * 100.0), shown(*value));
         let mut parts: Vec<String> = percentiles.iter().take(MAX_QUANTILES).map(percentile).collect();
         parts.extend(count.map(|count| format!("count {}", plain(count as f64))));
-        return parts.join(", ");
+        return if parts.is_empty() { "-".to_owned() } else { parts.join(", ") };
     }
     match &sample.measurement {
         Measurement::Mean { mean, count, min, max, .. } => match count {
             0 | 1 => shown(*mean),
             _ => format!("{} (min {}, max {}, count {count})", shown(*mean), shown(*min), shown(*max)),
         },
-        Measurement::Sum { increment, .. } => format!("+{}{}", shown(*increment), rate(Some(*increment))),
+        Measurement::Sum { increment, .. } => format!("{}{}", added(*increment), rate(Some(*increment))),
         Measurement::UpDownCounter { value: Some(value), .. } => shown(*value),
         Measurement::Counter { delta, value } | Measurement::UpDownCounter { delta, value } => {
             match (value, delta) {
                 (Some(value), _) => format!("{}{}", shown(*value), rate(*delta)),
-                (None, Some(delta)) => format!("+{}{}", shown(*delta), rate(Some(*delta))),
+                (None, Some(delta)) => format!("{}{}", added(*delta), rate(Some(*delta))),
                 (None, None) => "-".to_owned(),
             }
         }
