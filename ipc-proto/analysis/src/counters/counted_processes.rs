@@ -159,7 +159,8 @@ impl CountedProcesses {
             return (0, process.instruments.get(&id).cloned());
         }
         set_key(key, session_id, instrument);
-        let series = hash(key.bytes().map(u16::from).chain(tag_text.units()));
+        let (Str::Utf16(tags) | Str::Utf8(tags)) = tag_text;
+        let series = hash(&[key.as_bytes(), tags]);
         let header = &event.header;
         let id = (header.timestamp, header.capture_thread, header.sequence, series);
         let place = match process.last {
@@ -246,9 +247,10 @@ fn len(details: &InstrumentDetails) -> usize {
         .fold(0, |len, text| len.saturating_add(text.len()))
 }
 
-/// Returns the 64-bit FNV-1a hash of these units.
-fn hash(units: impl Iterator<Item = u16>) -> u64 {
-    units.flat_map(u16::to_le_bytes).fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
-        (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3)
+/// Returns the 64-bit FNV-1a hash of texts.
+fn hash(texts: &[&[u8]]) -> u64 {
+    let bytes = texts.iter().copied().flatten();
+    bytes.fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
+        (hash ^ u64::from(*byte)).wrapping_mul(0x0000_0100_0000_01b3)
     })
 }
