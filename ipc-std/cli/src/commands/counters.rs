@@ -235,7 +235,7 @@ pub(crate) fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
             let config = args.config(selections);
             // The feed handles signals from here on, so that a signal restores the terminal, which the output changes
             // next.
-            let mut feed = Feed::new(config, args.connection.timeout.timeouts())?;
+            let mut feed = Feed::new(config, args.connection.timeout.timeouts(), globals)?;
             let client = target.client(args.connection.timeout.timeouts(), &wire_log)?;
             let show = Show::new(args, globals, args.output(false, true, globals)?).only(named, series);
             feed.add(args.process(target), client)?;
@@ -243,7 +243,7 @@ pub(crate) fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
         }
         Subject::All => {
             let wire_log = args.connection.wire_log.open()?;
-            let mut feed = Feed::new(args.config(selections), args.connection.timeout.timeouts())?;
+            let mut feed = Feed::new(args.config(selections), args.connection.timeout.timeouts(), globals)?;
             let show = Show::new(args, globals, args.output(true, true, globals)?).only(named, series);
             feed.follow_all(wire_log.observer());
             Live::new(show, feed).run(&wire_log)

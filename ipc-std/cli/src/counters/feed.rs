@@ -20,9 +20,12 @@ use crate::args::process_arg::ProcessArg;
 use crate::input::source::{self, Source};
 use crate::input::trace_file;
 use crate::output::failure::{Failure, Kind};
+use crate::output::globals::Globals;
 use crate::output::signals;
 use crate::output::threads::lock;
+use crate::process::connection_args::TICK;
 use crate::process::process_name;
+use crate::process::system_threads;
 use crate::recording::session_failure::{exited, read_failure, suspended};
 
 /// The process that a sample comes from.
@@ -117,11 +120,15 @@ struct Shared {
 #[derive(Default)]
 struct State {
     is_stopping: bool,
+    /// Whether sessions of other processes can begin.
+    follows_all: bool,
     /// The stoppers of the sessions that have not ended, by number of the session. A stopper has file descriptors of
     /// its own, so it is removed with its session.
     stoppers: BTreeMap<u64, Stopper>,
     /// The number of sessions so far.
     sessions: u64,
+    /// The number of sessions that have not ended.
+    open: u64,
 }
 
 impl Shared {
@@ -133,6 +140,7 @@ impl Shared {
     fn begin(&self, session: &TraceSession) -> u64 {
         let mut state = self.lock();
         state.sessions = state.sessions.saturating_add(1);
+        state.open = state.open.saturating_add(1);
         let number = state.sessions;
         if state.is_stopping {
             session.stop();
@@ -142,11 +150,25 @@ impl Shared {
         number
     }
 
-    /// Stops all sessions. Returns whether they were stopped before.
+    /// Removes a session that has ended.
+    fn end(&self, number: u64) {
+        let mut state = self.lock();
+        state.open = state.open.saturating_sub(1);
+        state.stoppers.remove(&number);
+    }
+
+    /// Stops all sessions. Returns whether that ends the feed: they were not stopped before, and the feed does not only
+    /// wait for its process to answer.
     fn stop(&self) -> bool {
         let mut state = self.lock();
         core::mem::take(&mut state.stoppers).into_values().for_each(|stopper| stopper.stop());
-        core::mem::replace(&mut state.is_stopping, true)
+        !core::mem::replace(&mut state.is_stopping, true) && (state.open > 0 || state.follows_all)
+    }
+
+    /// Returns whether all sessions are stopped and have ended. A process whose session has not begun is not waited for.
+    fn is_over(&self) -> bool {
+        let state = self.lock();
+        state.is_stopping && state.open == 0
     }
 }
 
@@ -159,14 +181,20 @@ const STACK_SIZE: usize = 256 << 10;
 
 impl Feed {
     /// Creates a feed without processes. Fails if no runtime supports such a session. The first signal stops all
-    /// sessions of the feed, the second one ends the tool.
-    pub(crate) fn new(config: CounterConfig, timeouts: Timeouts) -> Result<Self, Failure> {
+    /// sessions of the feed. A second one ends the tool, as does one before the only process has answered.
+    pub(crate) fn new(config: CounterConfig, timeouts: Timeouts, globals: &Globals) -> Result<Self, Failure> {
         // The plan depends on the version of the runtime. Whether the plan is an error does not.
         CounterPlan::new(&config, None).map_err(|e| Failure::new(Kind::Usage, e.to_string()))?;
         let shared = Arc::new(Shared::default());
         signals::handle({
-            let shared = Arc::clone(&shared);
-            move |_| !shared.stop()
+            let (shared, is_json) = (Arc::clone(&shared), globals.json);
+            move |_| {
+                let stops = shared.stop();
+                if stops {
+                    signals::explain_wait(is_json);
+                }
+                stops
+            }
         })?;
         let (sender, receiver) = sync_channel(WAITING);
         let next_scan = Instant::now();
@@ -181,14 +209,21 @@ impl Feed {
         let spawned =
             thread::Builder::new().name("counters".to_owned()).stack_size(STACK_SIZE).spawn(move || {
                 let mut process = process;
-                let ended = watch(&client, &config, &shared, |id, report| {
-                    if process.id.is_none() && id.is_some() {
-                        process = Arc::new(Process { id, ..(*process).clone() });
-                    }
-                    sender.send((Arc::clone(&process), report)).is_ok()
+                let mut number = None;
+                let started = client.start_counters(&config).map_err(Failure::from);
+                let ended = started.and_then(|mut stream| {
+                    number = Some(shared.begin(stream.session()));
+                    read(&mut stream, |id, report| {
+                        if process.id.is_none() && id.is_some() {
+                            process = Arc::new(Process { id, ..(*process).clone() });
+                        }
+                        sender.send((Arc::clone(&process), report)).is_ok()
+                    })
                 });
                 // An error means that the tool wants no more reports: the receiver no longer exists.
                 let _ = sender.send((process, Report::Ended(ended)));
+                // After the last report, which is still read.
+                number.into_iter().for_each(|number| shared.end(number));
             });
         spawned.map_err(|e| Failure::io("cannot start a thread", &e))?;
         self.running = self.running.saturating_add(1);
@@ -198,6 +233,7 @@ impl Feed {
     /// Starts a session of each process, and of those that start later.
     pub(crate) fn follow_all(&mut self, observer: Option<Observer>) {
         self.known = Some(BTreeSet::new());
+        self.shared.lock().follows_all = true;
         self.observer = observer;
     }
 
@@ -252,7 +288,8 @@ impl Feed {
                 return Ok(Next::Finished);
             }
             let now = Instant::now();
-            if deadline.is_some_and(|deadline| now >= deadline) {
+            let is_over = self.shared.is_over();
+            if !is_over && deadline.is_some_and(|deadline| now >= deadline) {
                 return Ok(Next::Deadline);
             }
             if self.known.is_some() && now >= self.next_scan {
@@ -262,7 +299,11 @@ impl Feed {
             // The wait has a limit, because no report comes if no process runs: a signal would then stay unnoticed.
             let scan = self.known.is_some().then_some(self.next_scan);
             let due = [deadline, scan].into_iter().flatten().min();
-            let wait = due.map_or(SCAN_INTERVAL, |due| due.saturating_duration_since(now).min(SCAN_INTERVAL));
+            let wait = match due {
+                _ if is_over => Duration::ZERO,
+                Some(due) => due.saturating_duration_since(now).min(TICK),
+                None => TICK,
+            };
             match self.receiver.recv_timeout(wait) {
                 Ok((process, report)) => {
                     if matches!(report, Report::Ended(_)) {
@@ -270,6 +311,7 @@ impl Feed {
                     }
                     return Ok(Next::Report(process, report));
                 }
+                Err(_) if is_over => return Ok(Next::Finished),
                 // `Disconnected` is impossible: the feed itself has a sender.
                 Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => {}
             }
@@ -294,40 +336,30 @@ pub(crate) enum Next {
 }
 
 /// Reads a session until it ends, or until no reports are wanted. Reports come with the process ID of the trace.
-fn watch(
-    client: &Client,
-    config: &CounterConfig,
-    shared: &Shared,
-    report: impl FnMut(Option<u64>, Report) -> bool,
-) -> Result<(), Failure> {
-    let mut stream = client.start_counters(config)?;
-    let number = shared.begin(stream.session());
-    let ended = read(&mut stream, report);
-    shared.lock().stoppers.remove(&number);
-    ended
-}
-
 fn read(
     stream: &mut CounterStream,
     mut report: impl FnMut(Option<u64>, Report) -> bool,
 ) -> Result<(), Failure> {
-    let mut has_lost = false;
+    let (mut has_lost, mut has_samples) = (false, false);
     loop {
         let id = stream.trace().trace().and_then(|trace| trace.process_id).map(u64::from);
         if !has_lost && trace_file::lost(stream.trace()) > 0 {
             has_lost = true;
-            let problem = "the runtime drops events because its buffer is full: samples are missing";
-            if !report(id, Report::Problem(problem.to_owned())) {
+            let manner = trace_file::manner(&stream.trace().losses());
+            if !report(id, Report::Problem(format!("events are lost, so samples are missing: {manner}"))) {
                 return Ok(());
             }
         }
         let wanted = match stream.next_event() {
-            Ok(Some(event)) => Report::of(&event).is_none_or(|event| report(id, event)),
+            Ok(Some(event)) => {
+                has_samples |= matches!(event, CounterEvent::Sample(_));
+                Report::of(&event).is_none_or(|event| report(id, event))
+            }
             Ok(None) => {
                 if let Some(problem) = lost_problem(stream.trace()) {
                     report(id, problem);
                 }
-                return end(stream);
+                return end(stream, has_samples);
             }
             Err(e) => {
                 read_failure(stream.session(), e)?;
@@ -346,13 +378,17 @@ fn lost_problem<R: Read>(trace: &TraceReader<R>) -> Option<Report> {
     (lost > 0).then(|| Report::Problem(format!("{lost} events were lost: samples are missing")))
 }
 
-fn end(stream: &CounterStream) -> Result<(), Failure> {
+fn end(stream: &CounterStream, has_samples: bool) -> Result<(), Failure> {
     let session = stream.session();
     if session.is_stopping() {
-        if session.received() > 0 || session.stop_error().is_some() {
-            return Ok(());
-        }
-        return Err(suspended("reports no counters"));
+        // The stream of a suspended runtime is empty before .NET 11.
+        let process_id = stream.trace().trace().and_then(|trace| trace.process_id);
+        let is_suspended = session.received() == 0
+            || (!has_samples && process_id.is_some_and(system_threads::show_suspension));
+        return match is_suspended && session.stop_error().is_none() {
+            true => Err(suspended("reports no counters")),
+            false => Ok(()),
+        };
     }
     match stream.trace().end() {
         // A runtime that exits ends its sessions, so the trace is complete. If the runtime is killed, the trace is

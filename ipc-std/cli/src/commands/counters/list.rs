@@ -68,7 +68,7 @@ pub(super) fn run(
             CounterConfig { interval: Duration::from_secs(1), ..config(event_counters) }
         };
         let (is_meters, interval) = (config.lists_instruments, config.interval);
-        let mut feed = Feed::new(config, timeouts)?;
+        let mut feed = Feed::new(config, timeouts, globals)?;
         let (process, client) = connect()?;
         process_id = process_id.or(process.id);
         feed.add(process, client)?;
