@@ -47,7 +47,7 @@ pub struct EventSelector<'o> {
     /// The event's id; `None` selects all ids.
     pub event_id: Option<u32>,
     /// The event's name, in any case of ASCII letters; `None` selects all names. With the feature `clr`, the runtime's
-    /// own events have the names of [`clr::describe`](crate::clr::describe).
+    /// own events have the names of `clr::describe`.
     pub event_name: Option<&'o str>,
 }
 
