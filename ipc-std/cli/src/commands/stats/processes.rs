@@ -89,7 +89,9 @@ impl Processes {
     }
 
     pub(super) fn to_json(&self) -> Value {
-        let row = |(id, counts): (&Option<u64>, &ProcessCounts)| json!({ "process_id": id, "events": counts.events, "threads": counts.threads });
+        let row = |(id, counts): (&Option<u64>, &ProcessCounts)| {
+            json!({ "process_id": id, "events": counts.events, "threads": counts.threads })
+        };
         self.counts.iter().map(row).collect()
     }
 
