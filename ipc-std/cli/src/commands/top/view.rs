@@ -506,13 +506,13 @@ GC paused 2.0 %, 6.0/s   14 exceptions/s
     fn the_cause_of_missing_samples_is_shown() {
         let mut screen = Screen { view: View::default(), ..Screen::default() };
         screen.silent = Some(Duration::from_secs(3));
-        assert!(text(&mut screen, 80, 24).contains(SILENT));
+        assert!(text(&mut screen, 120, 24).contains(SILENT));
         screen.is_suspended = true;
-        assert!(text(&mut screen, 80, 24).contains(SUSPENDED));
+        assert!(text(&mut screen, 120, 24).contains(SUSPENDED));
         screen.take(Period { is_suspended: true, ..Period::default() });
-        assert!(text(&mut screen, 80, 24).contains(SUSPENDED));
+        assert!(text(&mut screen, 120, 24).contains(SUSPENDED));
         screen.take(Period::default());
-        assert!(text(&mut screen, 80, 24).contains(NO_SAMPLES));
+        assert!(text(&mut screen, 120, 24).contains(NO_SAMPLES));
     }
 
     #[test]
