@@ -15,7 +15,7 @@
 //! A new version of an event appends fields to those of the versions before it. So an event of a version that is not in
 //! the table gets the fields of the last earlier version in the table, and the end of its payload is not decoded. An
 //! event of a version before all those in the table gets its name only, because the record may have lost its version:
-//! [`TraceEvent`](crate::TraceEvent) has the fields of the latest version that fits its payload. Other events stay
+//! `TraceEvent` has the fields of the latest version that fits its payload. Other events stay
 //! unchanged: they have no fields, and their payload is not decoded.
 //!
 //! ```

@@ -90,7 +90,8 @@ impl Processes {
 
     pub(super) fn to_json(&self) -> Value {
         let row = |(id, counts): (&Option<u64>, &ProcessCounts)| {
-            json!({ "process_id": id, "events": counts.events, "threads": counts.threads })
+            let ProcessCounts { events, threads } = counts;
+            json!({ "process_id": id, "events": events, "threads": threads })
         };
         self.counts.iter().map(row).collect()
     }
