@@ -161,14 +161,14 @@ static void print_label(void *context, const dipc_label *label) {
     putchar('\n');
 }
 
-static void print_event(const dipc_event *event) {
+static void print_event(const dipc_trace *trace, const dipc_event *event) {
     struct kept *described = find(DIPC_RECORD_METADATA, event->metadata_id);
     struct kept *thread = find(DIPC_RECORD_THREAD, event->thread);
     struct kept *labels = find(DIPC_RECORD_LABEL_LIST, event->label_list);
     struct properties properties;
-    uint64_t thread_id = thread != NULL ? thread->thread.thread_id : UINT64_MAX;
-    if (thread_id == UINT64_MAX)
-        thread_id = event->thread;
+    uint64_t thread_id = trace->version < 6 ? event->thread : UINT64_MAX;
+    if (thread != NULL)
+        thread_id = thread->thread.thread_id;
     if (described == NULL) {
         puts("event");
         return;
@@ -218,7 +218,7 @@ int main(int argc, char **argv) {
                  record.kind == DIPC_RECORD_LABEL_LIST)
             keep_record(&trace, &record);
         else if (record.kind == DIPC_RECORD_EVENT)
-            print_event(&record.u.event);
+            print_event(&trace, &record.u.event);
         else if (record.kind == DIPC_RECORD_SEQUENCE_POINT)
             pass(&record.u.sequence_point);
         else if (record.kind == DIPC_RECORD_REMOVE_THREAD) {

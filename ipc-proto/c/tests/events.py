@@ -73,7 +73,9 @@ def according_to_tool(trace):
 
 
 differences = compared = values = 0
-# What the tool does not print: the names of threads, and some labels.
+# An unknown id of a thread.
+UNKNOWN = 2**64 - 1
+# The names of threads and the labels, whose kinds the tool does not print.
 WITH_LABELS = "synth-v6-all.nettrace"
 TRACE_ID = (3, "", 0, "", bytes(range(0x20, 0x30)).hex())
 SPAN_ID = (4, "", 0x1122334455667788, "", bytes(16).hex())
@@ -104,7 +106,8 @@ for trace in sorted(testdata.glob(f"nettrace/{pattern}")):
             said = (by_tool["version"], by_tool["level"], int(by_tool["keywords"] or "0", 16))
             same = same and (version, level, keywords) == said and max(opcode, 0) == (by_tool["opcode"] or 0)
             same = same and ids == (by_tool["activity_id"], by_tool["related_activity_id"])
-            same = same and thread_id == by_tool["thread_id"]
+            same = same and (None if thread_id == UNKNOWN else thread_id) == by_tool["thread_id"]
+            same = same and (thread_name or None) == by_tool.get("thread_name")
             names.add(thread_name)
             others += labels
             theirs = by_tool.get("fields") or {}
