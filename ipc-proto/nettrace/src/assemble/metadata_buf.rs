@@ -42,6 +42,9 @@ pub struct MetadataBuf {
     /// The versions of an event of the runtime, once [`describe`](Self::describe) was called.
     #[cfg(feature = "clr")]
     pub(crate) layouts: Layouts,
+    /// Whether the fields depend on the payload of an event: the version in the description is not known.
+    #[cfg(feature = "clr")]
+    pub(crate) lacks_version: bool,
 }
 
 /// A part of [`MetadataBuf::bytes`].
@@ -130,6 +133,8 @@ impl MetadataBuf {
             bytes: parts.0.into(),
             #[cfg(feature = "clr")]
             layouts: Layouts::default(),
+            #[cfg(feature = "clr")]
+            lacks_version: false,
         }
     }
 
@@ -170,6 +175,7 @@ impl MetadataBuf {
                 (self.plain.name, self.name) = (name, None);
             }
             (self.plain.fields, self.fields) = (fields, None);
+            self.lacks_version = self.fields().is_empty() && !layouts.is_empty();
             self.layouts = layouts;
         }
     }

@@ -69,48 +69,54 @@ impl<'a> TraceEvent<'a> {
             metadata.level = labels.level.map_or(metadata.level, u32::from);
             metadata.version = labels.version.map_or(metadata.version, u32::from);
         }
-        if let Some(fields) = self.fields_by_version(described, &metadata.fields) {
-            metadata.fields = fields;
+        if self.may_have_other_fields(described) {
+            metadata.fields = self.fields(described);
         }
         Some(metadata)
     }
 
-    /// Returns the fields of an event of the runtime whose version is a label of the event or unknown. `fields` are those
-    /// of its description.
+    /// Returns whether the fields can differ from those of the description: the version of an event of the runtime is a
+    /// label, or unknown.
     #[cfg(feature = "clr")]
     #[inline]
-    fn fields_by_version(&self, described: &MetadataBuf, fields: &Fields<'_>) -> Option<Fields<'static>> {
-        let may_differ = fields.is_empty() || self.header.label_list != 0;
-        if may_differ && !described.layouts.is_empty() { self.layout(described) } else { None }
+    fn may_have_other_fields(&self, described: &MetadataBuf) -> bool {
+        described.lacks_version || (self.header.label_list != 0 && !described.layouts.is_empty())
     }
 
     #[cfg(not(feature = "clr"))]
     #[inline]
-    const fn fields_by_version(&self, _: &MetadataBuf, _: &Fields<'_>) -> Option<Fields<'static>> {
-        None
+    const fn may_have_other_fields(&self, _: &MetadataBuf) -> bool {
+        false
     }
 
-    /// Returns the fields of an event of the runtime, if its description does not state its version.
+    /// Returns the fields of an event that may have others than its description.
     #[cfg(feature = "clr")]
     #[cold]
-    fn layout(&self, described: &MetadataBuf) -> Option<Fields<'static>> {
+    fn fields(&self, described: &'a MetadataBuf) -> Fields<'a> {
         let labels = self.context.label_digest(self.header.label_list);
         let version = labels.and_then(|labels| labels.version).map(u32::from);
-        if version.is_none() && !described.fields().is_empty() {
-            return None;
+        if version.is_none() && !described.lacks_version {
+            return described.fields();
         }
         let version = version.unwrap_or_else(|| described.get().version);
-        described.layouts.fields(version, self.context.pointer_size(), self.header.payload)
+        let fields = described.layouts.fields(version, self.context.pointer_size(), self.header.payload);
+        fields.unwrap_or_else(|| described.fields())
+    }
+
+    #[cfg(not(feature = "clr"))]
+    fn fields(&self, described: &'a MetadataBuf) -> Fields<'a> {
+        described.fields()
     }
 
     /// Returns the values of the payload in their order; none if the fields are not described.
     #[must_use]
     pub fn values(&self) -> Values<'a> {
         let described = self.context.metadata(self.references);
-        let fields = described.map_or(Fields::EMPTY, |described| {
-            let fields = described.fields();
-            self.fields_by_version(described, &fields).unwrap_or(fields)
-        });
+        let fields =
+            described.map_or(Fields::EMPTY, |described| match self.may_have_other_fields(described) {
+                true => self.fields(described),
+                false => described.fields(),
+            });
         fields.values(self.header.payload)
     }
 

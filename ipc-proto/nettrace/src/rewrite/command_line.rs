@@ -13,7 +13,7 @@ pub(super) enum CommandLine {
     #[default]
     None,
     /// The command line is one of the values of this layout.
-    In(Layout),
+    In(PayloadLayout),
     /// The command line cannot be removed alone, so the whole payload is removed.
     Somewhere,
     /// The name of a process, which may be its command line, is among the values. A name has no space.
@@ -33,7 +33,7 @@ pub(super) enum Removed {
 
 /// The values of a payload, each as its number of bytes or as `STRING`, and the index of the command line.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(super) struct Layout {
+pub(super) struct PayloadLayout {
     steps: [u8; 16],
     len: usize,
     command_line: usize,
@@ -59,13 +59,13 @@ impl CommandLine {
         }
         let is_native = metadata.fields.is_empty();
         if is_native && starts_with(metadata.provider, "Microsoft-Windows-DotNETRuntime") {
-            let layout = Layout { command_line: 1, ..Layout::default() };
+            let layout = PayloadLayout { command_line: 1, ..PayloadLayout::default() };
             return if metadata.event_id == 187 { layout.with(&RUNTIME_STEPS) } else { Self::None };
         }
         if is_native {
             return if has_known_payloads(metadata.provider) { Self::None } else { Self::Unknown };
         }
-        let mut layout = Layout::default();
+        let mut layout = PayloadLayout::default();
         let (mut found, mut is_exact) = (None, true);
         for (index, field) in metadata.fields.iter().enumerate() {
             if is_command_line(field.name) {
@@ -86,7 +86,7 @@ impl CommandLine {
         }
         match found {
             None => Self::None,
-            Some(command_line) if is_exact => Self::In(Layout { command_line, ..layout }),
+            Some(command_line) if is_exact => Self::In(PayloadLayout { command_line, ..layout }),
             Some(_) => Self::Somewhere,
         }
     }
@@ -110,7 +110,7 @@ impl CommandLine {
     }
 }
 
-impl Layout {
+impl PayloadLayout {
     fn with(mut self, steps: &[u8]) -> CommandLine {
         let is_complete = steps.iter().all(|step| self.push(*step));
         if is_complete { CommandLine::In(self) } else { CommandLine::Somewhere }

@@ -31,7 +31,7 @@ use crate::process::trace_target::{TraceTarget, TraceTargetArgs};
 use crate::recording::args::{SessionArgs, SessionPlan};
 use crate::recording::rundown;
 use crate::recording::session::{self, LiveEvents, LiveSession};
-use crate::recording::summary::{Recorded, lost_warning};
+use crate::recording::summary::{RecordedAmount, lost_warning};
 use crate::stacks::stack_names::{NamedStack, StackNames};
 
 /// Show the events of a process as they happen, or of a trace
@@ -207,7 +207,7 @@ fn show_process(target: Target<'_>, name: &str, args: &Args, globals: &Globals) 
     let (end, read) = session::read_events(&mut events);
     let written = events.finish(&output, globals);
     let bytes = events.source().received();
-    let recorded = Recorded { events: events.read, bytes, buffer_mb: plan.buffer_mb };
+    let recorded = RecordedAmount { events: events.read, bytes, buffer_mb: plan.buffer_mb };
     if let Some(warning) = lost_warning(&events.trace.losses(), &recorded) {
         globals.note(&warning);
     }

@@ -13,7 +13,7 @@ use nettrace_analysis::samples::Clock;
 use super::args::LiveArgs;
 use super::progress::Progress;
 use super::session::{self, LiveEvents, LiveSession};
-use super::summary::{Recorded, lost_warning};
+use super::summary::{RecordedAmount, lost_warning};
 use super::trace_profile::TraceProfile;
 use crate::args::process_arg::ProcessArg;
 use crate::input::trace_file;
@@ -188,7 +188,8 @@ impl AnalysisInput<'_> {
         progress.inspect(Progress::finish);
         // The recording has ended, so from here on a signal ends the tool.
         signals::handle(|_| false)?;
-        let recorded = Recorded { events, bytes: trace.get_ref().received(), buffer_mb: plan.buffer_mb };
+        let recorded =
+            RecordedAmount { events, bytes: trace.get_ref().received(), buffer_mb: plan.buffer_mb };
         if let Some(warning) = lost_warning(&trace.losses(), &recorded) {
             globals.note(&warning);
         }

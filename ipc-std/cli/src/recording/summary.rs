@@ -41,7 +41,7 @@ impl<'o> RecordingSummary<'o> {
         if let Some(corrupt) = counter.corrupt() {
             return Some(format!("the events cannot be counted: the trace is {corrupt}"));
         }
-        let recorded = Recorded { events: counter.events(), bytes: self.output.bytes(), buffer_mb };
+        let recorded = RecordedAmount { events: counter.events(), bytes: self.output.bytes(), buffer_mb };
         lost_warning(&counter.losses(), &recorded)
     }
 }
@@ -66,13 +66,13 @@ impl fmt::Display for RecordingSummary<'_> {
 
 /// What a session recorded, and into which buffer.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Recorded {
+pub(crate) struct RecordedAmount {
     pub(crate) events: u64,
     pub(crate) bytes: u64,
     pub(crate) buffer_mb: u32,
 }
 
-impl Recorded {
+impl RecordedAmount {
     /// The most memory that an event takes in the runtime's buffer besides its payload: its header, and 100 addresses.
     const EVENT: u64 = 1024;
 
@@ -86,12 +86,12 @@ impl Recorded {
 }
 
 /// Returns the warning for events that the runtime did not record, with the advice that can help.
-pub(crate) fn lost_warning(losses: &Losses, recorded: &Recorded) -> Option<String> {
+pub(crate) fn lost_warning(losses: &Losses, recorded: &RecordedAmount) -> Option<String> {
     let Losses { lost, at_end, .. } = *losses;
     if lost == 0 {
         return None;
     }
-    let Recorded { events, buffer_mb, .. } = *recorded;
+    let RecordedAmount { events, buffer_mb, .. } = *recorded;
     let manner = if at_end > 0 || recorded.may_have_filled_buffer() {
         trace_file::manner(losses)
     } else {
@@ -123,7 +123,7 @@ mod tests {
         ] {
             let mut losses = Losses::default();
             (losses.lost, losses.at_end) = (lost, at_end);
-            let warning = lost_warning(&losses, &Recorded { events: 3, bytes, buffer_mb: 4 });
+            let warning = lost_warning(&losses, &RecordedAmount { events: 3, bytes, buffer_mb: 4 });
             let expected = expected.map(|how| format!("{lost} of {} events were lost: {how}", lost + 3));
             assert_eq!(warning, expected);
         }

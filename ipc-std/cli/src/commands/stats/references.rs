@@ -5,16 +5,16 @@ use serde_json::{Value, json};
 /// The tables of a trace: descriptions, threads, stacks and label lists.
 #[derive(Debug, Default)]
 pub(super) struct References {
-    metadata: Table,
-    threads: Table,
-    stacks: Table,
-    label_lists: Table,
+    metadata: ReferenceTable,
+    threads: ReferenceTable,
+    stacks: ReferenceTable,
+    label_lists: ReferenceTable,
     has_indexes: bool,
 }
 
 /// The numbers of one table, and the references to it that lead nowhere.
 #[derive(Debug)]
-struct Table {
+struct ReferenceTable {
     /// The generation in which each number was declared last; 0 after its removal.
     declared: IdMap<Vec<Slot<u64>>>,
     /// All numbers of earlier generations are removed.
@@ -34,13 +34,13 @@ struct Counts {
     removed_twice: u64,
 }
 
-impl Default for Table {
+impl Default for ReferenceTable {
     fn default() -> Self {
         Self { declared: IdMap::new(Vec::new()), generation: 1, counts: Counts::default() }
     }
 }
 
-impl Table {
+impl ReferenceTable {
     fn declare(&mut self, id: u64) {
         let before = self.declared.insert(id, self.generation).ok().flatten();
         add(&mut self.counts.declared_twice, before == Some(self.generation));
