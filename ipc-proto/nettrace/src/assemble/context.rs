@@ -6,6 +6,7 @@ use ipc_proto::Guid;
 use ipc_proto::wire::steps;
 
 use crate::assemble::metadata_buf::MetadataBuf;
+use crate::describe::field::Fields;
 use crate::encoding::text::Str;
 use crate::join::id_map::{IdMap, Slot};
 use crate::parse::event::Event;
@@ -175,6 +176,32 @@ impl StreamContext {
     /// Returns the id of the process, as the stream's first block states it.
     pub(crate) fn process_id(&self) -> Option<u32> {
         self.trace.and_then(|trace| trace.process_id)
+    }
+
+    /// Returns the fields of an event that may have others than its description.
+    ///
+    /// This takes the parts of the event one by one: a reference to the event would keep it in memory for each caller.
+    #[cfg(feature = "clr")]
+    #[cold]
+    pub(crate) fn fields<'a>(
+        &'a self,
+        described: &'a MetadataBuf,
+        label_list: u32,
+        payload: &[u8],
+    ) -> Fields<'a> {
+        let labels = self.label_digest(label_list);
+        let version = labels.and_then(|labels| labels.version).map(u32::from);
+        if version.is_none() && !described.lacks_version {
+            return described.fields();
+        }
+        let version = version.unwrap_or_else(|| described.get().version);
+        let fields = described.layouts.fields(version, self.pointer_size(), payload);
+        fields.unwrap_or_else(|| described.fields())
+    }
+
+    #[cfg(not(feature = "clr"))]
+    pub(crate) fn fields<'a>(&'a self, described: &'a MetadataBuf, _: u32, _: &[u8]) -> Fields<'a> {
+        described.fields()
     }
 
     pub(crate) const fn clock(&self) -> &TraceClock {

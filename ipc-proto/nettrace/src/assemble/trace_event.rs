@@ -70,7 +70,8 @@ impl<'a> TraceEvent<'a> {
             metadata.version = labels.version.map_or(metadata.version, u32::from);
         }
         if self.may_have_other_fields(described) {
-            metadata.fields = self.fields(described);
+            let (labels, payload) = (self.header.label_list, self.header.payload);
+            metadata.fields = self.context.fields(described, labels, payload);
         }
         Some(metadata)
     }
@@ -89,32 +90,13 @@ impl<'a> TraceEvent<'a> {
         false
     }
 
-    /// Returns the fields of an event that may have others than its description.
-    #[cfg(feature = "clr")]
-    #[cold]
-    fn fields(&self, described: &'a MetadataBuf) -> Fields<'a> {
-        let labels = self.context.label_digest(self.header.label_list);
-        let version = labels.and_then(|labels| labels.version).map(u32::from);
-        if version.is_none() && !described.lacks_version {
-            return described.fields();
-        }
-        let version = version.unwrap_or_else(|| described.get().version);
-        let fields = described.layouts.fields(version, self.context.pointer_size(), self.header.payload);
-        fields.unwrap_or_else(|| described.fields())
-    }
-
-    #[cfg(not(feature = "clr"))]
-    fn fields(&self, described: &'a MetadataBuf) -> Fields<'a> {
-        described.fields()
-    }
-
     /// Returns the values of the payload in their order; none if the fields are not described.
     #[must_use]
     pub fn values(&self) -> Values<'a> {
         let described = self.context.metadata(self.references);
         let fields =
             described.map_or(Fields::EMPTY, |described| match self.may_have_other_fields(described) {
-                true => self.fields(described),
+                true => self.context.fields(described, self.header.label_list, self.header.payload),
                 false => described.fields(),
             });
         fields.values(self.header.payload)
