@@ -11,7 +11,9 @@ use ipc_std::Monitor;
 #[cfg(unix)]
 use rustix::io::Errno;
 #[cfg(unix)]
-use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, WaitOptions, getpgrp, kill_process, wait, waitid};
+use rustix::process::{
+    Pid, Signal, WaitId, WaitIdOptions, WaitOptions, getpgrp, kill_process, waitid, waitpid,
+};
 #[cfg(unix)]
 use rustix::termios::tcgetpgrp;
 
@@ -100,14 +102,19 @@ impl ProcessId {
             if ended.is_err_and(|e| e != Errno::INTR) {
                 return; // There are no children.
             }
-            // The id is locked, so that no signal is sent to it after the wait, when another process can have it.
-            let mut id = self.lock();
-            let Ok(Some((process, status))) = wait(WaitOptions::NOHANG) else { continue };
-            if *id == Some(process) {
-                *id = None;
-                notifier.send(Notice::Ended(Ok(ExitStatus::from_raw(status.as_raw()))));
+            if let Some(status) = self.release(None) {
+                notifier.send(Notice::Ended(Ok(status)));
             }
         }
+    }
+
+    /// Releases the id of a child that has ended: of this one, or of any. Returns the status if it is the command, whose
+    /// id is forgotten before another process can have it: while it is locked, no signal is sent to it.
+    fn release(&self, child: Option<Pid>) -> Option<ExitStatus> {
+        let mut id = self.lock();
+        let (process, status) = waitpid(child, WaitOptions::NOHANG).ok()??;
+        let is_command = id.take_if(|id| *id == process).is_some();
+        is_command.then(|| ExitStatus::from_raw(status.as_raw()))
     }
 }
 
@@ -117,4 +124,37 @@ pub(super) fn exit_code(status: ExitStatus) -> ExitCode {
     #[cfg(unix)]
     let code = code.or_else(|| status.signal().map(|signal| signal.saturating_add(128)));
     ExitCode::from(code.and_then(|code| u8::try_from(code).ok()).unwrap_or(1))
+}
+
+#[cfg(test)]
+#[cfg(unix)]
+mod tests {
+    use rustix::process::test_kill_process;
+
+    use super::*;
+
+    #[test]
+    fn the_id_is_forgotten_before_the_system_releases_it() {
+        let pid = Pid::from_child(&Command::new("sh").args(["-c", "exit 3"]).spawn().unwrap());
+        let id = ProcessId(Mutex::new(Some(pid)));
+        waitid(WaitId::Pid(pid), WaitIdOptions::EXITED | WaitIdOptions::NOWAIT).unwrap();
+        // Signal 0 succeeds: the process has ended, but the system keeps its id until the second wait.
+        assert_eq!((*id.lock(), test_kill_process(pid)), (Some(pid), Ok(())));
+        assert_eq!(id.release(Some(pid)).unwrap().code(), Some(3));
+        assert_eq!(*id.lock(), None);
+    }
+
+    #[test]
+    fn another_process_is_not_the_command() {
+        let [command, other] =
+            ["sleep 60", "exit 3"].map(|line| Command::new("sh").args(["-c", line]).spawn());
+        let [mut command, other] = [command.unwrap(), other.unwrap()];
+        let id = ProcessId(Mutex::new(Some(Pid::from_child(&command))));
+        let other = Pid::from_child(&other);
+        waitid(WaitId::Pid(other), WaitIdOptions::EXITED | WaitIdOptions::NOWAIT).unwrap();
+        assert_eq!(id.release(Some(other)), None);
+        assert_eq!(*id.lock(), Some(Pid::from_child(&command)));
+        command.kill().unwrap();
+        command.wait().unwrap();
+    }
 }
