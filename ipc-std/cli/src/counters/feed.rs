@@ -25,8 +25,7 @@ use crate::output::signals;
 use crate::output::threads::lock;
 use crate::process::connection_args::TICK;
 use crate::process::process_name;
-use crate::process::system_threads;
-use crate::recording::session_failure::{exited, read_failure, suspended};
+use crate::recording::session_failure::{exited, is_suspended, read_failure, suspended};
 
 /// The process that a sample comes from.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
@@ -381,11 +380,8 @@ fn lost_problem<R: Read>(trace: &TraceReader<R>) -> Option<Report> {
 fn end(stream: &CounterStream, has_samples: bool) -> Result<(), Failure> {
     let session = stream.session();
     if session.is_stopping() {
-        // The stream of a suspended runtime is empty before .NET 11.
         let process_id = stream.trace().trace().and_then(|trace| trace.process_id);
-        let is_suspended = session.received() == 0
-            || (!has_samples && process_id.is_some_and(system_threads::show_suspension));
-        return match is_suspended && session.stop_error().is_none() {
+        return match !has_samples && session.stop_error().is_none() && is_suspended(session, process_id) {
             true => Err(suspended("reports no counters")),
             false => Ok(()),
         };

@@ -22,6 +22,12 @@ pub(crate) fn read_failure(session: &TraceSession, e: io::Error) -> Result<(), F
     }
 }
 
+/// Returns whether the runtime of a session without samples is suspended. The stream of a suspended runtime is empty
+/// before .NET 11; since then, the threads of the process show it. `process_id` is the process, if it is known.
+pub(crate) fn is_suspended(session: &TraceSession, process_id: Option<u32>) -> bool {
+    session.received() == 0 || process_id.is_some_and(system_threads::show_suspension)
+}
+
 /// The failure of a process that ended during its session.
 pub(crate) fn exited() -> Failure {
     Failure::new(Kind::Gone, "the process exited")
@@ -60,7 +66,7 @@ pub(super) fn check_resumed(
     if !no_resume || !session.is_stopping() || session.stop_error().is_some() {
         return Ok(());
     }
-    if session.received() > 0 && !process_id.is_some_and(system_threads::show_suspension) {
+    if !is_suspended(session, process_id) {
         return Ok(());
     }
     let failure = Failure::new(Kind::Other, "the trace is empty: the runtime was suspended until its end");

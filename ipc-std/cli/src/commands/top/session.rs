@@ -15,9 +15,8 @@ use super::message::{Message, Period};
 use crate::input::trace_file;
 use crate::output::failure::Failure;
 use crate::output::threads::spawn;
-use crate::process::system_threads;
 use crate::recording::rundown;
-use crate::recording::session_failure::{NO_THREADS, check_stream, exited, read_failure, suspended};
+use crate::recording::session_failure::{NO_THREADS, check_stream, exited, is_suspended, read_failure, suspended};
 
 /// The length of a period.
 const PERIOD: Duration = Duration::from_secs(1);
@@ -150,10 +149,9 @@ impl Reader {
         Box::new(period)
     }
 
-    /// Returns whether the runtime is suspended, if it has sent no samples. The stream of a suspended runtime is empty
-    /// before .NET 11.
+    /// Returns whether the runtime is suspended, if it has sent no samples.
     fn is_suspended(&self) -> bool {
-        self.trace.get_ref().received() == 0 || self.process_id.is_some_and(system_threads::show_suspension)
+        is_suspended(self.trace.get_ref(), self.process_id)
     }
 
     /// Sends a message, unless the queue is full. Waiting would delay the reading of the session, which would then lose
