@@ -8,7 +8,7 @@ use serde_json::{Map, Value, json};
 
 use super::distribution::distribution;
 use super::feed::Process;
-use super::series_details::{Detail, all_tags, unique};
+use super::series_details::{Detail, tag_texts, unique};
 use super::unique_labels::UniqueLabels;
 use super::units::{plain, with_unit};
 use crate::output::printable::{json_line, not_a_number, printable, printable_name};
@@ -40,8 +40,8 @@ impl<W: Write> SampleLines<W> {
         match self.style {
             LineFormat::Json => writeln!(self.out, "{}", json_line(&to_json(process, sample))),
             LineFormat::Text => {
-                let shown = self.labels.shown(process, sample, |details| series_name(sample, details));
-                let name = series_name(sample, &shown.details(sample));
+                let (_, name) =
+                    self.labels.of_series(process, sample, |details| series_name(sample, details));
                 let process = self.shows_process.then_some(process);
                 writeln!(self.out, "{}", text(process, sample, &name))
             }
@@ -53,7 +53,7 @@ impl<W: Write> SampleLines<W> {
                     )?;
                 }
                 let id = process.id.map(|id| id.to_string()).unwrap_or_default();
-                let shown = self.labels.shown(process, sample, |details| csv_label(sample, details));
+                let (shown, _) = self.labels.of_series(process, sample, |details| csv_label(sample, details));
                 for row in csv_rows(sample, &shown.details(sample)) {
                     self.record(row.each_ref().map(|cell| &**cell), &id)?;
                 }
@@ -109,7 +109,7 @@ fn integer(number: u64) -> Value {
 
 /// Returns tags as an object of JSON.
 fn tags_json(tags: Tags<'_>) -> Value {
-    let tags = unique(tags.map(|(name, value)| (name.into_owned(), value.into_owned())));
+    let tags = unique(tags);
     tags.into_iter().map(|(name, value)| (name, value.into())).collect::<Map<String, Value>>().into()
 }
 
@@ -193,9 +193,7 @@ fn tags_text(sample: &OwnedSample) -> String {
     if sample.details.is_none() && !sample.has_escaped_tags {
         return sample.tag_text.clone();
     }
-    let tags: Vec<String> =
-        all_tags(sample).into_iter().map(|(name, value)| format!("{name}={value}")).collect();
-    tags.join(",")
+    tag_texts(sample).join(",")
 }
 
 /// Returns a sample as a line for people: time, name, and numbers with their units.
@@ -263,9 +261,7 @@ fn csv_name(name: &str, tags: impl Iterator<Item = String>) -> String {
 
 fn csv_tags(sample: &OwnedSample, details: &[Detail]) -> Vec<String> {
     let mut tags: Vec<String> = match sample.system {
-        System::Meter => {
-            all_tags(sample).into_iter().map(|(name, value)| format!("{name}={value}")).collect()
-        }
+        System::Meter => tag_texts(sample),
         // `key:value`, and for several of them what the program wrote.
         System::EventCounter => vec![sample.tag_text.clone()],
     };

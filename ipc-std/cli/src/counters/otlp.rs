@@ -89,7 +89,7 @@ impl Batch {
         if is_interval {
             point.insert("startTimeUnixNano".to_owned(), nanoseconds(time.saturating_sub(interval)));
         }
-        let shown = self.labels.shown(process, sample, |details| label(sample, details));
+        let (shown, _) = self.labels.of_series(process, sample, |details| label(sample, details));
         let attributes = point_tags(sample, &shown.details(sample));
         let attributes: Vec<Value> =
             attributes.into_iter().map(|(name, value)| attribute(&name, value.into())).collect();
@@ -167,19 +167,16 @@ fn sum_kind(number: Option<f64>) -> &'static str {
 /// Returns the tags of a meter, which are those of its scope.
 fn scope_tags(sample: &OwnedSample) -> Tags {
     let details = sample.details.iter();
-    let tags = details.flat_map(|details| details.meter_tags());
-    unique(tags.map(|(name, value)| (name.into_owned(), value.into_owned())))
+    unique(details.flat_map(|details| details.meter_tags()))
 }
 
 /// Returns the attributes of a data point: the tags of a series and its instrument, and details.
 fn point_tags(sample: &OwnedSample, details: &[Detail]) -> Tags {
     let own = Some(sample).filter(|sample| sample.system == System::Meter).into_iter();
     let of_instrument = sample.details.iter();
-    let tags = own
-        .flat_map(OwnedSample::tags)
-        .chain(of_instrument.flat_map(|details| details.instrument_tags()))
-        .map(|(name, value)| (name.into_owned(), value.into_owned()));
-    let details = details.iter().map(|(name, value)| (format!("dotnet.{name}"), value.clone()));
+    let tags =
+        own.flat_map(OwnedSample::tags).chain(of_instrument.flat_map(|details| details.instrument_tags()));
+    let details = details.iter().map(|(name, value)| (format!("dotnet.{name}").into(), value.into()));
     unique(tags.chain(details))
 }
 

@@ -146,8 +146,9 @@ impl Exposition {
             return;
         }
         let Some(family) = family_name(types, sample) else { return };
-        let shown = unique
-            .shown(process, sample, |details| format!("{family}{{{}}}", labels(process, sample, details)));
+        let (shown, _) = unique.of_series(process, sample, |details| {
+            format!("{family}{{{}}}", labels(process, sample, details))
+        });
         let labels = labels(process, sample, &shown.details(sample));
         let mut series = Series { sample: sample.clone(), family, labels, count: 0.0, sum: 0.0 };
         series.add(&sample.measurement);

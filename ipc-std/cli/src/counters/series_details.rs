@@ -1,4 +1,6 @@
 //! What tells series apart that have the same names and tags.
+use std::borrow::Cow;
+
 use nettrace_analysis::counters::OwnedSample;
 
 /// A detail of a series, with its name in conditions and in outputs.
@@ -25,26 +27,33 @@ pub(super) fn details(sample: &OwnedSample) -> Vec<Detail> {
     details
 }
 
-/// Returns all tags of a series as pairs of unique names and values: its own, those of the instrument, and those of the
-/// meter. A second tag of the same name is `name#2`.
-pub(super) fn all_tags(sample: &OwnedSample) -> Vec<(String, String)> {
+/// A tag of a series: name and value.
+pub(super) type Tag<'s> = (Cow<'s, str>, Cow<'s, str>);
+
+/// Returns all tags of a series: its own, those of the instrument, and those of the meter.
+pub(super) fn all_tags(sample: &OwnedSample) -> impl Iterator<Item = Tag<'_>> {
     let details = sample.details.iter();
     let further = details.flat_map(|details| details.instrument_tags().chain(details.meter_tags()));
-    unique(sample.tags().chain(further).map(|(name, value)| (name.into_owned(), value.into_owned())))
+    sample.tags().chain(further)
+}
+
+/// Returns all tags of a series as texts `name=value`. A second tag of the same name is `name#2`.
+pub(super) fn tag_texts(sample: &OwnedSample) -> Vec<String> {
+    unique(all_tags(sample)).into_iter().map(|(name, value)| format!("{name}={value}")).collect()
 }
 
 /// Makes the names of tags unique.
-pub(super) fn unique(tags: impl Iterator<Item = (String, String)>) -> Vec<(String, String)> {
+pub(super) fn unique<'s>(tags: impl Iterator<Item = Tag<'s>>) -> Vec<(String, String)> {
     /// Up to this number of tags, names are made unique. That takes time in proportion to the square of the number.
     const MAX_UNIQUE: usize = 64;
     let mut found: Vec<(String, String)> = Vec::new();
     for (name, value) in tags {
-        let (mut unique, mut suffix) = (name.clone(), 2_u32);
+        let (mut unique, mut suffix) = (name.clone().into_owned(), 2_u32);
         while found.len() < MAX_UNIQUE && found.iter().any(|(known, _)| *known == unique) {
             unique = format!("{name}#{suffix}");
             suffix = suffix.saturating_add(1);
         }
-        found.push((unique, value));
+        found.push((unique, value.into_owned()));
     }
     found
 }

@@ -3,7 +3,7 @@ use core::str::FromStr;
 
 use nettrace_analysis::counters::{OwnedSample, Selection};
 
-use super::series_details::details;
+use super::series_details::{all_tags, details};
 
 /// Series of counters: all of a provider, or those of a counter, or those of them with some tags.
 #[derive(Debug, Clone, PartialEq)]
@@ -63,9 +63,7 @@ impl SeriesFilter {
 
 /// Returns whether a series has a tag of its own, of its instrument or of its meter, or else a detail of that name.
 fn has_tag(sample: &OwnedSample, (name, value): &(String, String)) -> bool {
-    let further = sample.details.iter();
-    let further = further.flat_map(|details| details.instrument_tags().chain(details.meter_tags()));
-    if sample.tags().chain(further).any(|(known, other)| known == **name && other == **value) {
+    if all_tags(sample).any(|(known, other)| known == **name && other == **value) {
         return true;
     }
     details(sample).iter().any(|(known, other)| known == name && other == value)

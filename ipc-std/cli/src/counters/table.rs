@@ -240,14 +240,13 @@ impl Table {
 
 impl Row {
     fn new(process: &Process, sample: &OwnedSample, labels: &mut UniqueLabels) -> Self {
-        let shown = labels.shown(process, sample, |details| series_name(sample, details));
-        let details = shown.details(sample);
-        let name = series_name(sample, &details);
+        let (shown, name) = labels.of_series(process, sample, |details| series_name(sample, details));
+        let name = name.to_string();
         // All series of an instrument have the same keys, so that the values are enough.
         let short = match sample.system {
-            System::Meter if sample.tag_text.is_empty() || !details.is_empty() => name.clone(),
+            System::Meter if sample.tag_text.is_empty() || !shown.is_none() => name.clone(),
             System::Meter => {
-                let values: Vec<_> = all_tags(sample).into_iter().map(|(_, value)| value).collect();
+                let values: Vec<_> = all_tags(sample).map(|(_, value)| value).collect();
                 let names = [&*sample.provider, &*sample.name, &*values.join(",")];
                 let [provider, name, values] = names.map(printable_name);
                 format!("{provider}/{name}[{values}]")

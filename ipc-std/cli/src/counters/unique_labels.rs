@@ -2,6 +2,7 @@
 use core::hash::BuildHasher;
 use std::collections::BTreeMap;
 use std::hash::RandomState;
+use std::sync::Arc;
 
 use nettrace_analysis::counters::OwnedSample;
 
@@ -22,8 +23,8 @@ pub(super) struct UniqueLabels {
 /// The series of a process.
 #[derive(Default)]
 struct ProcessLabels {
-    /// By the key of the series.
-    series: BTreeMap<String, Shown>,
+    /// The details and the label of each series, by its key.
+    series: BTreeMap<String, (Shown, Arc<str>)>,
     /// The hashes of labels in use, and the hashes of the details of their series.
     taken: BTreeMap<u64, Vec<u64>>,
     size: usize,
@@ -36,9 +37,13 @@ pub(super) struct Shown(u16);
 impl Shown {
     const ALL: Self = Self(u16::MAX);
 
+    pub(super) const fn is_none(self) -> bool {
+        self.0 == 0
+    }
+
     /// Returns the details that a series shows. For most series there are none.
     pub(super) fn details(self, sample: &OwnedSample) -> Vec<Detail> {
-        if self.0 == 0 {
+        if self.is_none() {
             return Vec::new();
         }
         let numbered = (0..u16::BITS).zip(details(sample));
@@ -52,13 +57,14 @@ impl UniqueLabels {
     /// The memory of a series in bytes, in addition to its key.
     const ENTRY: usize = 256;
 
-    /// Returns what a series shows. `label` returns its label with some details.
-    pub(super) fn shown(
+    /// Returns which details a series shows, and its label with them. `label` returns the label with some details; it is
+    /// called only for a new series.
+    pub(super) fn of_series(
         &mut self,
         process: &Process,
         sample: &OwnedSample,
         label: impl Fn(&[Detail]) -> String,
-    ) -> Shown {
+    ) -> (Shown, Arc<str>) {
         let Self { processes, hasher, size, key } = self;
         key.clear();
         sample.push_series_key(key);
@@ -66,14 +72,15 @@ impl UniqueLabels {
             Some(own) => own,
             None => processes.entry(process.clone()).or_default(),
         };
-        if let Some(shown) = own.series.get(&**key) {
-            return *shown;
+        if let Some(known) = own.series.get(&**key) {
+            return known.clone();
         }
+        let label = |shown: Shown| label(&shown.details(sample));
         let added = key.len().saturating_add(Self::ENTRY);
         if size.saturating_add(added) > Self::LIMIT {
-            return Shown::ALL;
+            return (Shown::ALL, label(Shown::ALL).into());
         }
-        let hash = |shown: Shown| hasher.hash_one(label(&shown.details(sample)));
+        let hash = |shown: Shown| hasher.hash_one(label(shown));
         let own_details: Vec<u64> = details(sample).iter().map(|detail| hasher.hash_one(detail)).collect();
         // Nothing, then each detail on its own that the other series does not have, then more and more of them.
         let nothing = hash(Shown::default());
@@ -87,11 +94,13 @@ impl UniqueLabels {
             None => Shown::default(),
             Some(_) => choices.find(|shown| !own.taken.contains_key(&hash(*shown))).unwrap_or(Shown::ALL),
         };
-        own.taken.insert(hash(shown), own_details);
-        own.series.insert(key.clone(), shown);
+        let text: Arc<str> = label(shown).into();
+        own.taken.insert(hasher.hash_one(&*text), own_details);
+        own.series.insert(key.clone(), (shown, Arc::clone(&text)));
+        let added = added.saturating_add(text.len());
         own.size = own.size.saturating_add(added);
         *size = size.saturating_add(added);
-        shown
+        (shown, text)
     }
 
     /// Removes the series of a process that has ended.
