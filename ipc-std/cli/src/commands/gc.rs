@@ -205,11 +205,8 @@ impl GcAnalysis {
         collections: impl Iterator<Item = &'a Collection>,
         out: &mut dyn Write,
     ) -> io::Result<()> {
-        let mut table = self.processes.table(&COLLECTIONS, &[7, 8]);
-        for collection in collections {
-            table.add_row(self.processes.cells(collection.process_id, cells(collection)));
-        }
-        write_table(&table, out)
+        let rows = collections.map(|collection| (collection.process_id, cells(collection)));
+        self.processes.write_table(&COLLECTIONS, &[7, 8], rows, out)
     }
 }
 

@@ -166,11 +166,8 @@ impl JitAnalysis {
         compilations: impl Iterator<Item = &'a Compilation>,
         out: &mut dyn Write,
     ) -> io::Result<()> {
-        let mut table = self.processes.table(&COMPILATIONS, &[4, 5]);
-        for compilation in compilations {
-            table.add_row(self.processes.cells(compilation.process_id, cells(compilation)));
-        }
-        write_table(&table, out)
+        let rows = compilations.map(|compilation| (compilation.process_id, cells(compilation)));
+        self.processes.write_table(&COMPILATIONS, &[4, 5], rows, out)
     }
 }
 

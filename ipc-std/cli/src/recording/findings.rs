@@ -3,7 +3,6 @@ use core::ops::ControlFlow;
 use std::collections::BTreeMap;
 use std::io::{self, Write};
 
-use comfy_table::Table;
 use nettrace::TraceEvent;
 use serde_json::Value;
 
@@ -12,7 +11,7 @@ use crate::output::failure::Failure;
 use crate::output::globals::Globals;
 use crate::output::rows::{Row, rows_to_stdout};
 use crate::output::stdout::{json_to_stdout, to_stdout};
-use crate::output::tables::table_of_numbers;
+use crate::output::tables::{table_of_numbers, write_table};
 use crate::process::trace_target::TraceTargetArgs;
 
 /// The options of `gc` and `jit`. Each command adds the help texts of `--top` and `--csv`.
@@ -112,19 +111,24 @@ impl SeenProcesses {
         self.are_several |= *self.first.get_or_insert(process_id) != process_id;
     }
 
-    /// Returns a table of numbers, except for the columns in `texts`. If there are several processes, it has a column
-    /// for them before the others.
-    pub(crate) fn table(&self, header: &[&str], texts: &[usize]) -> Table {
+    /// Writes a table of findings: numbers, except for the columns in `texts`. If there are several processes, it has a
+    /// column for them before the others.
+    pub(crate) fn write_table<const N: usize>(
+        &self,
+        header: &[&str; N],
+        texts: &[usize],
+        rows: impl Iterator<Item = (Option<u64>, [String; N])>,
+        out: &mut dyn Write,
+    ) -> io::Result<()> {
         let added = usize::from(self.are_several);
         let header: Vec<_> = ["PROCESS"].iter().take(added).chain(header).copied().collect();
         let texts: Vec<_> = texts.iter().map(|place| place.saturating_add(added)).collect();
-        table_of_numbers(&header, &texts)
-    }
-
-    /// Returns the cells of a row of the table, with the process if the table has its column.
-    pub(crate) fn cells<const N: usize>(&self, process_id: Option<u64>, cells: [String; N]) -> Vec<String> {
-        let process = self.are_several.then(|| process_id.map_or_else(String::new, |id| id.to_string()));
-        process.into_iter().chain(cells).collect()
+        let mut table = table_of_numbers(&header, &texts);
+        for (process_id, cells) in rows {
+            let process = self.are_several.then(|| process_id.map_or_else(String::new, |id| id.to_string()));
+            table.add_row(process.into_iter().chain(cells));
+        }
+        write_table(&table, out)
     }
 }
 
