@@ -13,7 +13,7 @@ use serde_json::{Map, Value, json};
 use crate::output::columns::{cut_end, terminal_width};
 use crate::output::failure::Failure;
 use crate::output::globals::Globals;
-use crate::output::printable::printable_name;
+use crate::output::printable::{integer, printable_name};
 use crate::output::stdout::{json_to_stdout, to_stdout};
 use crate::process::trace_target::{TraceTarget, TraceTargetArgs};
 use crate::recording::analysis_input::{AnalysisArgs, InputRead, Needs};
@@ -61,7 +61,7 @@ nodes have a \"depth\" and follow their caller. --diff adds \"total_before\" and
 \"type_functions\" that also have a \"function\". \"left_out\" has the functions that
 are left out, \"waits\" the numbers of waits {\"open\", \"without_end\",
 \"without_start\"}, \"uncounted\" that of allocations without a size. A total or an
-id over 2^53 is a text.
+id from 2^53 on is a text.
 
 Examples:
   dotnet-ipc report 4242
@@ -216,8 +216,8 @@ impl CallReport<'_> {
         let threads = self.args.threads.then(|| {
             let row = |row: ThreadRow| {
                 json!({
-                    "process_id": (row.process != 0).then(|| exact(row.process)),
-                    "thread_id": exact(row.id),
+                    "process_id": (row.process != 0).then(|| integer(row.process)),
+                    "thread_id": integer(row.id),
                     "name": (!row.name.is_empty()).then_some(row.name),
                     "share": share(row.total),
                     "top": row.top,
@@ -250,12 +250,12 @@ impl CallReport<'_> {
         let mut add = |name: &str, value: Value| _ = object.insert(name.to_owned(), value);
         add("clock", self.clock_name.into());
         add("unit", self.clock.unit().name().into());
-        add("total", exact(self.tree.total()));
+        add("total", integer(self.tree.total()));
         add("samples", samples.count(&self.clock).into());
         add("lost", self.lost.into());
         add("unnamed_frames", self.tree.unnamed_share(names).into());
         if let Some(old) = &self.old {
-            add("total_before", exact(old.tree.total()));
+            add("total_before", integer(old.tree.total()));
             add("samples_before", old.samples.count(&self.clock).into());
         }
         if self.tree.left_out().len() > 0 {
@@ -274,7 +274,7 @@ impl CallReport<'_> {
             let row = |row: &TypeRow<'_>| {
                 json!({
                     "type": (row.type_name != UNKNOWN_TYPE).then_some(row.type_name),
-                    "bytes": exact(row.bytes),
+                    "bytes": integer(row.bytes),
                     "count": row.count,
                     "share": share(row.bytes),
                 })
@@ -617,12 +617,6 @@ impl CallReport<'_> {
             Unit::Samples | Unit::Events => HumanCount(weight).to_string(),
         }
     }
-}
-
-/// Returns a number of JSON, or a text if it is so large that a reader with floats would round it.
-fn exact(number: u64) -> Value {
-    const MAX: u64 = 1 << 53;
-    if number <= MAX { number.into() } else { number.to_string().into() }
 }
 
 /// Writes how many threads were never seen in managed code.

@@ -11,7 +11,7 @@ use super::feed::Process;
 use super::series_details::{Detail, tag_texts, unique};
 use super::unique_labels::UniqueLabels;
 use super::units::{plain, with_unit};
-use crate::output::printable::{json_line, not_a_number, printable, printable_name};
+use crate::output::printable::{integer, json_line, not_a_number, printable, printable_name};
 
 /// How samples are written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -99,12 +99,6 @@ pub(crate) fn number(number: f64) -> Value {
 
 fn optional(value: Option<f64>) -> Value {
     value.map_or(Value::Null, number)
-}
-
-/// Returns a whole number as JSON; as text if JavaScript would round it.
-fn integer(number: u64) -> Value {
-    const MAX_SAFE: u64 = (1 << 53) - 1;
-    if number <= MAX_SAFE { number.into() } else { number.to_string().into() }
 }
 
 /// Returns tags as an object of JSON.

@@ -79,6 +79,12 @@ pub(crate) const fn not_a_number(number: f64) -> Option<&'static str> {
     }
 }
 
+/// Returns a whole number as JSON; as text if JavaScript would round it.
+pub(crate) fn integer(number: u64) -> Value {
+    const MAX_SAFE: u64 = (1 << 53) - 1;
+    if number <= MAX_SAFE { number.into() } else { number.to_string().into() }
+}
+
 fn escape(text: &str, escaped: impl Fn(char) -> String) -> Cow<'_, str> {
     if text.chars().any(is_control) {
         text.chars().map(|c| if is_control(c) { escaped(c) } else { c.to_string() }).collect()

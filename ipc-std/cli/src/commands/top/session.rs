@@ -16,7 +16,9 @@ use crate::input::trace_file;
 use crate::output::failure::Failure;
 use crate::output::threads::spawn;
 use crate::recording::rundown;
-use crate::recording::session_failure::{NO_THREADS, check_stream, exited, is_suspended, read_failure, suspended};
+use crate::recording::session_failure::{
+    NO_THREADS, check_stream, exited, is_suspended, read_failure, suspended,
+};
 
 /// The length of a period.
 const PERIOD: Duration = Duration::from_secs(1);
