@@ -89,8 +89,11 @@ function compare(event, line, index) {
     const exact = line.replace(/([:[,])(-?\d{16,})(?=[,}\]])/g, '$1"$2"');
     const expected = JSON.parse(exact);
     assert.equal(String(event.nanoseconds), String(expected.time_ns), `time of event ${index}`);
-    // For a thread of version 6 without an id, the tool has null, and the reader the number of the thread in the trace.
-    if (expected.thread_id !== null) assert.equal(String(event.threadId), String(expected.thread_id));
+    // For a thread of version 6 without an id, the tool has null, and the reader the index of the thread. Only lines of
+    // version 6 have a trace id.
+    const hasId = !("trace_id" in expected) || event.thread?.thread_id !== undefined;
+    const threadId = hasId ? event.threadId : null;
+    assert.equal(String(threadId), String(expected.thread_id));
     const kind = expected.provider === null ? ["", 0, 0, "", 0] :
         [expected.provider, expected.id, expected.version, expected.name ?? "", expected.level];
     assert.deepEqual([event.provider, event.id, event.version, event.name, event.level], kind);
