@@ -166,7 +166,7 @@ impl<B: Backing<Slot = Slot<Counter>>> LossCounter<B> {
             }
             Record::SequencePoint(point) => self.flush = SequencePoint::flushes_threads(point),
             Record::ThreadSequence(row) => return self.row(row),
-            // A thread that is declared twice goes on with its numbers.
+            // A thread that is declared twice continues its numbers.
             Record::Thread(thread) if self.threads.get(thread.index).is_none() => {
                 let _ = self.set(thread.index, Counter::default());
             }

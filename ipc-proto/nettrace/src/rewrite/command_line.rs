@@ -96,7 +96,7 @@ impl CommandLine {
         if self == other { self } else { Self::Unknown }
     }
 
-    /// Returns the two parts of a payload that remain, and what is removed.
+    /// Returns the two remaining parts of a payload, and the removed one.
     pub(super) fn strip<'p>(&self, payload: &'p [u8]) -> ([&'p [u8]; 2], Removed) {
         let whole = |removed| ([&[][..]; 2], if payload.is_empty() { Removed::Nothing } else { removed });
         match self {

@@ -40,7 +40,7 @@ impl ThreadState {
         }
     }
 
-    /// V6: declares a thread. A thread that is declared twice goes on with its numbers.
+    /// V6: declares a thread. A thread that is declared twice continues its numbers.
     pub(super) fn begin(&mut self, thread_id: Option<u64>, to: Version) {
         if to == Version::V6 && !self.introduced {
             (self.last_out, self.introduced) = (0, true);

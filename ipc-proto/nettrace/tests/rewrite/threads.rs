@@ -411,7 +411,7 @@ fn the_most_that_can_be_lost() {
     }
 }
 
-/// A thread that is declared twice goes on with its numbers, or starts again at 1. Both are no loss.
+/// A thread that is declared twice continues its numbers, or starts again at 1. Both are no loss.
 #[test]
 fn threads_that_are_declared_twice() {
     let source = stream!(Version::V6,

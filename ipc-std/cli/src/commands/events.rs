@@ -57,10 +57,11 @@ hexadecimal strings; null is a value that the event does not have. In a trace of
 format 6, \"trace_id\", \"span_id\", \"labels\", \"thread_name\" and
 \"thread_attributes\" precede \"stack\". An event without a description has
 \"payload\", its bytes in base64, instead of \"fields\". Bytes after the last
-field are \"rest\"; if a field does not fit, \"error\" describes why. A second field of the same name is \"name#2\". Byte arrays are base64,
-infinite numbers are strings. \"cut\": true marks a line without all parts: a
-name has 256 characters at most, a stack 256 addresses or 64 KiB of names, and
-the fields 4 KiB and 64 bytes for each byte of the payload.
+field are \"rest\"; if a field does not fit, \"error\" describes why. A second
+field of the same name is \"name#2\". Byte arrays are base64, infinite numbers
+are strings. \"cut\": true marks a line without all parts: a name has 256
+characters at most, a stack 256 addresses or 64 KiB of names, and the fields
+4 KiB and 64 bytes for each byte of the payload.
 
 --where compares numbers, and texts by their characters, with < and > if they are
 in quotes; a path of names such as Payload.Mean is a field in a field. An event

@@ -27,7 +27,7 @@ pub(crate) fn names(process_id: u64) -> BTreeSet<String> {
     let assemblies = assemblies.map(|path| folder.join("root").join(path.trim_start_matches('/')));
     let mut names = BTreeSet::new();
     for path in assemblies.chain([folder.join("exe")]).collect::<BTreeSet<_>>() {
-        // The process can have replaced its file, by a pipe that nobody writes to for example.
+        // The process can have replaced its file, for example by a pipe without a writer.
         if !std::fs::metadata(&path).is_ok_and(|metadata| metadata.is_file()) {
             continue;
         }

@@ -224,7 +224,7 @@ impl SessionPlan<'_> {
             ..TraceConfig::new(&providers)
         };
         let session = client.start_tracing(&config)?;
-        // A trace that may lack events is not what the user asked for. The session ends when it is dropped.
+        // The user requested a trace without losses. The session ends when it is dropped.
         match session.lost().iter().find(|lost| *lost == LostFeature::Blocking) {
             Some(lost) => Err(Failure::new(Kind::Unsupported, lost.to_string())
                 .with_hint("without --buffering block, a larger --buffer loses fewer events")),

@@ -359,7 +359,7 @@ fn trace_options_become_request_fields() {
     let ran = traced(&old, &["--no-stacks"]);
     assert_eq!(ran.status, Some(0), "{ran:?}");
     assert!(ran.stderr.contains("note: events without stacks need .NET 9: "), "{ran:?}");
-    // A trace that may lack events is not what was asked for.
+    // The request was for a trace without losses.
     let ran = traced(&old, &["--buffering", "block"]);
     ran.fails(5, "blocking instead of dropping needs .NET 11");
     traced(&runtime, &["--event-ids", "C=+1"]).fails(2, "the provider C is not recorded");

@@ -190,10 +190,10 @@ fn child_processes_of_a_command_are_monitored() {
     assert_eq!((code, stderr.as_str()), (Some(0), ""));
 }
 
-/// A process that the command has left behind starts a runtime after the command has ended.
+/// A descendant of the command starts a runtime after the command has ended.
 #[test]
 #[cfg(target_os = "linux")]
-fn the_port_serves_processes_that_the_command_has_left_behind() {
+fn the_port_serves_descendants_of_a_command_that_has_ended() {
     let lab = Lab::new();
     let late = &lab.command()[2];
     let script =
@@ -236,7 +236,7 @@ fn a_duration_ends_the_monitor() {
     let (code, stderr) = tool.end();
     assert_eq!(code, Some(0), "{stderr}");
     assert!(!lab.path("port").exists());
-    // A command goes on: only its trace ends.
+    // A command continues: only its trace ends.
     let command = lab.command();
     let args = ["--trace", &file, "--duration", "300ms", "--"];
     let tool = Tool::start(&[&args[..], &command.each_ref().map(String::as_str)].concat());

@@ -20,11 +20,11 @@ With a COMMAND, the tool starts it with this port, and exits with its exit
 status. The processes that it starts connect as well. The events go to standard
 error, because standard output belongs to the command; with --json they go to
 standard output, between the lines of the command. On Linux, the tool then waits
-for the processes that the command has left behind, because a runtime that
-starts later would wait for a port that no longer exists. With --first-only it
-does not wait, and only the first runtime that connects gets the variables and
-the trace: the others are resumed immediately. With --no-resume no runtime is
-suspended, so that a trace can miss the first events.
+for the descendants of the command, because a runtime that starts later would
+wait for a port that no longer exists. With --first-only it does not wait, and
+only the first runtime that connects gets the variables and the trace: the
+others are resumed immediately. With --no-resume no runtime is suspended, so
+that a trace can miss the first events.
 
 --duration ends the traces and then the tool, once the command has ended.
 

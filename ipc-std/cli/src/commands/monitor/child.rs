@@ -58,7 +58,7 @@ impl Child {
                 id.wait_for_all(&notifier);
                 #[cfg(windows)]
                 notifier.send(Notice::Ended({ child }.wait()));
-                notifier.send(Notice::Deserted);
+                notifier.send(Notice::AllEnded);
             }
         })?;
         Ok(Self {
@@ -93,8 +93,8 @@ impl ProcessId {
         lock(&self.0)
     }
 
-    /// Waits until all children of the tool have ended: the command, whose status it sends, and the processes that the
-    /// command has left behind.
+    /// Waits until all children of the tool have ended: the command, whose status it sends, and its descendants, which
+    /// become children of the tool when their parents end.
     fn wait_for_all(&self, notifier: &Notifier) {
         loop {
             // The system keeps the id of a process that has ended until the process is waited for without this option.

@@ -11,8 +11,8 @@ pub(super) enum Notice {
     Signal(i32),
     /// The command has ended.
     Ended(io::Result<ExitStatus>),
-    /// The processes that the command has left behind have ended, too.
-    Deserted,
+    /// The descendants of the command have ended, too.
+    AllEnded,
     /// A thread for a runtime has ended.
     Idle,
 }

@@ -109,8 +109,8 @@ impl<'p> Port<'p> {
         let command = child.as_ref().map(|child| child.name.clone());
         let duration = self.args.options.session.live.duration;
         let end = duration.and_then(|duration| Instant::now().checked_add(duration));
-        // When the command has ended, while processes that it has left behind still run.
-        let mut left_behind: Option<Instant> = None;
+        // When the command ended, until its descendants have ended or a note has reported them.
+        let mut command_ended: Option<Instant> = None;
         // A signal for the command. It is sent after the traces have ended, or after the grace time.
         let mut signal: Option<(i32, Instant)> = None;
         let mut waiting = VecDeque::new();
@@ -120,13 +120,13 @@ impl<'p> Port<'p> {
             for _ in 0..EVENTS {
                 let event = first.take().map_or_else(|| self.monitor.poll_event(), |event| Ok(Some(event)));
                 let Some(event) = event? else { break };
-                let is_first = !seen;
+                let is_wanted = !seen || !self.args.first_only;
                 seen |= matches!(event, MonitorEvent::Arrived(_));
-                waiting.extend(self.on_event(event).map(|runtime| (runtime, is_first)));
+                waiting.extend(self.on_event(event).map(|runtime| (runtime, is_wanted)));
             }
-            while let Some((runtime, is_first)) = waiting.pop_front() {
-                if !self.spawn_setup(scope, runtime, is_first || !self.args.first_only) {
-                    waiting.push_front((runtime, is_first));
+            while let Some((runtime, is_wanted)) = waiting.pop_front() {
+                if !self.spawn_setup(scope, runtime, is_wanted) {
+                    waiting.push_front((runtime, is_wanted));
                     break;
                 }
             }
@@ -140,24 +140,24 @@ impl<'p> Port<'p> {
                     Notice::Ended(ended) => {
                         status = Some(ended.map_err(|e| Failure::io("cannot wait for the command", &e))?);
                         child = None;
-                        left_behind = Some(Instant::now());
+                        command_ended = Some(Instant::now());
                         if self.args.first_only {
                             self.end();
                         }
                     }
-                    Notice::Deserted => {
+                    Notice::AllEnded => {
                         self.end();
-                        left_behind = None;
+                        command_ended = None;
                     }
                 }
             }
             if end.is_some_and(|end| end <= Instant::now()) {
                 self.end();
             }
-            if left_behind.take_if(|ended| ended.elapsed() >= TICK).is_some() && !self.is_ending() {
+            if command_ended.take_if(|ended| ended.elapsed() >= TICK).is_some() && !self.is_ending() {
                 self.globals.note(
-                    "the command has ended, and processes that it has left behind run: Ctrl-C ends the monitor, \
-                     and --first-only does not wait for them",
+                    "the command has ended, but its descendants still run: Ctrl-C ends the monitor, and --first-only \
+                     does not wait for them",
                 );
             }
             let busy = self.busy.load(Ordering::Relaxed) > 0;
@@ -211,13 +211,18 @@ impl<'p> Port<'p> {
         None
     }
 
-    /// Sets up the runtime on a thread of its own, or only resumes it if it is not `wanted`. Returns `false` if the system
+    /// Sets up the runtime on a thread of its own, or only resumes it unless it `is_wanted`. Returns `false` if the system
     /// refuses another thread.
-    fn spawn_setup<'s>(&'s self, scope: &'s Scope<'s, '_>, runtime: AdvertisedRuntime, wanted: bool) -> bool {
+    fn spawn_setup<'s>(
+        &'s self,
+        scope: &'s Scope<'s, '_>,
+        runtime: AdvertisedRuntime,
+        is_wanted: bool,
+    ) -> bool {
         self.busy.fetch_add(1, Ordering::Relaxed);
         let thread = thread::Builder::new().name(format!("runtime {}", runtime.process_id));
         let spawned = thread.spawn_scoped(scope, move || {
-            if let Err(failure) = self.set_up(&runtime, wanted) {
+            if let Err(failure) = self.set_up(&runtime, is_wanted) {
                 self.fail(&runtime, failure);
             }
             self.busy.fetch_sub(1, Ordering::Relaxed);
@@ -230,9 +235,9 @@ impl<'p> Port<'p> {
     }
 
     /// Sets up the runtime. After a failure the runtime is resumed as well, because it would stay suspended otherwise.
-    fn set_up(&self, runtime: &AdvertisedRuntime, wanted: bool) -> Result<(), Failure> {
+    fn set_up(&self, runtime: &AdvertisedRuntime, is_wanted: bool) -> Result<(), Failure> {
         let client = self.monitor.client(runtime.runtime_cookie);
-        let recording = if wanted { self.prepare(&client, runtime) } else { None };
+        let recording = if is_wanted { self.prepare(&client, runtime) } else { None };
         if !self.args.options.session.live.no_resume {
             self.resume(&client, runtime);
         }
