@@ -62,6 +62,7 @@ import (
 	"fmt"
 	"io"
 	"iter"
+	"math"
 	"net"
 	"os"
 	"path/filepath"
@@ -895,6 +896,9 @@ type Decimal [16]byte
 // CodeUnit is a code unit of UTF-16 or UTF-8.
 type CodeUnit uint16
 
+// UnknownThread is the id of a thread that the trace does not state.
+const UnknownThread = math.MaxUint64
+
 // Event is an event of a trace.
 type Event struct {
 	// Kind describes the event. It is never nil, but empty if the trace does not describe the event.
@@ -905,6 +909,7 @@ type Event struct {
 	Keywords uint64
 	Level    Level
 	Version  uint32
+	// ThreadID is UnknownThread if the trace does not state it.
 	ThreadID uint64
 	// ThreadName is the name of the thread, in version 6 of the format.
 	ThreadName string
@@ -1233,9 +1238,13 @@ func (t *TraceReader) event(event *C.dipc_event) *Event {
 	if l == nil {
 		l = &labels{}
 	}
+	// Before version 6, an event has the id itself.
 	thread, known := t.threads[uint64(event.thread)]
-	if !known || thread.id == 1<<64-1 {
-		thread.id = uint64(event.thread)
+	if !known {
+		thread.id = UnknownThread
+		if t.trace.version < 6 {
+			thread.id = uint64(event.thread)
+		}
 	}
 	processor := -1
 	if event.processor != 1<<32-1 {

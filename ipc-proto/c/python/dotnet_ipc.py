@@ -1125,7 +1125,8 @@ class Event:
     payload: bytes
     # In nanoseconds since 1970-01-01 UTC.
     unix_nanoseconds: int
-    thread_id: int
+    # None if the trace does not state it.
+    thread_id: int | None
     # In version 6 of the format.
     thread: Thread | None
     # None if it is unknown.
@@ -1247,6 +1248,10 @@ def _event(
 ) -> Event:
     ticks = event.timestamp - trace.sync_ticks
     labels = labels or _NO_LABELS
+    # Before version 6, an event has the id itself.
+    thread_id = thread and thread.thread_id
+    if trace.version < 6 and event.thread != _UNKNOWN:
+        thread_id = event.thread
 
     def property_(name: str, unknown: int | None) -> Any:
         replaced = getattr(labels, name)
@@ -1256,7 +1261,7 @@ def _event(
         kind,
         ctypes.string_at(event.payload, event.payload_len) if event.payload_len else b"",
         trace.start_unix_nanoseconds + ticks * 1_000_000_000 // (trace.frequency or 1_000_000_000),
-        event.thread if thread is None or thread.thread_id is None else thread.thread_id,
+        thread_id,
         thread,
         None if event.processor == 0xFFFF_FFFF else event.processor,
         labels.activity_id or _guid(event.activity_id),

@@ -101,7 +101,8 @@ def events(file, piece):
                 continue
             texts = (kind.provider.encode().hex(), kind.name.encode().hex())
             ids = (event.activity_id.bytes_le.hex(), event.related_activity_id.bytes_le.hex())
-            thread = (event.thread.name.encode().hex() if event.thread else "", event.thread_id)
+            thread_id = 2**64 - 1 if event.thread_id is None else event.thread_id
+            thread = (event.thread.name.encode().hex() if event.thread else "", thread_id)
             opcode = -1 if event.opcode is None else event.opcode
             numbers = (kind.event_id, event.version, event.level, opcode, event.keywords)
             print("event", *texts, *ids, *thread, *numbers, sep="\t")
