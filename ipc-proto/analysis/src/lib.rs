@@ -15,6 +15,7 @@ pub mod jit;
 mod known_provider;
 pub mod live;
 pub mod names;
+mod own_code;
 mod place;
 mod rows;
 pub mod samples;
@@ -24,4 +25,5 @@ mod text;
 
 pub use durations::Durations;
 pub use known_provider::KnownProvider;
+pub use own_code::OwnCode;
 pub use stacks::{StackId, Stacks};

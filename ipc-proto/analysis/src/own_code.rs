@@ -1,0 +1,141 @@
+//! Whether a method belongs to the program, or to the framework and the runtime.
+use alloc::string::String;
+use alloc::vec::Vec;
+
+/// Decides which methods belong to the program.
+///
+/// Without patterns, these do not belong to it: methods in a module or a namespace of .NET (`System`, `Microsoft` and
+/// some older names), native code, code that is generated at run time, addresses without a name, and the names of
+/// events. All others do, also those of other libraries.
+///
+/// With patterns, only methods that one of them describes belong to the program. A pattern is the start of a module, or
+/// of a method with its namespace and type, and ends with a whole word: `Shop` is the start of `Shop.Cart.Total`, and
+/// not that of `Shopping.List`. After a `*`, the word can continue: `Shop*`.
+///
+/// ```
+/// use nettrace_analysis::OwnCode;
+///
+/// let code = OwnCode::default();
+/// assert!(code.owns("app!Shop.Cart.Total(int32)"));
+/// assert!(!code.owns("System.Private.CoreLib!System.String.Concat(class System.String)"));
+/// assert!(!code.owns("app!?"));
+///
+/// let code = OwnCode::new(["Shop.Cart".to_owned()]);
+/// assert!(code.owns("app!Shop.Cart.Total(int32)") && code.owns("Shop.Cart+Row..ctor"));
+/// assert!(!code.owns("app!Shop.Cartography.Draw()"));
+/// ```
+#[derive(Debug, Clone, Default)]
+pub struct OwnCode {
+    patterns: Vec<String>,
+}
+
+/// The first words of modules of .NET.
+const MODULES: &[&str] = &[
+    "System",
+    "Microsoft",
+    "mscorlib",
+    "netstandard",
+    "WindowsBase",
+    "PresentationCore",
+    "PresentationFramework",
+    "dynamicClass",
+];
+/// The first words of namespaces and types of .NET.
+const TYPES: &[&str] = &["System", "Microsoft", "Internal", "Interop", "MS", "FxResources", "dynamicClass"];
+
+impl OwnCode {
+    /// Creates a rule with these patterns.
+    #[must_use]
+    pub fn new(patterns: impl IntoIterator<Item = String>) -> Self {
+        Self { patterns: patterns.into_iter().collect() }
+    }
+
+    /// Returns whether a method belongs to the program. Its name has the form `module!Type.Method(args)`, or is short:
+    /// `Type.Method`.
+    #[must_use]
+    pub fn owns(&self, method: &str) -> bool {
+        // The module can contain no `!`, but the arguments of the method can.
+        let head = method.split('(').next().unwrap_or_default();
+        let (module, name) = head.split_once('!').unwrap_or(("", head));
+        if name == "?" {
+            return false;
+        }
+        if !self.patterns.is_empty() {
+            return self.patterns.iter().any(|pattern| begins(module, pattern) || begins(name, pattern));
+        }
+        let is_native = module.ends_with(".so") || module.contains(".so.") || module.ends_with(".dylib");
+        let has_word = |text, words: &[&str]| words.iter().any(|word| begins(text, word));
+        // The name of an event is not code: `EventName: Provider/Event`.
+        !(is_native || has_word(module, MODULES) || has_word(name, TYPES) || name.contains(": "))
+    }
+}
+
+/// Returns whether a text begins with a pattern that ends with a whole word, or with `*`.
+fn begins(text: &str, pattern: &str) -> bool {
+    if let Some(start) = pattern.strip_suffix('*') {
+        return text.starts_with(start);
+    }
+    let rest = text.strip_prefix(pattern);
+    rest.is_some_and(|rest| {
+        pattern.ends_with('.') || !rest.starts_with(|next: char| next.is_alphanumeric() || next == '_')
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::OwnCode;
+
+    #[test]
+    fn framework() {
+        let code = OwnCode::default();
+        for method in [
+            "System.Private.CoreLib!System.Threading.Thread.Sleep(int32)",
+            "System.Private.CoreLib!Interop+Sys.Read(class Handle)",
+            "System.Private.CoreLib!System.Runtime.AsyncBox`1[System.__Canon,Shop.Cart+<Add>d__1].MoveNext()",
+            "Microsoft.AspNetCore.Server.Kestrel.Core!Microsoft.AspNetCore.Server.Http1Connection.Start()",
+            "Internal.Runtime.X.Y",
+            "Interop+Sys.Read",
+            "dynamicClass!IL_STUB_PInvoke(int)",
+            "libcoreclr.so!Thread::Run()",
+            "libc.so.6!read",
+            "?!?",
+            "Shop!?",
+            "EventName: Shop/Start",
+            "System",
+        ] {
+            assert!(!code.owns(method), "{method}");
+        }
+    }
+
+    #[test]
+    fn program() {
+        let code = OwnCode::default();
+        for method in [
+            "OrderService!Contoso.Orders.AuditTrail.Append(class System.String)",
+            "Shop!Program.<Main>$(class System.String[])",
+            "Contoso.Orders.PaymentGateway+<ConfirmAsync>d__3.MoveNext",
+            "Systematic!Systematic.Run()",
+            "Newtonsoft.Json!Newtonsoft.Json.JsonConvert.SerializeObject(class System.Object)",
+        ] {
+            assert!(code.owns(method), "{method}");
+        }
+    }
+
+    #[test]
+    fn patterns() {
+        let code = OwnCode::new(["Contoso".to_owned(), "Shop.Ca*".to_owned(), "System.Net.".to_owned()]);
+        for method in [
+            "x!Contoso.Orders.A.B()",
+            "Contoso!Other.A.B()",
+            "Shop.Cart.Add",
+            "System.Net.Http.HttpClient.Send",
+        ] {
+            assert!(code.owns(method), "{method}");
+        }
+        for method in
+            ["x!ContosoShop.A.B()", "x!Shop.List.Add()", "Contoso!?", "System.NetX.A", "y!A.B(Contoso)"]
+        {
+            assert!(!code.owns(method), "{method}");
+        }
+    }
+}
