@@ -123,7 +123,7 @@ mod tests {
 
     #[test]
     fn patterns() {
-        let code = OwnCode::new(["Contoso".to_owned(), "Shop.Ca*".to_owned(), "System.Net.".to_owned()]);
+        let code = OwnCode::new(["Contoso", "Shop.Ca*", "System.Net."].map(Into::into));
         for method in [
             "x!Contoso.Orders.A.B()",
             "Contoso!Other.A.B()",
