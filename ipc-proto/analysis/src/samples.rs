@@ -65,7 +65,7 @@ use self::program_name::program_name;
 use crate::durations::elapsed;
 use crate::event_fields::{allocation_tick, number, sampled_allocation, text};
 use crate::known_provider::is_name;
-use crate::names::{Names, cut, process_of};
+use crate::names::{FrameId, Names, cut, process_of};
 use crate::place::at_mut;
 use crate::rows::{AllocationRow, ThreadRow};
 use crate::text::{owned, push_text};
@@ -592,6 +592,12 @@ impl Samples {
     #[must_use]
     pub const fn stacks(&self) -> &Stacks {
         &self.stacks
+    }
+
+    /// Returns the frames of a stack, the innermost first, as they are named now.
+    pub fn frames(&mut self, stack: StackId) -> Vec<FrameId> {
+        let Self { names, stacks, .. } = self;
+        stacks.addresses(stack).map(|address| names.frame(address)).collect()
     }
 
     pub(crate) const fn names_and_stacks(&mut self) -> (&mut Names, &Stacks) {

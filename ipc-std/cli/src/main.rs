@@ -42,6 +42,7 @@ mod commands {
         Flame(flame),
         Gc(gc),
         Jit(jit),
+        Diagnose(diagnose),
         Rewrite(rewrite),
         Decode(decode),
         Conformance(conformance),
@@ -66,6 +67,20 @@ mod counters {
     pub(crate) mod table;
     mod unique_labels;
     pub(crate) mod units;
+}
+
+/// What is wrong with a process: evidence, figures and rules.
+mod diagnosis {
+    mod blocked_threads;
+    pub(crate) mod evidence;
+    pub(crate) mod facts;
+    mod figures;
+    pub(crate) mod finding;
+    mod main_thread;
+    mod own_shares;
+    mod readable_method;
+    pub(crate) mod rules;
+    pub(crate) mod system_figures;
 }
 
 /// Events of a trace as text and JSON.

@@ -91,6 +91,25 @@ impl Needs {
         }
     }
 
+    /// Returns all that a diagnosis counts.
+    pub(crate) fn of_diagnosis() -> Self {
+        let runtime = keywords::GC
+            | keywords::LOADER
+            | keywords::JIT
+            | keywords::CONTENTION
+            | keywords::EXCEPTION
+            | keywords::THREADING
+            | keywords::ALLOCATION_SAMPLING;
+        let mut providers = TraceProfile::DotnetSampledThreadTime.providers().to_vec();
+        providers.push(ProviderSpec::new(RUNTIME_PROVIDER, runtime, EventLevel::VERBOSE, ""));
+        for name in ["Microsoft.AspNetCore.Hosting", "System.Net.Http"] {
+            providers.push(ProviderSpec::new(name, u64::MAX, EventLevel::INFORMATIONAL, ""));
+        }
+        providers.push(ProviderSpec::new("System.Threading.Tasks.TplEventSource", 0x80, EventLevel::INFORMATIONAL, ""));
+        providers.push(ProviderSpec::new("System.Runtime", u64::MAX, EventLevel::INFORMATIONAL, "EventCounterIntervalSec=1"));
+        Self { providers, stacks: true }
+    }
+
     /// Returns events of the runtime, without their stacks.
     pub(crate) fn of_runtime(keywords: u64, level: EventLevel) -> Self {
         Self { providers: vec![ProviderSpec::new(RUNTIME_PROVIDER, keywords, level, "")], stacks: false }

@@ -1,0 +1,225 @@
+//! What the events of a recording show, event by event.
+use std::collections::{BTreeMap, BTreeSet};
+
+use nettrace::{Str, TraceEvent};
+use nettrace_analysis::KnownProvider;
+use nettrace_analysis::counters::{CounterEvent, CounterReader};
+use nettrace_analysis::gc::{Collection, Collections, GcStatistics, Reason};
+use nettrace_analysis::jit::{Compilations, Tier};
+use nettrace_analysis::samples::{Clock, Samples};
+
+/// The runtime's events whose stacks show who starts a thread, a collection or a compilation.
+pub(super) const THREAD_CREATING: u32 = 70;
+pub(super) const COLLECTION_TRIGGERED: u32 = 35;
+pub(super) const JITTING_STARTED: u32 = 145;
+
+/// Returns the clock that counts events of the runtime.
+pub(super) fn runtime_events(event_id: u32) -> Clock {
+    Clock::Events { provider: KnownProvider::Runtime.name().to_owned(), event_id: Some(event_id) }
+}
+
+/// Returns the clock that counts the HTTP requests that the program sends.
+pub(super) fn outgoing_requests() -> Clock {
+    Clock::Events { provider: "System.Net.Http".to_owned(), event_id: Some(1) }
+}
+
+/// Collects the evidence of a diagnosis.
+#[derive(Debug)]
+pub(crate) struct Evidence {
+    pub(super) samples: Samples,
+    collections: Collections,
+    pub(super) heap: HeapGrowth,
+    compilations: Compilations,
+    pub(super) compiled: CompiledMethods,
+    counters: CounterReader,
+    pub(super) series: BTreeMap<&'static str, Vec<f64>>,
+    pub(super) exceptions: BTreeMap<String, u64>,
+    /// The threads whose waits for a lock have ended.
+    pub(super) ended_waits: BTreeSet<u64>,
+    pub(super) longest_wait: u64,
+    pub(super) connections: u64,
+    pub(super) processors: Option<u32>,
+    pub(super) process_id: Option<u32>,
+    pub(super) is_start: bool,
+    /// The times of the first and the last event before the rundown.
+    span: Option<[i64; 2]>,
+}
+
+/// The heap after collections.
+#[derive(Debug, Default)]
+pub(super) struct HeapGrowth {
+    /// Bytes after the first and the last complete collection.
+    pub(super) first: Option<u64>,
+    pub(super) last: Option<u64>,
+    /// Complete collections, those of generation 2, and those of them that large objects caused.
+    pub(super) complete: u64,
+    pub(super) full: u64,
+    pub(super) by_large_objects: u64,
+    pub(super) promoted: u64,
+}
+
+/// The methods that were compiled for the first time: the runtime compiles busy methods again by itself.
+#[derive(Debug, Default)]
+pub(super) struct CompiledMethods {
+    pub(super) count: u64,
+    pub(super) nanoseconds: u64,
+    /// The methods that the program made at run time, such as compiled regular expressions.
+    pub(super) dynamic: u64,
+}
+
+/// Counters of System.Runtime as .NET 8 names them and as the meter of .NET 9 does, and the name of their series.
+const COUNTERS: [(&str, &str); 9] = [
+    ("cpu-usage", "cpu"),
+    ("threadpool-queue-length", "queue"),
+    ("dotnet.thread_pool.queue.length", "queue"),
+    ("threadpool-thread-count", "pool_threads"),
+    ("dotnet.thread_pool.thread.count", "pool_threads"),
+    ("active-timer-count", "timers"),
+    ("dotnet.timer.count", "timers"),
+    ("exception-count", "exceptions"),
+    ("alloc-rate", "allocated"),
+];
+
+impl Evidence {
+    /// How many samples of a counter, and how many types and threads, are stored.
+    const LIMIT: usize = 1 << 12;
+
+    /// Returns the clocks whose samples are the evidence.
+    pub(crate) fn clocks() -> Vec<Clock> {
+        let events = [THREAD_CREATING, COLLECTION_TRIGGERED, JITTING_STARTED].map(runtime_events);
+        let clocks = [Clock::Cpu, Clock::Wall, Clock::Allocations, Clock::Exceptions, Clock::Contention];
+        clocks.into_iter().chain(events).chain([outgoing_requests()]).collect()
+    }
+
+    pub(crate) fn new() -> Self {
+        Self {
+            samples: Samples::new(Self::clocks()),
+            collections: Collections::default(),
+            heap: HeapGrowth::default(),
+            compilations: Compilations::default(),
+            compiled: CompiledMethods::default(),
+            counters: CounterReader::new(),
+            series: BTreeMap::new(),
+            exceptions: BTreeMap::new(),
+            ended_waits: BTreeSet::new(),
+            longest_wait: 0,
+            connections: 0,
+            processors: None,
+            process_id: None,
+            is_start: false,
+            span: None,
+        }
+    }
+
+    /// Takes the next event.
+    pub(crate) fn event(&mut self, event: &TraceEvent<'_>) {
+        let Some(metadata) = event.metadata() else { return };
+        let provider = KnownProvider::of(metadata.provider);
+        if provider != Some(KnownProvider::Rundown) {
+            let time = event.nanoseconds();
+            let [_, end] = self.span.get_or_insert_with(|| {
+                let trace = event.trace();
+                self.processors = trace.and_then(|trace| trace.processors);
+                self.process_id = trace.and_then(|trace| trace.process_id);
+                [time, time]
+            });
+            *end = time.max(*end);
+        }
+        let longest_wait = &mut self.longest_wait;
+        self.samples.event_with(event, &mut |clock, interval| {
+            if *clock == Clock::Contention {
+                *longest_wait = interval.weight.total().max(*longest_wait);
+            }
+        });
+        self.collections.event(event);
+        self.take_collections();
+        self.compilations.event(event);
+        self.take_compilations();
+        if let Some(CounterEvent::Sample(sample)) = self.counters.event(event) {
+            if let (true, Some(value)) = (sample.provider == "System.Runtime", sample.value()) {
+                self.counter(sample.name, value);
+            }
+        }
+        match (provider, metadata.event_id) {
+            (Some(KnownProvider::Runtime), 80) => {
+                let name = event.field("ExceptionType").and_then(|field| field.as_str());
+                let name = name.map(|name| name.to_string()).unwrap_or_default();
+                if self.exceptions.len() < Self::LIMIT || self.exceptions.contains_key(&name) {
+                    let count = self.exceptions.entry(name).or_default();
+                    *count = count.saturating_add(1);
+                }
+            }
+            (Some(KnownProvider::Runtime), 91) if self.ended_waits.len() < Self::LIMIT => {
+                self.ended_waits.insert(event.thread_id());
+            }
+            // RuntimeInformationStart: the recording has the start of the process.
+            (Some(KnownProvider::Runtime), 187) => self.is_start = true,
+            (None, 4) if metadata.provider == "System.Net.Http" => {
+                self.connections = self.connections.saturating_add(1);
+            }
+            _ => {}
+        }
+    }
+
+    fn counter(&mut self, name: Str<'_>, value: f64) {
+        let Some((_, series)) = COUNTERS.iter().find(|(counter, _)| name == *counter) else { return };
+        let series = self.series.entry(series).or_default();
+        if series.len() < Self::LIMIT {
+            series.push(value);
+        }
+    }
+
+    fn take_collections(&mut self) {
+        while let Some(collection) = self.collections.pop() {
+            self.heap.add(&collection);
+        }
+    }
+
+    fn take_compilations(&mut self) {
+        while let Some(compilation) = self.compilations.pop() {
+            let is_again = compilation.tier.is_some_and(|tier| {
+                [Tier::OPTIMIZED_TIER1, Tier::OPTIMIZED_TIER1_OSR, Tier::OPTIMIZED_TIER1_INSTRUMENTED].contains(&tier)
+            });
+            let Some(duration) = compilation.duration.filter(|_| !is_again) else { continue };
+            let compiled = &mut self.compiled;
+            compiled.count = compiled.count.saturating_add(1);
+            compiled.nanoseconds = compiled.nanoseconds.saturating_add(duration);
+            let is_dynamic = compilation.method.starts_with("dynamicClass");
+            compiled.dynamic = compiled.dynamic.saturating_add(is_dynamic.into());
+        }
+    }
+
+    /// Ends the recording.
+    pub(crate) fn finish(&mut self) {
+        let longest_wait = &mut self.longest_wait;
+        self.samples.finish(&mut |_, interval| *longest_wait = interval.weight.total().max(*longest_wait));
+        self.collections.finish();
+        self.take_collections();
+        self.compilations.finish();
+        self.take_compilations();
+    }
+
+    pub(super) const fn gc(&self) -> &GcStatistics {
+        self.collections.statistics()
+    }
+
+    /// Returns the length of the recording.
+    pub(super) fn seconds(&self) -> f64 {
+        self.span.map_or(0.0, |[start, end]| end.saturating_sub(start) as f64 / 1e9)
+    }
+}
+
+impl HeapGrowth {
+    fn add(&mut self, collection: &Collection) {
+        let (true, Some(heap)) = (collection.is_complete, &collection.heap) else { return };
+        self.complete = self.complete.saturating_add(1);
+        self.first.get_or_insert(heap.total_after());
+        self.last = Some(heap.total_after());
+        self.promoted = self.promoted.saturating_add(heap.total_promoted());
+        if collection.generation == 2 {
+            self.full = self.full.saturating_add(1);
+            let is_large = collection.reason == Some(Reason::ALLOC_LARGE);
+            self.by_large_objects = self.by_large_objects.saturating_add(is_large.into());
+        }
+    }
+}

@@ -1,0 +1,141 @@
+//! Threads that wait, and those that are too many.
+use crate::diagnosis::blocked_threads::{BlockedGroup, WaitKind};
+use crate::diagnosis::facts::{Facts, median};
+use crate::diagnosis::finding::{Finding, Severity};
+use crate::diagnosis::own_shares::percent;
+
+/// Threads that wait for a lock during the whole recording, none of which got it.
+pub(super) fn deadlock(facts: &Facts) -> Option<Finding> {
+    let ended = &facts.evidence.ended_waits;
+    let stuck = |group: &&BlockedGroup| {
+        group.kind == WaitKind::Lock && group.threads >= 2 && !group.ids.iter().any(|id| ended.contains(id))
+    };
+    let mut groups = facts.blocked.groups.iter();
+    let group = groups.find(stuck)?;
+    let others: usize = groups.filter(stuck).map(|group| group.threads).sum();
+    let threads = group.threads.saturating_add(others);
+    Some(Finding {
+        kind: "deadlock",
+        severity: Severity::High,
+        evidence: format!(
+            "{threads} threads waited for locks during the whole recording and none got one, {} of them in {}: perhaps a deadlock",
+            group.threads, group.method
+        ),
+        method: Some(group.method.clone()),
+        next: "dotnet-ipc locks TARGET",
+    })
+}
+
+/// Work that queues up because the threads of the pool are blocked.
+pub(super) fn starved_pool(facts: &Facts) -> Option<Finding> {
+    const QUEUE: f64 = 5.0;
+    let queue = facts.series("queue");
+    let blocked = facts.blocked.groups.iter().max_by_key(|group| group.pool_threads);
+    let blocked = blocked.filter(|group| group.pool_threads >= 2);
+    // A queue that is long for a moment is no sickness.
+    let usual = median(queue).filter(|usual| *usual >= QUEUE)?;
+    let longest = queue.iter().copied().fold(0.0, f64::max);
+    let queue = format!("{usual:.0} work items usually wait for a thread of the pool, up to {longest:.0}");
+    let Some(blocked) = blocked else {
+        return Some(Finding {
+            kind: "thread_pool",
+            severity: Severity::Medium,
+            evidence: format!("{queue}; no method of the program blocks most of its threads"),
+            method: None,
+            next: "dotnet-ipc stack TARGET --group",
+        });
+    };
+    Some(Finding {
+        kind: "thread_pool",
+        severity: Severity::High,
+        evidence: format!(
+            "{queue}; {} of its {} threads wait {} in {}",
+            blocked.pool_threads,
+            facts.blocked.pool_threads,
+            blocked.kind.text(),
+            blocked.method
+        ),
+        method: Some(blocked.method.clone()),
+        next: "dotnet-ipc stack TARGET --group",
+    })
+}
+
+/// A finalizer that waits, so that no other finalizer runs.
+pub(super) fn finalizer(facts: &Facts) -> Option<Finding> {
+    let groups = &facts.blocked.groups;
+    let (group, finalizer) = groups.iter().find_map(|group| Some((group, group.finalizer.as_ref()?)))?;
+    let others = groups.iter().filter(|other| other.pool_threads == 0 && other.finalizer.is_none()).take(3);
+    let others: Vec<_> = others.map(|other| format!("{} ({})", other.method, other.kind.text())).collect();
+    let others = match others.as_slice() {
+        [] => String::new(),
+        others => format!("; other threads are blocked in {}", others.join(", ")),
+    };
+    Some(Finding {
+        kind: "finalizer",
+        severity: Severity::High,
+        evidence: format!(
+            "the finalizer thread waits {} in {}, called by {finalizer}, during the whole recording: no other \
+             finalizer runs, and their objects stay in memory{others}",
+            group.kind.text(),
+            group.method
+        ),
+        method: Some(finalizer.clone()),
+        next: "dotnet-ipc stack TARGET",
+    })
+}
+
+/// Threads that the program starts without end.
+pub(super) fn many_threads(facts: &Facts) -> Option<Finding> {
+    const STARTED: f64 = 3.0;
+    const ALIKE: usize = 50;
+    let own: u64 = facts.thread_starts.methods.iter().map(|(_, count)| *count).sum();
+    let started = facts.per_second(own);
+    let alike = facts.blocked.groups.iter().find(|group| group.threads >= ALIKE && group.pool_threads == 0);
+    if started < STARTED && alike.is_none() {
+        return None;
+    }
+    let threads = facts.system.as_ref().and_then(|[_, end]| end.threads).unwrap_or(facts.blocked.threads);
+    let mut evidence = format!("the process has {threads} threads");
+    let mut method = None;
+    if let (true, Some((starter, share))) = (started >= STARTED, facts.thread_starts.heaviest()) {
+        evidence.push_str(&format!("; the program starts {started:.0} a second, {} of them in {starter}", percent(share)));
+        method = Some(starter.to_owned());
+    }
+    if let Some(group) = alike {
+        let (count, kind) = (group.threads, group.kind.text());
+        evidence.push_str(&format!("; {count} wait {kind} in {}", group.method));
+        method.get_or_insert_with(|| group.method.clone());
+    }
+    Some(Finding {
+        kind: "threads",
+        severity: if started >= STARTED * 3.0 || threads >= 500 { Severity::High } else { Severity::Medium },
+        evidence,
+        method,
+        next: "dotnet-ipc report TARGET --event Microsoft-Windows-DotNETRuntime/70",
+    })
+}
+
+/// Timers and descriptors that are used up.
+pub(super) fn resources(facts: &Facts) -> Option<Finding> {
+    const TIMERS: f64 = 500.0;
+    let finding = |kind, severity, evidence, next| Some(Finding { kind, severity, evidence, method: None, next });
+    if let Some([before, end]) = &facts.system {
+        let (descriptors, limit) = (end.descriptors?, end.descriptor_limit?);
+        if descriptors as f64 >= limit as f64 * 0.8 {
+            let evidence = format!("{descriptors} descriptors are open, and the limit is {limit}");
+            return finding("descriptors", Severity::High, evidence, "ls -l /proc/TARGET/fd");
+        }
+        let grown = descriptors.saturating_sub(before.descriptors?);
+        if grown >= 100 && descriptors >= 500 {
+            let evidence = format!("{descriptors} descriptors are open, {grown} more than at the start of the recording");
+            return finding("descriptors", Severity::Medium, evidence, "ls -l /proc/TARGET/fd");
+        }
+    }
+    let timers = facts.series("timers");
+    let (first, last) = (timers.first()?, timers.last()?);
+    if *last >= TIMERS {
+        let evidence = format!("{last:.0} timers are active, {first:.0} at the start of the recording");
+        return finding("timers", Severity::Medium, evidence, "dotnet-gcdump collect -p TARGET");
+    }
+    None
+}
