@@ -85,7 +85,9 @@ pub(crate) fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
     let facts = Facts::new(evidence, before.zip(after).map(<[_; 2]>::from), &OwnCode::default());
     let findings = rules::findings(&facts);
     let target = match input.target {
-        TraceTarget::Process(_) => read.process_id.map_or_else(|| input.target.to_string(), |id| id.to_string()),
+        TraceTarget::Process(_) => {
+            read.process_id.map_or_else(|| input.target.to_string(), |id| id.to_string())
+        }
         TraceTarget::File(path) => path.display().to_string(),
     };
     if globals.json {

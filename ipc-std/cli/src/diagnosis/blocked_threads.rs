@@ -169,7 +169,8 @@ impl StackPlace {
         let finalizer = frames.iter().rev().take(2).map(text).find(|name| name.ends_with(".Finalize"));
         let finalizer = finalizer.map(str::to_owned);
         let is_of_pool = frames.iter().rev().take(4).map(text).any(|name| {
-            name.contains("ThreadPool+WorkerThread.WorkerThreadStart") || name.contains("ThreadPoolWorkQueue.Dispatch")
+            name.contains("ThreadPool+WorkerThread.WorkerThreadStart")
+                || name.contains("ThreadPoolWorkQueue.Dispatch")
         });
         Self { wait, is_of_pool, finalizer, is_below_entry_point }
     }

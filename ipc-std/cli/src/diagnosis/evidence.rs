@@ -178,7 +178,8 @@ impl Evidence {
     fn take_compilations(&mut self) {
         while let Some(compilation) = self.compilations.pop() {
             let is_again = compilation.tier.is_some_and(|tier| {
-                [Tier::OPTIMIZED_TIER1, Tier::OPTIMIZED_TIER1_OSR, Tier::OPTIMIZED_TIER1_INSTRUMENTED].contains(&tier)
+                [Tier::OPTIMIZED_TIER1, Tier::OPTIMIZED_TIER1_OSR, Tier::OPTIMIZED_TIER1_INSTRUMENTED]
+                    .contains(&tier)
             });
             let Some(duration) = compilation.duration.filter(|_| !is_again) else { continue };
             let compiled = &mut self.compiled;

@@ -3,7 +3,9 @@ use nettrace_analysis::OwnCode;
 use nettrace_analysis::samples::Clock;
 
 use super::blocked_threads::BlockedThreads;
-use super::evidence::{COLLECTION_TRIGGERED, Evidence, JITTING_STARTED, THREAD_CREATING, outgoing_requests, runtime_events};
+use super::evidence::{
+    COLLECTION_TRIGGERED, Evidence, JITTING_STARTED, THREAD_CREATING, outgoing_requests, runtime_events,
+};
 use super::main_thread::MainThread;
 use super::own_shares::OwnShares;
 use super::system_figures::SystemFigures;
@@ -45,7 +47,8 @@ impl Facts {
         let seconds = evidence.seconds();
         let is_start = evidence.is_start;
         let samples = &mut evidence.samples;
-        let main_thread = if is_start { MainThread::new(samples, code, seconds) } else { MainThread::default() };
+        let main_thread =
+            if is_start { MainThread::new(samples, code, seconds) } else { MainThread::default() };
         let by_system = system.as_ref().and_then(|[start, end]| end.cores_since(start));
         // The first sample of the counter covers the time before the session.
         let by_counter = || {

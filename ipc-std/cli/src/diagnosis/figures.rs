@@ -55,7 +55,8 @@ impl Facts {
         let (gc, heap) = (&evidence.gc().all, &evidence.heap);
         let mut fields = Vec::new();
         let of = evidence.processors.map_or_else(String::new, |processors| format!(" of {processors}"));
-        let cores = self.cores.map_or_else(|| "not known".to_owned(), |cores| format!("{cores:.2}{of} cores"));
+        let cores =
+            self.cores.map_or_else(|| "not known".to_owned(), |cores| format!("{cores:.2}{of} cores"));
         fields.push(("Processor", cores));
         let after = match (heap.first, heap.last) {
             (Some(first), Some(last)) => {
@@ -82,11 +83,14 @@ impl Facts {
                 self.waiting_threads()
             ),
         ));
-        if let (Some(threads), Some(queue)) = (self.series("pool_threads").last(), median(self.series("queue"))) {
+        if let (Some(threads), Some(queue)) =
+            (self.series("pool_threads").last(), median(self.series("queue")))
+        {
             fields.push(("Thread pool", format!("{threads:.0} threads, {queue:.0} items usually wait")));
         }
         if let Some([_, end]) = &self.system {
-            let number = |value: Option<usize>| value.map_or_else(|| "?".to_owned(), |value| value.to_string());
+            let number =
+                |value: Option<usize>| value.map_or_else(|| "?".to_owned(), |value| value.to_string());
             fields.push((
                 "System",
                 format!(
@@ -99,7 +103,11 @@ impl Facts {
         }
         fields.push((
             "Compilation",
-            format!("{} methods, {:.0} ms", evidence.compiled.count, evidence.compiled.nanoseconds as f64 / 1e6),
+            format!(
+                "{} methods, {:.0} ms",
+                evidence.compiled.count,
+                evidence.compiled.nanoseconds as f64 / 1e6
+            ),
         ));
         write_fields(&fields, out)
     }

@@ -32,7 +32,8 @@ pub(crate) fn findings(facts: &Facts) -> Vec<Finding> {
     let is_deadlock = |of: &Option<String>| {
         findings.iter().any(|finding| finding.kind == "deadlock" && finding.method == *of)
     };
-    let repeated: Vec<_> = findings.iter().map(|of| of.kind == "contention" && is_deadlock(&of.method)).collect();
+    let repeated: Vec<_> =
+        findings.iter().map(|of| of.kind == "contention" && is_deadlock(&of.method)).collect();
     let mut repeated = repeated.into_iter();
     findings.retain(|_| !repeated.next().unwrap_or_default());
     findings.sort_by_key(|finding| finding.severity);

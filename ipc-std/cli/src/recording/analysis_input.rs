@@ -105,8 +105,18 @@ impl Needs {
         for name in ["Microsoft.AspNetCore.Hosting", "System.Net.Http"] {
             providers.push(ProviderSpec::new(name, u64::MAX, EventLevel::INFORMATIONAL, ""));
         }
-        providers.push(ProviderSpec::new("System.Threading.Tasks.TplEventSource", 0x80, EventLevel::INFORMATIONAL, ""));
-        providers.push(ProviderSpec::new("System.Runtime", u64::MAX, EventLevel::INFORMATIONAL, "EventCounterIntervalSec=1"));
+        providers.push(ProviderSpec::new(
+            "System.Threading.Tasks.TplEventSource",
+            0x80,
+            EventLevel::INFORMATIONAL,
+            "",
+        ));
+        providers.push(ProviderSpec::new(
+            "System.Runtime",
+            u64::MAX,
+            EventLevel::INFORMATIONAL,
+            "EventCounterIntervalSec=1",
+        ));
         Self { providers, stacks: true }
     }
 

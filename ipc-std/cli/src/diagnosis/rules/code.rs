@@ -12,9 +12,8 @@ pub(super) fn contention(facts: &Facts) -> Option<Finding> {
         return None;
     }
     let method = facts.contention.heaviest();
-    let place = method.map_or_else(String::new, |(method, share)| {
-        format!("; {} of the time in {method}", percent(share))
-    });
+    let place = method
+        .map_or_else(String::new, |(method, share)| format!("; {} of the time in {method}", percent(share)));
     Some(Finding {
         kind: "contention",
         severity: if waiting >= 1.0 { Severity::High } else { Severity::Medium },
@@ -37,7 +36,8 @@ pub(super) fn exceptions(facts: &Facts) -> Option<Finding> {
     let most = facts.evidence.exceptions.iter().max_by_key(|(_, count)| **count);
     let most = most.map_or_else(String::new, |(name, _)| format!(", most of them {name}"));
     let method = facts.exceptions.heaviest();
-    let place = method.map_or_else(String::new, |(method, share)| format!("; {} from {method}", percent(share)));
+    let place =
+        method.map_or_else(String::new, |(method, share)| format!("; {} from {method}", percent(share)));
     Some(Finding {
         kind: "exceptions",
         severity: if rate >= 10.0 * PER_SECOND { Severity::High } else { Severity::Medium },
@@ -75,7 +75,9 @@ pub(super) fn connections(facts: &Facts) -> Option<Finding> {
         return None;
     }
     let sender = facts.outgoing.heaviest();
-    let by = sender.map_or_else(String::new, |(method, share)| format!("; {} of the requests by {method}", percent(share)));
+    let by = sender.map_or_else(String::new, |(method, share)| {
+        format!("; {} of the requests by {method}", percent(share))
+    });
     let sockets = facts.system.as_ref().and_then(|[_, end]| end.sockets);
     let sockets = sockets.map_or_else(String::new, |sockets| format!("; {sockets} sockets are open"));
     Some(Finding {
@@ -93,10 +95,13 @@ pub(super) fn connections(facts: &Facts) -> Option<Finding> {
 pub(super) fn start(facts: &Facts) -> Option<Finding> {
     const SECONDS: f64 = 0.3;
     let places = facts.main_thread.places.iter().take_while(|(_, seconds)| *seconds >= SECONDS);
-    let texts: Vec<_> = places.take(3).map(|((kind, method), seconds)| match kind {
-        WaitKind::Other => format!("{seconds:.1} s in {method}"),
-        kind => format!("{seconds:.1} s {} in {method}", kind.text()),
-    }).collect();
+    let texts: Vec<_> = places
+        .take(3)
+        .map(|((kind, method), seconds)| match kind {
+            WaitKind::Other => format!("{seconds:.1} s in {method}"),
+            kind => format!("{seconds:.1} s {} in {method}", kind.text()),
+        })
+        .collect();
     let ((_, method), longest) = facts.main_thread.places.first()?;
     (!texts.is_empty()).then(|| Finding {
         kind: "start",
@@ -116,15 +121,22 @@ pub(super) fn compilation(facts: &Facts) -> Option<Finding> {
         return None;
     }
     let method = facts.compilations.heaviest_callee();
-    let place = method.map_or_else(String::new, |(method, share)| format!("; {} below {method}", percent(share)));
+    let place =
+        method.map_or_else(String::new, |(method, share)| format!("; {} below {method}", percent(share)));
     let when = if facts.evidence.is_start { " since the start of the process" } else { "" };
     let dynamic = match compiled.dynamic {
         0 => String::new(),
-        dynamic => format!(", {dynamic} of them made at run time (compiled expressions or regular expressions)"),
+        dynamic => {
+            format!(", {dynamic} of them made at run time (compiled expressions or regular expressions)")
+        }
     };
     Some(Finding {
         kind: "compilation",
-        severity: if facts.evidence.is_start || seconds >= 1.5 * SHARE * facts.seconds { Severity::High } else { Severity::Medium },
+        severity: if facts.evidence.is_start || seconds >= 1.5 * SHARE * facts.seconds {
+            Severity::High
+        } else {
+            Severity::Medium
+        },
         evidence: format!(
             "{} methods were compiled for {seconds:.2} s of {:.1} s{when}{dynamic}{place}",
             compiled.count, facts.seconds

@@ -8,9 +8,10 @@ const MB: f64 = 1e6;
 /// Returns the text and the method of the largest allocations.
 fn allocator(facts: &Facts) -> (String, Option<String>) {
     match facts.allocations.heaviest() {
-        Some((method, share)) => {
-            (format!("; {} of the allocated bytes come from {method}", percent(share)), Some(method.to_owned()))
-        }
+        Some((method, share)) => (
+            format!("; {} of the allocated bytes come from {method}", percent(share)),
+            Some(method.to_owned()),
+        ),
         None => (String::new(), None),
     }
 }
@@ -71,7 +72,11 @@ pub(super) fn collections(facts: &Facts) -> Option<Finding> {
     let (allocator, method) = allocator(facts);
     Some(Finding {
         kind: "allocations",
-        severity: if paused >= 2.0 * PAUSED || rate >= 5.0 * COLLECTIONS { Severity::High } else { Severity::Medium },
+        severity: if paused >= 2.0 * PAUSED || rate >= 5.0 * COLLECTIONS {
+            Severity::High
+        } else {
+            Severity::Medium
+        },
         evidence: format!(
             "{rate:.0} collections a second pause the program for {} of the time; it allocates {:.0} MB/s{allocator}",
             percent(paused),

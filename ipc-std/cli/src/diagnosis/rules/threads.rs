@@ -98,7 +98,10 @@ pub(super) fn many_threads(facts: &Facts) -> Option<Finding> {
     let mut evidence = format!("the process has {threads} threads");
     let mut method = None;
     if let (true, Some((starter, share))) = (started >= STARTED, facts.thread_starts.heaviest()) {
-        evidence.push_str(&format!("; the program starts {started:.0} a second, {} of them in {starter}", percent(share)));
+        evidence.push_str(&format!(
+            "; the program starts {started:.0} a second, {} of them in {starter}",
+            percent(share)
+        ));
         method = Some(starter.to_owned());
     }
     if let Some(group) = alike {
@@ -118,7 +121,8 @@ pub(super) fn many_threads(facts: &Facts) -> Option<Finding> {
 /// Timers and descriptors that are used up.
 pub(super) fn resources(facts: &Facts) -> Option<Finding> {
     const TIMERS: f64 = 500.0;
-    let finding = |kind, severity, evidence, next| Some(Finding { kind, severity, evidence, method: None, next });
+    let finding =
+        |kind, severity, evidence, next| Some(Finding { kind, severity, evidence, method: None, next });
     if let Some([before, end]) = &facts.system {
         let (descriptors, limit) = (end.descriptors?, end.descriptor_limit?);
         if descriptors as f64 >= limit as f64 * 0.8 {
@@ -127,7 +131,9 @@ pub(super) fn resources(facts: &Facts) -> Option<Finding> {
         }
         let grown = descriptors.saturating_sub(before.descriptors?);
         if grown >= 100 && descriptors >= 500 {
-            let evidence = format!("{descriptors} descriptors are open, {grown} more than at the start of the recording");
+            let evidence = format!(
+                "{descriptors} descriptors are open, {grown} more than at the start of the recording"
+            );
             return finding("descriptors", Severity::Medium, evidence, "ls -l /proc/TARGET/fd");
         }
     }

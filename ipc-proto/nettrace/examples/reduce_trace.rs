@@ -1,0 +1,165 @@
+//! Reduces the trace of a runtime to a size for tests: `reduce_trace SOURCE RESULT SECONDS N`.
+//!
+//! The result has the events of the first SECONDS, of the samples of threads one round of N, and of the rundown only the
+//! rows that name code in the remaining stacks.
+use std::collections::BTreeSet;
+use std::fs;
+
+use nettrace::{
+    Event, EventSelector, Limits, Metadata, Parser, Record, Rewrite, RewriteOptions, RewriteSpace, Slot,
+    TraceWriter, Version,
+};
+
+/// The id of a description that the result leaves out, with all events that refer to it.
+const LEFT_OUT: u32 = 0x7fff_ffff;
+
+/// The kinds of events that the reduction distinguishes.
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum Kind {
+    Sample,
+    /// A row of the rundown about the code of a method.
+    Method,
+    /// Another row about single methods.
+    MethodDetail,
+    OtherRundown,
+    Other,
+}
+
+fn kind(metadata: &Metadata<'_>) -> Kind {
+    if metadata.provider == "Microsoft-DotNETCore-SampleProfiler" {
+        Kind::Sample
+    } else if metadata.provider == "Microsoft-Windows-DotNETRuntimeRundown" {
+        match metadata.event_id {
+            143 | 144 => Kind::Method,
+            149 | 150 => Kind::MethodDetail,
+            _ => Kind::OtherRundown,
+        }
+    } else if metadata.provider == "Microsoft-Windows-DotNETRuntime" && metadata.event_id == 190 {
+        Kind::MethodDetail
+    } else {
+        Kind::Other
+    }
+}
+
+/// Calls `each` with every record, and whether the event it is stays; `false` for other records.
+fn records<'s>(source: &'s [u8], each: &mut dyn FnMut(Record<'s>, Option<(Kind, Version)>)) {
+    let mut parser = Parser::new(Limits::default());
+    let mut kinds = Vec::new();
+    loop {
+        let record = match parser.next(source) {
+            Record::More { .. } => Record::End(parser.finish(source)),
+            record => record,
+        };
+        let version = parser.version();
+        let kind_of = |id: u32| kinds.get(id as usize).copied().flatten();
+        let seen = match &record {
+            Record::Event(event) => kind_of(event.metadata_id).map(|kind| (kind, version)),
+            _ => None,
+        };
+        if let Record::Metadata(record) = &record {
+            if let Ok(metadata) = Metadata::decode(version, record.payload) {
+                kinds.resize(kinds.len().max(metadata.id as usize + 1), None);
+                kinds[metadata.id as usize] = Some(kind(&metadata));
+            }
+        }
+        let is_end = matches!(record, Record::End(_));
+        each(record, seen);
+        if is_end {
+            return;
+        }
+    }
+}
+
+fn number(bytes: &[u8], at: usize) -> u64 {
+    bytes.get(at..at + 8).map_or(0, |bytes| u64::from_le_bytes(bytes.try_into().unwrap_or_default()))
+}
+
+fn main() -> Result<(), Box<dyn core::error::Error>> {
+    let arguments: Vec<_> = std::env::args().skip(1).collect();
+    let [source, result, seconds, rounds] = arguments.as_slice() else { return Err("four arguments".into()) };
+    let (source, seconds, rounds) = (fs::read(source)?, seconds.parse::<f64>()?, rounds.parse::<u64>()?);
+
+    // Pass 1: which events stay, which stacks they have, and which addresses these have.
+    let (mut first, mut frequency, mut stays) = (None, 1, Vec::new());
+    let (mut stacks, mut providers) = (BTreeSet::new(), BTreeSet::new());
+    records(&source, &mut |record, seen| match (record, seen) {
+        (Record::Trace(trace), _) => frequency = trace.frequency,
+        (Record::Metadata(record), _) => {
+            if let Ok(metadata) = Metadata::decode(Version::V4, record.payload) {
+                providers.insert(metadata.provider.to_string());
+            }
+        }
+        (Record::Event(event), seen) => {
+            let start = *first.get_or_insert(event.timestamp);
+            let time = event.timestamp.saturating_sub(start) as f64 / frequency as f64;
+            // The runtime takes a sample of each thread about once a millisecond.
+            let is_round = (time * 1e3) as u64 % rounds == 0;
+            let is_early = time < seconds;
+            let is_kept = match seen.map(|(kind, _)| kind) {
+                Some(Kind::Sample) => is_early && is_round,
+                Some(Kind::MethodDetail) | None => false,
+                Some(Kind::Method | Kind::OtherRundown) => true,
+                Some(Kind::Other) => is_early,
+            };
+            stays.push(is_kept);
+            if is_kept {
+                stacks.insert(event.stack_id);
+            }
+        }
+        _ => {}
+    });
+    let mut addresses = BTreeSet::new();
+    records(&source, &mut |record, _| {
+        if let Record::Stack(stack) = record {
+            if stacks.contains(&stack.id) {
+                addresses.extend(stack.bytes.chunks(8).map(|address| number(address, 0)));
+            }
+        }
+    });
+
+    // Pass 2.
+    let only: Vec<_> = providers
+        .iter()
+        .map(|provider| EventSelector { provider, event_id: None, event_name: None })
+        .collect();
+    let mut buffer = vec![0; TraceWriter::BUFFER];
+    let (mut metadata, mut threads) = (vec![Slot::default(); 1 << 12], vec![Slot::default(); 1 << 13]);
+    let space =
+        RewriteSpace { buffer: &mut buffer, metadata: &mut metadata, threads: &mut threads, labels: &mut [] };
+    let mut rewrite = Rewrite::new(RewriteOptions { only: &only, ..RewriteOptions::default() }, space)?;
+    let (mut reduced, mut failed, mut stays) = (Vec::new(), None, stays.into_iter());
+    let mut put = |record: &Record<'_>| match rewrite.record(record) {
+        Ok(bytes) => reduced.extend_from_slice(&bytes),
+        Err(e) => failed = Some(e),
+    };
+    // A description without a name of its provider, which `only` does not have.
+    let unknown =
+        [&LEFT_OUT.to_le_bytes()[..], &[0; 2], &1_u32.to_le_bytes(), &[0; 2 + 8 + 4 + 4 + 4]].concat();
+    records(&source, &mut |record, seen| match record {
+        Record::Event(event) => {
+            let names = |start: u64| {
+                addresses.range(start..start + number(event.payload, 24) % (1 << 32)).next().is_some()
+            };
+            let is_used =
+                seen.is_none_or(|(kind, _)| kind != Kind::Method) || names(number(event.payload, 16));
+            let is_kept = stays.next().unwrap_or_default() && is_used;
+            let metadata_id = if is_kept { event.metadata_id } else { LEFT_OUT };
+            put(&Record::Event(Event { metadata_id, ..event }));
+        }
+        Record::Stack(stack) if !stacks.contains(&stack.id) => {}
+        Record::Trace(_) => {
+            put(&record);
+            put(&Record::Metadata(Event { payload: &unknown, ..Event::default() }));
+        }
+        record => put(&record),
+    });
+    if let Some(e) = failed {
+        return Err(e.into());
+    }
+    let mut end = rewrite.finish();
+    while let Some(bytes) = end.next_bytes()? {
+        reduced.extend_from_slice(&bytes);
+    }
+    fs::write(result, reduced)?;
+    Ok(())
+}
