@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use crate::diagnosis::evidence::Evidence;
 use crate::diagnosis::facts::Facts;
-use crate::diagnosis::finding::Finding;
+use crate::diagnosis::finding::{Finding, FindingTarget};
 use crate::diagnosis::rules;
 use crate::diagnosis::system_figures::SystemFigures;
 use crate::output::columns::terminal_width;
@@ -84,12 +84,7 @@ pub(crate) fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
     evidence.finish();
     let facts = Facts::new(evidence, before.zip(after).map(<[_; 2]>::from), &OwnCode::default());
     let findings = rules::findings(&facts);
-    let target = match input.target {
-        TraceTarget::Process(_) => {
-            read.process_id.map_or_else(|| input.target.to_string(), |id| id.to_string())
-        }
-        TraceTarget::File(path) => path.display().to_string(),
-    };
+    let target = FindingTarget { argument: input.target.argument(), process_id: read.process_id };
     if globals.json {
         let mut object = facts.to_json();
         if let Some(object) = object.as_object_mut() {
@@ -103,7 +98,7 @@ pub(crate) fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
     read.result
 }
 
-fn write(facts: &Facts, findings: &[Finding], target: &str, out: &mut dyn Write) -> io::Result<()> {
+fn write(facts: &Facts, findings: &[Finding], target: &FindingTarget, out: &mut dyn Write) -> io::Result<()> {
     let width = terminal_width().unwrap_or(100);
     facts.write_figures(out)?;
     if findings.is_empty() {

@@ -81,6 +81,8 @@ impl Analysis<18> for GcAnalysis {
         "if the program ran one, record it with `dotnet-ipc trace PID --profile gc-collect`",
     ];
 
+    const NEXT: &'static str = "dotnet-ipc report TARGET --allocations";
+
     fn event(&mut self, event: Option<&TraceEvent<'_>>) {
         match event {
             Some(event) => {

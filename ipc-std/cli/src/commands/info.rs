@@ -36,6 +36,7 @@ pub(crate) fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
             other => other.to_string(),
         };
         let rows: Vec<_> = fields.iter().map(|(name, value)| (name.as_str(), shown(value))).collect();
-        to_stdout(|out| write_fields(&rows, out))
+        to_stdout(|out| write_fields(&rows, out))?;
+        globals.next(&format!("dotnet-ipc diagnose {}", args.target.target().argument()))
     })
 }

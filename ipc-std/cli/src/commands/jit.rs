@@ -80,6 +80,8 @@ impl Analysis<8> for JitAnalysis {
          `dotnet-ipc trace PID --clr-events jit --clr-event-level verbose`",
     ];
 
+    const NEXT: &'static str = "dotnet-ipc report TARGET --wall --tree --short";
+
     fn event(&mut self, event: Option<&TraceEvent<'_>>) {
         match event {
             Some(event) => self.compilations.event(event),

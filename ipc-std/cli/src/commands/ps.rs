@@ -99,6 +99,9 @@ pub(crate) fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
             let mut lines = obstacles.iter().map(Reason::to_string).chain(errors);
             to_stdout(|out| lines.try_for_each(|line| writeln!(out, "{}", printable(&line))))?;
         }
+        if let Some(first) = present.iter().find(|row| row.answer.is_ok()) {
+            globals.next(&format!("dotnet-ipc diagnose {}", first.process_id))?;
+        }
         if rows.is_empty() && obstacles.is_empty() {
             globals.note(if args.why {
                 "no .NET process found, and no obstacle to finding one"

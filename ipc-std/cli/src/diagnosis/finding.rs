@@ -24,12 +24,12 @@ pub(crate) struct Finding {
     pub(super) severity: Severity,
     pub(super) evidence: String,
     pub(super) method: Option<String>,
-    /// The next command; `TARGET` stands for the process or the file.
+    /// The next command. `TARGET` stands for the process or the file, `PID` for the id of the process.
     pub(super) next: &'static str,
 }
 
 impl Finding {
-    pub(crate) fn to_json(&self, target: &str) -> Value {
+    pub(crate) fn to_json(&self, target: &FindingTarget) -> Value {
         json!({
             "kind": self.kind,
             "severity": self.severity.name(),
@@ -44,7 +44,15 @@ impl Finding {
         format!("[{}] {}: {}", self.severity.name(), self.kind.replace('_', " "), self.evidence)
     }
 
-    pub(crate) fn next_command(&self, target: &str) -> String {
-        self.next.replace("TARGET", target)
+    pub(crate) fn next_command(&self, target: &FindingTarget) -> String {
+        let process_id = || target.process_id.map_or_else(|| "PID".to_owned(), |id| id.to_string());
+        self.next.replace("TARGET", &target.argument).replace("PID", &process_id())
     }
+}
+
+/// What the next command is about.
+pub(crate) struct FindingTarget {
+    /// The process or the file, as a word of a command line.
+    pub(crate) argument: String,
+    pub(crate) process_id: Option<u32>,
 }

@@ -252,7 +252,7 @@ pub(crate) fn report_usage(e: &clap::Error) -> ExitCode {
     };
     // Clap returns no options with an error, so that --json is searched for.
     let json = std::env::args_os().any(|arg| arg == "--json");
-    failure.report(&Globals { json, cli: clap::Command::default })
+    failure.report(&Globals { json, no_hints: true, cli: clap::Command::default })
 }
 
 /// Joins lines into one.

@@ -1,5 +1,9 @@
 //! Options that every command has.
+use std::io::{self, IsTerminal};
+
+use super::failure::Failure;
 use super::stderr;
+use super::stdout::to_stdout;
 
 /// Options that every command has.
 #[derive(Debug, clap::Args)]
@@ -7,6 +11,9 @@ pub(crate) struct Globals {
     /// Write JSON, one object per line, including errors
     #[arg(long, global = true, display_order = 900)]
     pub(crate) json: bool,
+    /// Leave out the line `next: …` with the obvious next command, which follows a table on a terminal
+    #[arg(long, global = true, display_order = 901)]
+    pub(crate) no_hints: bool,
     /// Returns the description of all commands.
     #[arg(skip = clap::Command::default as fn() -> clap::Command)]
     pub(crate) cli: fn() -> clap::Command,
@@ -16,5 +23,13 @@ impl Globals {
     /// Writes a remark to standard error: neither a result nor an error.
     pub(crate) fn note(&self, note: &str) {
         stderr::note(self.json, note);
+    }
+
+    /// Writes the obvious next command after a table, if people read it on a terminal.
+    pub(crate) fn next(&self, command: &str) -> Result<(), Failure> {
+        if self.json || self.no_hints || !io::stdout().is_terminal() {
+            return Ok(());
+        }
+        to_stdout(|out| writeln!(out, "\nnext: {command}"))
     }
 }

@@ -84,7 +84,22 @@ impl OperandArgs {
     }
 }
 
+/// Returns a text as one word of a command line of a Unix shell, for people to copy.
+pub(crate) fn word(text: &str) -> String {
+    let text = printable(text);
+    shlex::try_quote(&text).map_or_else(|_| text.clone().into_owned(), |word| word.into_owned())
+}
+
 impl<'a> Target<'a> {
+    /// Returns the target as the argument of another command.
+    pub(crate) fn argument(self) -> String {
+        match self {
+            Self::ProcessId(process_id) => process_id.to_string(),
+            Self::Name(name) => format!("--name {}", word(name)),
+            Self::Socket(path) => format!("--socket {}", word(&path.to_string_lossy())),
+        }
+    }
+
     /// Returns the socket if there is one, else the name if there is one, else the process ID.
     pub(crate) fn new(socket: Option<&'a Path>, name: Option<&'a str>, process_id: u32) -> Self {
         match (socket, name) {

@@ -2,7 +2,7 @@
 use core::fmt;
 use std::path::{Path, PathBuf};
 
-use super::target::Target;
+use super::target::{Target, word};
 use crate::args::socket_path;
 use crate::input::source;
 use crate::output::failure::{Failure, Kind};
@@ -49,6 +49,16 @@ impl TraceTargetArgs {
             return Err(options_do_not_apply(target).with_hint("use them with a process ID or --socket"));
         }
         Ok(TraceTarget::File(target))
+    }
+}
+
+impl TraceTarget<'_> {
+    /// Returns the target as the argument of another command.
+    pub(crate) fn argument(&self) -> String {
+        match self {
+            Self::File(path) => word(&path.to_string_lossy()),
+            Self::Process(target) => target.argument(),
+        }
     }
 }
 

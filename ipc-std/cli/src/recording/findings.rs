@@ -38,6 +38,9 @@ pub(crate) trait Analysis<const N: usize>: Default {
     /// For a trace without findings: what the trace does not have, and a hint. It completes a sentence.
     const NONE_IN_TRACE: [&str; 2];
 
+    /// The obvious next command after the tables. `TARGET` stands for the process or the trace.
+    const NEXT: &'static str;
+
     /// Takes the next event, or the end of the trace.
     fn event(&mut self, event: Option<&TraceEvent<'_>>);
     /// Returns the next finding.
@@ -86,6 +89,7 @@ impl FindingsArgs {
                 json_to_stdout(&analysis.to_json())?;
             } else if count > 0 {
                 to_stdout(|out| analysis.write(self.summary, out))?;
+                globals.next(&A::NEXT.replace("TARGET", &input.target.argument()))?;
             }
             read?;
         }

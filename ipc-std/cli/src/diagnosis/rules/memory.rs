@@ -106,6 +106,6 @@ pub(super) fn growing_heap(facts: &Facts) -> Option<Finding> {
             heap.complete
         ),
         method,
-        next: "dotnet-gcdump collect -p TARGET",
+        next: "dotnet-gcdump collect -p PID",
     })
 }

@@ -127,21 +127,21 @@ pub(super) fn resources(facts: &Facts) -> Option<Finding> {
         let (descriptors, limit) = (end.descriptors?, end.descriptor_limit?);
         if descriptors as f64 >= limit as f64 * 0.8 {
             let evidence = format!("{descriptors} descriptors are open, and the limit is {limit}");
-            return finding("descriptors", Severity::High, evidence, "ls -l /proc/TARGET/fd");
+            return finding("descriptors", Severity::High, evidence, "ls -l /proc/PID/fd");
         }
         let grown = descriptors.saturating_sub(before.descriptors?);
         if grown >= 100 && descriptors >= 500 {
             let evidence = format!(
                 "{descriptors} descriptors are open, {grown} more than at the start of the recording"
             );
-            return finding("descriptors", Severity::Medium, evidence, "ls -l /proc/TARGET/fd");
+            return finding("descriptors", Severity::Medium, evidence, "ls -l /proc/PID/fd");
         }
     }
     let timers = facts.series("timers");
     let (first, last) = (timers.first()?, timers.last()?);
     if *last >= TIMERS {
         let evidence = format!("{last:.0} timers are active, {first:.0} at the start of the recording");
-        return finding("timers", Severity::Medium, evidence, "dotnet-gcdump collect -p TARGET");
+        return finding("timers", Severity::Medium, evidence, "dotnet-gcdump collect -p PID");
     }
     None
 }
