@@ -67,17 +67,12 @@ pub(super) struct CompiledMethods {
     pub(super) dynamic: u64,
 }
 
-/// Counters of System.Runtime as .NET 8 names them and as the meter of .NET 9 does, and the name of their series.
-const COUNTERS: [(&str, &str); 9] = [
+/// Event counters of System.Runtime, which all versions have, and the names of their series here.
+const COUNTERS: [(&str, &str); 4] = [
     ("cpu-usage", "cpu"),
     ("threadpool-queue-length", "queue"),
-    ("dotnet.thread_pool.queue.length", "queue"),
     ("threadpool-thread-count", "pool_threads"),
-    ("dotnet.thread_pool.thread.count", "pool_threads"),
     ("active-timer-count", "timers"),
-    ("dotnet.timer.count", "timers"),
-    ("exception-count", "exceptions"),
-    ("alloc-rate", "allocated"),
 ];
 
 impl Evidence {

@@ -58,6 +58,7 @@ mod stack;
 #[cfg(unix)]
 mod stack_cache;
 mod stats;
+mod symptoms;
 #[cfg(target_os = "linux")]
 mod target;
 #[path = "../tool/mod.rs"]
