@@ -112,15 +112,13 @@ impl Part {
 
     /// Returns whether an event is in the part: its time and its thread are.
     pub fn includes(&mut self, event: &TraceEvent<'_>) -> bool {
-        self.is_whole() || (self.has_time_of(event) && self.has_thread(event.thread_id()))
+        self.is_whole()
+            || (self.has_ticks(event.clock(), event.header.timestamp) && self.has_thread(event.thread_id()))
     }
 
-    /// Returns whether the time of an event is in the part.
-    pub fn has_time_of(&mut self, event: &TraceEvent<'_>) -> bool {
-        if self.from.is_none() && self.to.is_none() {
-            return true;
-        }
-        self.bounds(event.clock()).ticks.contains(&event.header.timestamp)
+    /// Returns whether a time of the trace is in the part, in ticks of its clock.
+    pub fn has_ticks(&mut self, clock: &TraceClock, ticks: u64) -> bool {
+        (self.from.is_none() && self.to.is_none()) || self.bounds(clock).ticks.contains(&ticks)
     }
 
     /// Returns the times of the part in nanoseconds from the start of the trace. They are known after the first event.
@@ -134,8 +132,10 @@ impl Part {
         (first..=last).contains(&nanoseconds)
     }
 
-    /// Returns the part of an interval that is in the part of the trace: its start and its end.
-    pub(crate) fn overlap(&self, start: i64, end: i64) -> Option<(i64, i64)> {
+    /// Returns the part of an interval that is in the part of the trace: its start and its end, in nanoseconds from the
+    /// start of the trace. The times of the part are known once an event was passed to this part.
+    #[must_use]
+    pub fn overlap(&self, start: i64, end: i64) -> Option<(i64, i64)> {
         let (first, last) = self.times();
         let (start, end) = (start.max(first), end.min(last));
         (start <= end).then_some((start, end))

@@ -45,7 +45,7 @@ pub struct Collections {
     ready: VecDeque<Collection>,
     /// The number of collections that a later event can change, of all processes together.
     waiting: usize,
-    /// The time of the first event of the part of the trace.
+    /// The time of the first event of the trace.
     first_time: Option<i64>,
     statistics: GcStatistics,
 }
@@ -76,9 +76,10 @@ impl Collections {
 
     /// Takes an event of any kind.
     pub fn event(&mut self, event: &TraceEvent<'_>) {
-        if self.part.has_time_of(event) {
-            let now = event.nanoseconds();
-            let first = *self.first_time.get_or_insert(now);
+        self.part.includes(event);
+        let now = event.nanoseconds();
+        let first = *self.first_time.get_or_insert(now);
+        if let Some((first, now)) = self.part.overlap(first, now) {
             self.statistics.span = self.statistics.span.max(elapsed(first, now));
         }
         if let Some(id) = runtime_event_id(event) {

@@ -13,6 +13,7 @@ use nettrace_analysis::counters::{CounterConfig, ExponentialConfig, OwnedSample,
 
 use crate::args::process_arg::ProcessArg;
 use crate::args::socket_path;
+use crate::args::time_range_args::TimeRangeArgs;
 use crate::counters::condition::{self, Condition, Watch};
 use crate::counters::feed::{self, Feed, Next, OwnedInstrument, Process, Report};
 use crate::counters::lines::{LineFormat, SampleLines, series_name};
@@ -152,6 +153,8 @@ pub(crate) struct Args {
     #[command(flatten)]
     process: ProcessArg,
     #[command(flatten)]
+    times: TimeRangeArgs,
+    #[command(flatten)]
     connection: ConnectionArgs,
 }
 
@@ -190,6 +193,10 @@ pub(crate) fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
         let message = "--process selects one process of a trace, and a session has only one";
         return Err(Failure::new(Kind::Usage, message));
     }
+    if !is_file && args.times.is_used() {
+        let message = "--from and --to select a part of a trace, not of a session";
+        return Err(Failure::new(Kind::Usage, message).with_hint("--duration ends the session"));
+    }
     let selections =
         |series: &[SeriesFilter]| series.iter().map(|one| one.selection.clone()).collect::<Vec<_>>();
     if is_list {
@@ -225,9 +232,10 @@ pub(crate) fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
             }
             let show = Show::new(args, globals, args.output(false, false, globals)?);
             let mut show = show.only(named, series).of_file();
-            let read = feed::read_file(file, &selections, &args.process, |process, report| {
-                show.report(process, report)
-            });
+            let read =
+                feed::read_file(file, &selections, &args.process, args.times.part(), |process, report| {
+                    show.report(process, report)
+                });
             show.finish_file(read)
         }
         Subject::Process(target) => {
@@ -567,6 +575,7 @@ impl<'a> Show<'a> {
             (true, _) if self.has_instruments => {
                 "nothing was measured: the instruments have no samples".to_owned()
             }
+            (true, true) if self.args.times.is_used() => "this part of the trace has no samples".to_owned(),
             (true, true) => "the trace has no counters".to_owned(),
             (true, false) => "no sample arrived".to_owned(),
         };
@@ -574,6 +583,9 @@ impl<'a> Show<'a> {
         match (others.is_empty(), self.is_file) {
             (false, _) => failure.with_hint(format!("there is {others}")),
             (true, false) => failure.with_hint(LIST_HINT),
+            (true, true) if self.args.times.is_used() => {
+                failure.with_hint("without --from and --to the whole trace is read")
+            }
             (true, true) => failure.with_hint(RECORD_HINT),
         }
     }

@@ -61,7 +61,8 @@ pub(crate) struct Args {
 
 pub(crate) fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
     let input = args.analysis.input(&args.target)?;
-    let mut stacks = args.stacks.open(&args.analysis.connection.wire_log.overwrite, globals)?;
+    let overwrite = &args.analysis.connection.wire_log.overwrite;
+    let mut stacks = args.stacks.open(overwrite, input.part.part(), globals)?;
     let needs = Needs::of(&stacks.clocks());
     let read = input.read(needs, false, globals, |event| {
         stacks.event(event);

@@ -6,11 +6,11 @@ use dotnet_ipc_syntax::keywords;
 use ipc_proto::types::EventLevel;
 use ipc_proto::wire::to_u64;
 use nettrace::TraceEvent;
-use nettrace_analysis::Durations;
 use nettrace_analysis::gc::{Collection, Collections, GcStatistics, GenerationStatistics};
+use nettrace_analysis::{Durations, Part};
 use serde_json::{Value, json};
 
-use crate::output::failure::Failure;
+use crate::output::failure::{Failure, Kind};
 use crate::output::globals::Globals;
 use crate::output::rows::{Row, milliseconds, milliseconds_at, time_cell};
 use crate::output::tables::{table_of_numbers, write_table};
@@ -57,6 +57,10 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
+    if args.findings.analysis.part.has_threads() {
+        let failure = Failure::new(Kind::Usage, "a collection stops all threads, so --thread does not apply");
+        return Err(failure.with_hint("`report --allocations --thread` shows what a thread allocates"));
+    }
     args.findings.run::<18, GcAnalysis>(Needs::of_runtime(keywords::GC, EventLevel::INFORMATIONAL), globals)
 }
 
@@ -82,6 +86,10 @@ impl Analysis<18> for GcAnalysis {
     ];
 
     const NEXT: &'static str = "dotnet-ipc report TARGET --allocations";
+
+    fn of_part(part: Part) -> Self {
+        Self { collections: Collections::default().of_part(part), ..Self::default() }
+    }
 
     fn event(&mut self, event: Option<&TraceEvent<'_>>) {
         match event {

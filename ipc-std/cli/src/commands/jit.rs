@@ -7,6 +7,7 @@ use dotnet_ipc_syntax::keywords;
 use ipc_proto::types::EventLevel;
 use ipc_proto::wire::to_u64;
 use nettrace::TraceEvent;
+use nettrace_analysis::Part;
 use nettrace_analysis::jit::{Compilation, Compilations, TierStatistics};
 use serde_json::{Value, json};
 
@@ -81,6 +82,10 @@ impl Analysis<8> for JitAnalysis {
     ];
 
     const NEXT: &'static str = "dotnet-ipc report TARGET --wall --tree --short";
+
+    fn of_part(part: Part) -> Self {
+        Self { compilations: Compilations::default().of_part(part), ..Self::default() }
+    }
 
     fn event(&mut self, event: Option<&TraceEvent<'_>>) {
         match event {

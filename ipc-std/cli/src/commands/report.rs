@@ -110,7 +110,8 @@ pub(crate) fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
     // The report of CPU time also states how many threads only wait, which needs the wall clock.
     let also = (clock == Clock::Cpu).then_some(Clock::Wall);
     let old = args.diff.as_deref().map(|trace| Old::read(trace, &clock, args.short, globals)).transpose()?;
-    let mut samples = clock_args::samples([clock.clone()].into_iter().chain(also), args.short);
+    let samples = clock_args::samples([clock.clone()].into_iter().chain(also), args.short);
+    let mut samples = samples.of_part(input.part.part());
     let InputRead { lost, result: read, .. } =
         input.read(Needs::of(core::slice::from_ref(&clock)), false, globals, |event| {
             samples.event(event);

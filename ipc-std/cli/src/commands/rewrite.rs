@@ -74,7 +74,7 @@ fn parse_format(text: &str) -> Result<Version, String> {
 
 impl Args {
     fn options<'o>(&self, only: &'o [EventSelector<'o>], trace: &Trace<'_>) -> RewriteOptions<'o> {
-        let (from, to) = self.times.ticks(&TraceClock::new(trace)).into_inner();
+        let (from, to) = self.times.part().ticks(&TraceClock::new(trace)).into_inner();
         let (version, strip_command_line) = (self.format, self.strip_command_line);
         RewriteOptions { only, from, to, version, strip_command_line }
     }

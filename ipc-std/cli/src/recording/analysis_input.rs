@@ -16,6 +16,7 @@ use super::session::{self, LiveEvents, LiveSession};
 use super::summary::{RecordedAmount, lost_warning};
 use super::trace_profile::TraceProfile;
 use crate::args::process_arg::ProcessArg;
+use crate::input::part_args::{PartArgs, TracePart};
 use crate::input::trace_file;
 use crate::output::failure::Failure;
 use crate::output::globals::Globals;
@@ -32,6 +33,8 @@ pub(crate) struct AnalysisArgs {
     #[command(flatten)]
     process: ProcessArg,
     #[command(flatten)]
+    pub(crate) part: PartArgs,
+    #[command(flatten)]
     live: LiveArgs,
     #[command(flatten)]
     pub(crate) connection: ConnectionArgs,
@@ -41,10 +44,11 @@ impl AnalysisArgs {
     /// How long a process is recorded without `--duration`.
     const DURATION: Duration = Duration::from_secs(10);
 
-    /// Returns the trace or the process to read.
+    /// Returns the trace or the process to read. A trace is read for the names of its threads, if `--thread` has one.
     pub(crate) fn input<'a>(&'a self, target: &'a TraceTargetArgs) -> Result<AnalysisInput<'a>, Failure> {
         let is_about_sessions = self.live.is_used() || self.connection.is_used();
-        Ok(AnalysisInput { target: target.target(is_about_sessions)?, args: self })
+        let target = target.target(is_about_sessions)?;
+        Ok(AnalysisInput { target, part: self.part.part(target)?, args: self })
     }
 }
 
@@ -130,6 +134,8 @@ impl Needs {
 #[derive(Debug)]
 pub(crate) struct AnalysisInput<'a> {
     pub(crate) target: TraceTarget<'a>,
+    /// The part that the analysis counts. It takes all events.
+    pub(crate) part: TracePart,
     args: &'a AnalysisArgs,
 }
 
@@ -170,11 +176,15 @@ impl AnalysisInput<'_> {
         mut take: impl FnMut(&TraceEvent<'_>) -> ControlFlow<()>,
     ) -> Result<InputRead, Failure> {
         let process = &self.args.process;
-        let take = |event: &TraceEvent<'_>| match process.includes(event) {
-            true => take(event),
-            false => ControlFlow::Continue(()),
+        let mut part = self.part.clone();
+        let take = |event: &TraceEvent<'_>| {
+            if !process.includes(event) {
+                return ControlFlow::Continue(());
+            }
+            part.includes(event);
+            take(event)
         };
-        match self.target {
+        let mut read = match self.target {
             TraceTarget::File(path) => {
                 let mut trace = trace_file::open(path)?;
                 if !needs.stacks {
@@ -185,10 +195,12 @@ impl AnalysisInput<'_> {
                 }
                 let result = trace_file::read_all(&mut trace, globals, take);
                 let result = result.and_then(|()| process.check(trace.get_ref().name()));
-                Ok(InputRead::of(&trace, result))
+                InputRead::of(&trace, result)
             }
-            TraceTarget::Process(target) => self.record(target, needs, is_output, globals, take),
-        }
+            TraceTarget::Process(target) => self.record(target, needs, is_output, globals, take)?,
+        };
+        read.result = read.result.and_then(|()| part.check(self.target));
+        Ok(read)
     }
 
     fn record(
