@@ -571,11 +571,11 @@ impl<'a> Show<'a> {
         let others = others.join(", ");
         let message = match (names.is_empty(), self.is_file) {
             (false, _) => self.missing_text(names.join(", ")),
+            (true, true) if self.args.times.is_used() => "this part of the trace has no samples".to_owned(),
             // An instrument exists before its first measurement.
             (true, _) if self.has_instruments => {
                 "nothing was measured: the instruments have no samples".to_owned()
             }
-            (true, true) if self.args.times.is_used() => "this part of the trace has no samples".to_owned(),
             (true, true) => "the trace has no counters".to_owned(),
             (true, false) => "no sample arrived".to_owned(),
         };

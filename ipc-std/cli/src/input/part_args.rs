@@ -207,7 +207,8 @@ impl TracePart {
                 .with_hint("`report --threads` lists the threads that were sampled"));
         }
         // Without an event, the part can still have a time that began before.
-        let Some((first, last)) = self.times.filter(|(first, last)| self.part.overlap(*first, *last).is_none())
+        let Some((first, last)) =
+            self.times.filter(|(first, last)| self.part.overlap(*first, *last).is_none())
         else {
             return Ok(());
         };
