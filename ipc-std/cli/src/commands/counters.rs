@@ -69,6 +69,10 @@ place among the instruments that .NET 8 does not tell apart. A VALUE can be in
 quotes: [list=\"a,b\"], in which \\ precedes a quote or another \\. Lines of
 traces of version 6 state their process, and --process selects one.
 
+--from and --to show the samples of a trace between two times. T is a time since
+its start (90s, 00:01:30, 1.5), or a date such as 2026-11-20T21:45:13Z. There is
+no --thread, because counters are those of the process.
+
 With --json, a line is {\"time\", \"process_id\", \"system\", \"provider\", \"name\",
 \"unit\", \"tags\", \"kind\", \"value\", \"interval\"}, and by kind \"rate\" (each
 second), \"count\", \"sum\", \"min\", \"max\", \"quantiles\", \"scale\", \"zero_count\",

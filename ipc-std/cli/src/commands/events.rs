@@ -47,7 +47,9 @@ files.
 T is a time since the start of the trace (90s, 00:01:30, 1.5), or a date such
 as 2026-11-20T21:45:13Z. Events at exactly T are shown. Blocks that state other
 times are skipped, and their lost events are not counted. Traces of format 3
-and 6 are read whole.
+and 6 are read whole. NAME is the name of a thread in a file, which is read
+twice, or a text in names; version 4 names only threads whose purpose its events
+show, such as .NET Finalizer.
 
 With --json, a line is {\"time_ns\", \"thread_id\", \"process_id\", \"provider\",
 \"id\", \"version\", \"name\", \"level\", \"opcode\", \"keywords\", \"processor\",
@@ -69,8 +71,8 @@ without the field is not shown. Events also have time_ns, provider, id, version,
 name, level, thread_id, thread_name, process_id, processor, activity_id and
 labels.NAME, which --columns shows too. A field that the event does not have is
 - there, and null with --json. A line of text names the process as in [200/7] if
-it is not that of the trace. If --only, --where or --process finds no event, the
-exit status is 9.
+it is not that of the trace. If --only, --where, --process or --thread finds no
+event, or the trace has none between --from and --to, the exit status is 9.
 
 --until shows its event, and then stops the session of a process. If the event
 does not arrive before the end of --duration or of the trace, or before the

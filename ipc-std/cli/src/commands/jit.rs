@@ -35,6 +35,10 @@ that it required on the same thread. A method is compiled again for a higher
 tier, so it can have several rows. Precompiled methods do not appear. The
 numbers are those of PerfView and TraceEvent.
 
+--from, --to and --thread show the compilations that start in this time, on
+these threads. T is a time since the start of the trace or of the recording
+(90s, 00:01:30, 1.5), or a date such as 2026-11-20T21:45:13Z.
+
 With --json, a line is {\"process_id\", \"method\", \"start_ms\", \"jit_ms\",
 \"il_size\", \"native_size\", \"tier\", \"thread\"}, and these are the columns of
 --csv. Times are since the start of the trace, sizes are bytes. What the trace

@@ -39,6 +39,11 @@ events refer to descriptions, threads, stacks or label lists that do not exist
 are \"unresolved\". The digest is SHA-256 over all events in the order of the
 file. With --process, events, lost events and the digest are those of a process.
 
+With --from, --to and --thread, events, lost events, timestamps and the digest
+are those of a part of the trace. T is a time since its start (90s, 00:01:30,
+1.5), or a date such as 2026-11-20T21:45:13Z. NAME is the name of a thread, or a
+text in names; a file is then read twice.
+
 Examples:
   dotnet-ipc stats app.nettrace
   dotnet-ipc stats app.nettrace --json | jq '.by_event[:5]'
