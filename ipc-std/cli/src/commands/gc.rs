@@ -10,7 +10,7 @@ use nettrace_analysis::gc::{Collection, Collections, GcStatistics, GenerationSta
 use nettrace_analysis::{Durations, Part};
 use serde_json::{Value, json};
 
-use crate::output::failure::{Failure, Kind};
+use crate::output::failure::Failure;
 use crate::output::globals::Globals;
 use crate::output::rows::{Row, milliseconds, milliseconds_at, time_cell};
 use crate::output::tables::{table_of_numbers, write_table};
@@ -62,10 +62,7 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
-    if args.findings.analysis.part.has_threads() {
-        let failure = Failure::new(Kind::Usage, "a collection stops all threads, so --thread does not apply");
-        return Err(failure.with_hint("`report --allocations --thread` shows what a thread allocates"));
-    }
+    args.findings.analysis.part.check_no_threads("a collection stops all threads")?;
     args.findings.run::<18, GcAnalysis>(Needs::of_runtime(keywords::GC, EventLevel::INFORMATIONAL), globals)
 }
 

@@ -42,8 +42,13 @@ impl FromStr for ThreadArg {
 }
 
 impl PartArgs {
-    pub(crate) const fn has_threads(&self) -> bool {
-        !self.thread.is_empty()
+    /// Fails if there are threads, for a command that shows the whole process.
+    pub(crate) fn check_no_threads(&self, why: &str) -> Result<(), Failure> {
+        if self.thread.is_empty() {
+            return Ok(());
+        }
+        let failure = Failure::new(Kind::Usage, format!("--thread does not apply: {why}"));
+        Err(failure.with_hint("`report --thread` shows what a thread does"))
     }
 
     /// Returns the part of a trace or of the recording of a process. A trace is read for the names of its threads, if

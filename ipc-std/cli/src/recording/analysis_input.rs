@@ -95,32 +95,11 @@ impl Needs {
         }
     }
 
-    /// Returns all that a diagnosis counts.
+    /// Returns all that a diagnosis counts: the profile sick without meters, which would delay the end.
     pub(crate) fn of_diagnosis() -> Self {
-        let runtime = keywords::GC
-            | keywords::LOADER
-            | keywords::JIT
-            | keywords::CONTENTION
-            | keywords::EXCEPTION
-            | keywords::THREADING
-            | keywords::ALLOCATION_SAMPLING;
-        let mut providers = TraceProfile::DotnetSampledThreadTime.providers().to_vec();
-        providers.push(ProviderSpec::new(RUNTIME_PROVIDER, runtime, EventLevel::VERBOSE, ""));
-        for name in ["Microsoft.AspNetCore.Hosting", "System.Net.Http"] {
-            providers.push(ProviderSpec::new(name, u64::MAX, EventLevel::INFORMATIONAL, ""));
-        }
-        providers.push(ProviderSpec::new(
-            "System.Threading.Tasks.TplEventSource",
-            0x80,
-            EventLevel::INFORMATIONAL,
-            "",
-        ));
-        providers.push(ProviderSpec::new(
-            "System.Runtime",
-            u64::MAX,
-            EventLevel::INFORMATIONAL,
-            "EventCounterIntervalSec=1",
-        ));
+        let providers = TraceProfile::Sick.providers().iter();
+        let providers =
+            providers.filter(|spec| !spec.is_named("System.Diagnostics.Metrics")).cloned().collect();
         Self { providers, stacks: true }
     }
 

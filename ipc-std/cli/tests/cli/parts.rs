@@ -255,6 +255,20 @@ fn collections_and_compilations_of_a_part() {
 }
 
 #[test]
+fn diagnosis_of_a_part() {
+    let file = TraceFile::new(&trace(Version::V4));
+    let figures = |args: &[&str]| file.run("diagnose", &[&["--json"], args].concat()).well().json();
+    let (all, part) = (figures(&[]), figures(&["--from", "1.9", "--to", "2.5"]));
+    for (key, of_all, of_part) in
+        [("collections", 3, 1), ("samples", 78, 12), ("compiled_methods", 3, 1), ("lock_waits", 1, 1)]
+    {
+        assert_eq!((&all[key], &part[key]), (&json!(of_all), &json!(of_part)), "{key}: {all} {part}");
+    }
+    assert!((0.5..=0.6).contains(&part["seconds"].as_f64().unwrap()), "{part}");
+    file.run("diagnose", &["--thread", "1"]).fails(2, "--thread does not apply");
+}
+
+#[test]
 fn events_and_statistics_of_a_part() {
     for version in [Version::V4, Version::V6] {
         let file = TraceFile::new(&trace(version));
@@ -379,6 +393,7 @@ fn parts_without_events() {
         ("flame", &["-o", "-", "--format", "folded"]),
         ("gc", &[]),
         ("jit", &[]),
+        ("diagnose", &[]),
         ("stats", &[]),
         ("events", &[]),
     ] {
@@ -386,7 +401,7 @@ fn parts_without_events() {
         assert_eq!(ran.status, Some(9), "{command}: {ran:?}");
         assert!(ran.stderr.contains("no event between --from and --to"), "{command}: {ran:?}");
         assert!(ran.stderr.contains(times) || command == "events", "{command}: {ran:?}");
-        if command != "gc" {
+        if !["gc", "diagnose"].contains(&command) {
             file.run(command, &[args, &["--thread", "77"]].concat()).fails(9, "no event of thread 77");
         }
         file.run(command, &[args, &["--from", "soon"]].concat()).fails(2, "2026-11-20T21:45:13Z");
