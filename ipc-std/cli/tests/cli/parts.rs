@@ -59,7 +59,7 @@ fn trace(version: Version) -> Vec<u8> {
         (RUNDOWN, 144, 1),
         (RUNTIME, 14, 1),
     ];
-    let mut events: Vec<(u64, u64, (&str, u32), Vec<u8>)> = Vec::new();
+    let mut events = Vec::new();
     let ms = SECOND / 1_000;
     events.push((10 * ms, 1, (RUNTIME, 143), method(0x1000, "Early")));
     events.push((15 * ms, 9, (RUNTIME, 14), vec![0; 2]));
@@ -248,7 +248,7 @@ fn collections_and_compilations_of_a_part() {
     assert_eq!(methods(&[]), [&early, &first, &second, &third].map(String::clone));
     // A compilation belongs to the part of its start.
     assert_eq!(methods(&["--from", "1.02", "--to", "2.032"]), [first.clone(), second.clone()]);
-    assert_eq!(methods(&["--from", "1.032", "--to", "2.032"]), [second.clone()]);
+    assert_eq!(methods(&["--from", "1.032", "--to", "2.032"]), [&*second]);
     assert_eq!(methods(&["--thread", "2", "--to", "1.5"]), [first]);
     let summary = file.run("jit", &["--json", "--summary", "--from", "2.5"]).well().json();
     assert_eq!(summary["all"]["compilations"], 1);
