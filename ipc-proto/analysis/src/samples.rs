@@ -69,7 +69,7 @@ use crate::names::{FrameId, Names, cut, process_of};
 use crate::place::at_mut;
 use crate::rows::{AllocationRow, ThreadRow};
 use crate::text::{owned, push_text};
-use crate::{KnownProvider, StackId, Stacks};
+use crate::{KnownProvider, Part, StackId, Stacks};
 
 /// What a stack of a thread weighs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -182,6 +182,8 @@ pub struct SampledThread {
 /// ```
 #[derive(Debug)]
 pub struct Samples {
+    /// What is weighed. The other events can name code and threads.
+    part: Part,
     names: Names,
     stacks: Stacks,
     recordings: Vec<Recording>,
@@ -291,6 +293,7 @@ impl Samples {
             unknown: 0,
         };
         Self {
+            part: Part::default(),
             names: Names::default(),
             stacks: Stacks::default(),
             recordings: clocks.into_iter().map(recording).collect(),
@@ -308,6 +311,18 @@ impl Samples {
             is_rundown: false,
             label: String::new(),
         }
+    }
+
+    /// Weighs only a part of the trace. Takes all events of the trace nevertheless: any of them can name code.
+    #[must_use]
+    pub fn of_part(self, part: Part) -> Self {
+        Self { part, ..self }
+    }
+
+    /// Returns the part of the trace that is weighed.
+    #[must_use]
+    pub const fn part(&self) -> &Part {
+        &self.part
     }
 
     /// Takes the next event of the trace.
@@ -332,7 +347,8 @@ impl Samples {
             self.last_ticks = event.header.timestamp;
         }
         self.is_rundown = is_rundown;
-        let event = Seen { event, metadata: &metadata, provider };
+        let is_inside = self.part.includes(event);
+        let event = Seen { event, metadata: &metadata, provider, is_inside };
         if let Some(provider) = provider {
             self.names.known_event(event.event, &metadata, provider);
             match (provider, metadata.event_id) {
@@ -347,11 +363,15 @@ impl Samples {
                 (KnownProvider::UniversalSystem, _) => self.process_row(event.event, &metadata),
                 _ => {}
             }
-            self.samples = self.samples.saturating_add(u64::from(event.sample().is_some()));
+            let is_sample = is_inside && event.sample().is_some();
+            self.samples = self.samples.saturating_add(is_sample.into());
         } else if is_info {
             let command_line = text(event.event, "CommandLine").map(owned);
             let name = command_line.as_deref().and_then(program_name);
             self.name_process(process_of(event.event), name);
+        }
+        if !is_inside && !self.part.has_thread(event.event.thread_id()) {
+            return;
         }
         // The thread and the stack are stored once for all clocks, and only if a clock needs them.
         let mut place = None;
@@ -369,6 +389,9 @@ impl Samples {
     ) {
         let Some(Recording { clock, .. }) = self.recordings.get(recording) else { return };
         let Some(effect) = event.effect(clock) else { return };
+        if !event.is_inside && !effect.has_duration() {
+            return;
+        }
         let (is_sampled, has_type) = (*clock == Clock::SampledTime, *clock == Clock::AllocatedTypes);
         let (thread, stack) = match *place {
             Some(place) => place,
@@ -381,7 +404,7 @@ impl Samples {
             }
         };
         let time = event.event.nanoseconds();
-        let (mut count, mut is_tick) = (1, false);
+        let (mut count, mut is_tick) = (u64::from(event.is_inside), false);
         let added = match effect {
             Effect::Weigh { weight, needs_stack } => {
                 if needs_stack && stack == StackId::EMPTY {
@@ -408,21 +431,28 @@ impl Samples {
                 let stack = if has_label { self.labelled(stack, event.metadata) } else { stack };
                 let Some(state) = at_mut(&mut self.states, thread) else { return };
                 let state = if is_sampled { &mut state.sampled_time } else { &mut state.thread_time };
-                state.advance(time, stack, runs)
+                let added = state.advance(time, stack, runs);
+                added.and_then(|added| self.inside(added))
             }
             Effect::StartWaiting => {
                 let state = at_mut(&mut self.states, thread);
                 let earlier = state.and_then(|state| state.contention.replace((time, stack)));
-                self.waits.without_end = self.waits.without_end.saturating_add(earlier.is_some().into());
+                let is_lost = event.is_inside && earlier.is_some();
+                self.waits.without_end = self.waits.without_end.saturating_add(is_lost.into());
                 self.trace_clock.get_or_insert_with(|| *event.event.clock());
                 None
             }
             Effect::StopWaiting => {
                 let state = at_mut(&mut self.states, thread);
-                count = 0;
                 let start = state.and_then(|state| state.contention.take());
-                self.waits.without_start = self.waits.without_start.saturating_add(start.is_none().into());
-                start.map(|(start, stack)| (start, stack, Weight::new(elapsed(start, time), false)))
+                let is_lost = event.is_inside && start.is_none();
+                self.waits.without_start = self.waits.without_start.saturating_add(is_lost.into());
+                let wait =
+                    start.map(|(start, stack)| (start, stack, Weight::new(elapsed(start, time), false)));
+                let inside = wait.and_then(|wait| self.inside(wait));
+                // A wait that began before the part is counted here, any other one with its start.
+                count = u64::from(inside.is_some_and(|(start, ..)| wait.is_some_and(|wait| wait.0 < start)));
+                inside
             }
         };
         let Some(recording) = self.recordings.get_mut(recording) else { return };
@@ -441,11 +471,14 @@ impl Samples {
     pub fn finish(&mut self, each: &mut dyn FnMut(&Clock, &Interval)) {
         let Some(clock) = self.trace_clock else { return };
         let end = clock.nanoseconds(self.last_ticks);
-        let Self { recordings, states, waits, dropped, .. } = self;
+        let Self { part, recordings, states, waits, dropped, .. } = self;
         let Some(recording) = recordings.iter_mut().find(|of| of.clock == Clock::Contention) else { return };
         for (thread, state) in (0..).zip(states) {
             let Some((start, stack)) = state.contention.take() else { continue };
-            let weight = Weight::new(elapsed(start, end), false);
+            let Some((inside, end)) = part.overlap(start, end) else { continue };
+            let weight = Weight::new(elapsed(inside, end), false);
+            recording.count = recording.count.saturating_add(u64::from(start < inside));
+            let start = inside;
             waits.open = waits.open.saturating_add(1);
             let interval = Interval { thread: ThreadNumber(thread), stack, start, weight, is_tick: false };
             each(&recording.clock, &interval);
@@ -453,6 +486,13 @@ impl Samples {
                 *dropped = dropped.saturating_add(1);
             }
         }
+    }
+
+    /// Returns the part of an interval that is in the part of the trace.
+    fn inside(&self, (start, stack, weight): (i64, StackId, Weight)) -> Option<(i64, StackId, Weight)> {
+        let end = start.saturating_add_unsigned(weight.total());
+        let (start, end) = self.part.overlap(start, end)?;
+        Some((start, stack, Weight::new(elapsed(start, end), weight.running > 0)))
     }
 
     /// Adds the name of an event to a stack.
@@ -689,6 +729,8 @@ struct Seen<'a> {
     event: &'a TraceEvent<'a>,
     metadata: &'a Metadata<'a>,
     provider: Option<KnownProvider>,
+    /// Whether the event is in the part of the trace that is weighed.
+    is_inside: bool,
 }
 
 /// The effect of an event on a clock.
@@ -703,6 +745,13 @@ enum Effect<'a> {
     StartWaiting,
     /// The thread of the event has the lock, so its wait ends.
     StopWaiting,
+}
+
+impl Effect<'_> {
+    /// Returns whether the event begins or ends a time, which can overlap the part of the trace that is weighed.
+    const fn has_duration(&self) -> bool {
+        matches!(self, Self::Show { .. } | Self::StartWaiting | Self::StopWaiting)
+    }
 }
 
 impl<'a> Seen<'a> {

@@ -1,6 +1,7 @@
 //! `Rewrite`, the filter and converter of streams from a parser to a writer, and `RewriteEnd`, its last bytes.
 mod command_line;
 mod error;
+mod names;
 mod options;
 mod rewrite_counts;
 mod space;
@@ -28,6 +29,7 @@ use crate::parse::stack::Stack;
 use crate::parse::thread::{Thread, ThreadEntry};
 use crate::parse::trace::{Trace, Version};
 use crate::rewrite::command_line::{CommandLine, Removed, is_command_line};
+use crate::rewrite::names::names_code;
 use crate::rewrite::space::fold;
 use crate::write::error::WriteError;
 use crate::write::trace_writer::TraceWriter;
@@ -40,6 +42,10 @@ use crate::write::trace_writer::trace_bytes::TraceBytes;
 /// of a thread become contiguous where an event was filtered out, and gaps remain where the runtime lost events:
 /// [`LossCounter::losses`](crate::LossCounter::losses) counts the same lost events in source and result. Metadata records
 /// without a remaining event are removed; stacks and sequence points remain.
+///
+/// A range of times keeps the events of all times that name code: the rundown, the loads and unloads of methods and
+/// modules, and the mappings and symbols of an operating system. A rundown follows the events whose stacks it names, so
+/// the stacks in a part of a trace would have no names without it.
 ///
 /// V3 can become V4 or V6, with sequence numbers that this type assigns. V4 and V6 can become each other:
 ///
@@ -151,7 +157,8 @@ impl<'s> Rewrite<'s> {
     /// numbers of the skipped events are reused, like the numbers of events that are not kept. The result does not show
     /// losses within the gap.
     ///
-    /// A [`TimeFilter`](crate::TimeFilter) with the times of the options finds the blocks to skip.
+    /// A [`TimeFilter`](crate::TimeFilter) with the times of the options finds the blocks to skip. Blocks of other times
+    /// can name code: see [`RewriteOptions::keeps_names`].
     pub const fn resync(&mut self) {
         self.resyncs = self.resyncs.wrapping_add(1);
     }
@@ -247,6 +254,7 @@ impl<'s> Rewrite<'s> {
         let id = metadata.id;
         let described = MetadataState {
             keep: self.options.only.is_empty() || self.options.only.iter().any(|only| only.keeps(&metadata)),
+            names_code: names_code(&metadata),
             command_line: self.command_line(&metadata),
         };
         let mut partly = false;
@@ -325,13 +333,15 @@ impl<'s> Rewrite<'s> {
         let described = self.metadata.get(event.metadata_id.into()).copied();
         let described = described.unwrap_or(MetadataState {
             keep: self.options.only.is_empty(),
+            names_code: false,
             command_line: if self.options.strip_command_line {
                 CommandLine::Unknown
             } else {
                 CommandLine::None
             },
         });
-        let keep = described.keep && (self.options.from..=self.options.to).contains(&event.timestamp);
+        let is_inside = (self.options.from..=self.options.to).contains(&event.timestamp);
+        let keep = described.keep && (is_inside || described.names_code);
         let capture_thread = if self.from == Version::V3 { event.thread } else { event.capture_thread };
         let mut counted = self.counted(capture_thread);
         counted.resync(self.resyncs, event.sequence.wrapping_sub(1));
@@ -387,6 +397,7 @@ impl<'s> Rewrite<'s> {
             self.writer.put_event(&event, payload)?;
             let counts = &mut self.counts;
             counts.kept = counts.kept.saturating_add(1);
+            counts.names = counts.names.saturating_add((!is_inside).into());
             counts.command_lines =
                 counts.command_lines.saturating_add((removed == Removed::CommandLine).into());
             counts.unjudged = counts.unjudged.saturating_add((removed == Removed::Unjudged).into());

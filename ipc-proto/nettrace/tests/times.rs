@@ -6,10 +6,12 @@
     clippy::indexing_slicing,
     reason = "a test states what it expects by unwrapping it"
 )]
+use std::collections::BTreeSet;
+
 use ipc_testdata::TRACES;
 use nettrace::{
-    AssemblerStep, BlockKind, EventAssembler, Limits, LossCounter, Parser, Record, Rewrite, RewriteOptions,
-    RewriteSpace, Slot, TimeFilter, TimeRange, TraceWriter,
+    AssemblerStep, BlockKind, EventAssembler, EventSelector, Limits, LossCounter, Metadata, Parser, Record,
+    Rewrite, RewriteOptions, RewriteSpace, Slot, TimeFilter, TimeRange, TraceWriter, Version,
 };
 
 /// An event block: the range that it states, and the range of its events.
@@ -60,7 +62,7 @@ fn stated_ranges() {
 #[test]
 fn written_ranges() {
     for trace in TRACES.iter().filter(|trace| !trace.name.contains("v3")) {
-        let copy = rewritten(trace.bytes, 0, u64::MAX - 1, false);
+        let copy = rewritten(trace.bytes, 0, u64::MAX - 1, &[], false);
         let blocks = blocks(&copy);
         assert!(blocks.iter().all(|(stated, seen)| stated == seen), "{}", trace.name);
     }
@@ -182,8 +184,40 @@ fn assembled_by_range() {
     }
 }
 
+/// The events that a copy of a part of a trace has: those within the times, and those that name code.
+fn part(bytes: &[u8], from: u64, to: u64) -> Vec<u64> {
+    let mut names = BTreeSet::new();
+    let (mut parser, mut times, mut version) = (Parser::new(Limits::default()), Vec::new(), Version::V4);
+    loop {
+        match parser.next(bytes) {
+            Record::Trace(trace) => version = trace.version,
+            Record::Metadata(record) => {
+                let Ok(metadata) = Metadata::decode(version, record.payload) else { continue };
+                names.remove(&metadata.id);
+                let is_name = match metadata.provider.to_string().as_str() {
+                    "Microsoft-Windows-DotNETRuntimeRundown" | "Microsoft-DotNETCore-EventPipe" => true,
+                    "Microsoft-Windows-DotNETRuntime" => {
+                        [141..=144, 151..=157].iter().any(|ids| ids.contains(&metadata.event_id))
+                    }
+                    provider => provider == "Universal.System",
+                };
+                if is_name {
+                    names.insert(metadata.id);
+                }
+            }
+            Record::Event(event)
+                if (from..=to).contains(&event.timestamp) || names.contains(&event.metadata_id) =>
+            {
+                times.push(event.timestamp);
+            }
+            Record::More { .. } | Record::End(_) => return times,
+            _ => {}
+        }
+    }
+}
+
 /// A copy of the events between two times, with or without the blocks that a filter skips.
-fn rewritten(bytes: &[u8], from: u64, to: u64, skip: bool) -> Vec<u8> {
+fn rewritten(bytes: &[u8], from: u64, to: u64, only: &[EventSelector<'_>], skip: bool) -> Vec<u8> {
     let mut buffer = vec![0; 4 * TraceWriter::BUFFER];
     let (mut metadata, mut threads) = ([Slot::default(); 2048], [Slot::default(); 2048]);
     let space = RewriteSpace {
@@ -192,7 +226,7 @@ fn rewritten(bytes: &[u8], from: u64, to: u64, skip: bool) -> Vec<u8> {
         threads: &mut threads,
         labels: &mut [Slot::default(); 16],
     };
-    let options = RewriteOptions { from, to, ..RewriteOptions::default() };
+    let options = RewriteOptions { from, to, only, ..RewriteOptions::default() };
     let mut times = TimeFilter::new(from, to);
     let mut rewrite = Rewrite::new(options, space).unwrap();
     let (mut parser, mut copy) = (Parser::new(Limits::default()), Vec::new());
@@ -214,8 +248,7 @@ fn rewritten(bytes: &[u8], from: u64, to: u64, skip: bool) -> Vec<u8> {
     copy
 }
 
-/// A copy has exactly the events between two times. If all blocks were read, it has the losses of the whole trace.
-/// Otherwise it has only the losses of the blocks that were read.
+/// A copy has the events between two times, and the events that name code. It has the losses of the whole trace.
 #[test]
 fn rewritten_by_time() {
     for trace in TRACES {
@@ -223,19 +256,40 @@ fn rewritten_by_time() {
         let cuts = cuts(trace.bytes);
         // Each second pair is enough.
         for (from, to) in cuts.iter().flat_map(|from| cuts.iter().map(move |to| (*from, *to))).step_by(2) {
-            let times =
-                |events: Vec<(u64, u32)>| events.into_iter().map(|(time, _)| time).collect::<Vec<_>>();
-            let all = times(within(trace.bytes, from, to).0);
-            let copy = rewritten(trace.bytes, from, to, false);
-            assert!(times(within(&copy, 0, u64::MAX).0) == all, "{} from {from} to {to}", trace.name);
+            let copy = rewritten(trace.bytes, from, to, &[], false);
+            let times: Vec<u64> = within(&copy, 0, u64::MAX).0.into_iter().map(|(time, _)| time).collect();
+            assert!(times == part(trace.bytes, from, to), "{} from {from} to {to}", trace.name);
             assert_eq!(within(&copy, 0, 0).1[0], lost, "{} from {from} to {to}", trace.name);
-            let copy = rewritten(trace.bytes, from, to, true);
-            let (events, [copied, _]) = within(&copy, 0, u64::MAX);
-            assert!(times(events) == all, "{} from {from} to {to}", trace.name);
-            let (_, [read, _], _) = filtered(trace.bytes, from, to);
-            assert_eq!(copied, read, "{} from {from} to {to}", trace.name);
         }
     }
+}
+
+/// A copy of selected events that do not name code needs no block of other times. It has only the losses of the blocks
+/// that were read.
+#[test]
+fn rewritten_without_blocks() {
+    let selected = |provider| EventSelector { provider, event_id: None, event_name: None };
+    let with_id = |provider, id| EventSelector { event_id: Some(id), ..selected(provider) };
+    let runtime = "microsoft-windows-dotnetruntime";
+    let only = [selected("Microsoft-DotNETCore-SampleProfiler"), with_id(runtime, 10)];
+    let keeps_names = |only: &[_]| RewriteOptions { only, ..RewriteOptions::default() }.keeps_names();
+    assert!(!keeps_names(&only) && keeps_names(&[]));
+    for naming in [selected(runtime), with_id(runtime, 143), selected("Universal.System")] {
+        assert!(keeps_names(&[only[0], naming]), "{naming:?}");
+    }
+    let mut skipped = 0;
+    for trace in TRACES {
+        let cuts = cuts(trace.bytes);
+        let (from, to) = (cuts[1], cuts[2]);
+        let times = |copy: &[u8]| within(copy, 0, u64::MAX).0.into_iter().map(|(time, _)| time);
+        let [whole, some] = [false, true].map(|skip| rewritten(trace.bytes, from, to, &only, skip));
+        assert!(times(&whole).eq(times(&some)), "{}", trace.name);
+        assert!(times(&whole).all(|time| (from..=to).contains(&time)), "{}", trace.name);
+        let (_, [read, _], filter) = filtered(trace.bytes, from, to);
+        assert_eq!(within(&some, 0, 0).1[0], read, "{}", trace.name);
+        skipped += filter.skipped_blocks();
+    }
+    assert!(skipped > 10, "{skipped} blocks skipped");
 }
 
 /// Wrong ranges are recognised by the first block that is read, and no later block is skipped.

@@ -92,7 +92,7 @@ proves! { WRITE:
     TraceWriter::new, TraceWriter::version, TraceWriter::flush, TraceWriter::finish, TraceWriter::metadata, TraceWriter::describe,
     TraceWriter::stack, TraceWriter::event, TraceWriter::sequence_point, TraceWriter::thread_sequence, thread, TraceWriter::remove_thread,
     label_list, <TraceBytes<'_> as core::ops::Deref>::deref, <TraceBytes<'_> as AsRef<[u8]>>::as_ref, <TraceBytes<'_> as Default>::default,
-    Rewrite::new, Rewrite::record, Rewrite::finish, RewriteEnd::next_bytes, Rewrite::resync, Rewrite::counts, EventSelector::keeps, <RewriteOptions<'_> as Default>::default,
+    Rewrite::new, Rewrite::record, Rewrite::finish, RewriteEnd::next_bytes, Rewrite::resync, Rewrite::counts, EventSelector::keeps, RewriteOptions::keeps_names, <RewriteOptions<'_> as Default>::default,
     <RewriteError as From<WriteError>>::from, <RewriteError as core::error::Error>::source,
     <End as From<BadBlock>>::from,
 }

@@ -96,6 +96,7 @@ mod events {
 
 /// Traces and other files to read.
 mod input {
+    pub(crate) mod part_args;
     pub(crate) mod reading_progress;
     pub(crate) mod source;
     pub(crate) mod trace_file;

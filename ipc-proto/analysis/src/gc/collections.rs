@@ -5,6 +5,7 @@ use nettrace::TraceEvent;
 
 use super::process_collections::ProcessCollections;
 use super::{Collection, GcStatistics};
+use crate::Part;
 use crate::durations::elapsed;
 use crate::event_fields::runtime_event_id;
 
@@ -38,6 +39,7 @@ use crate::event_fields::runtime_event_id;
 /// ```
 #[derive(Debug, Clone, Default)]
 pub struct Collections {
+    part: Part,
     processes: BTreeMap<Option<u64>, ProcessCollections>,
     /// Collections that no later event can change.
     ready: VecDeque<Collection>,
@@ -65,11 +67,21 @@ const MAX_WAITING: usize = 16_384;
 const MAX_PROCESSES: usize = 1 << 16;
 
 impl Collections {
+    /// Returns only the collections of a part of the trace: those that overlap its times, whatever its threads are.
+    /// Takes all events of the trace nevertheless.
+    #[must_use]
+    pub fn of_part(self, part: Part) -> Self {
+        Self { part, ..self }
+    }
+
     /// Takes an event of any kind.
     pub fn event(&mut self, event: &TraceEvent<'_>) {
+        self.part.includes(event);
         let now = event.nanoseconds();
         let first = *self.first_time.get_or_insert(now);
-        self.statistics.span = self.statistics.span.max(elapsed(first, now));
+        if let Some((first, now)) = self.part.overlap(first, now) {
+            self.statistics.span = self.statistics.span.max(elapsed(first, now));
+        }
         if let Some(id) = runtime_event_id(event) {
             self.runtime_event(event, id);
         }
@@ -89,9 +101,11 @@ impl Collections {
         process.event(event, id);
         self.waiting = self.waiting.saturating_add(process.waiting()).saturating_sub(waited);
         while self.waiting > 0 {
-            let Some(collection) = process.pop(self.waiting > MAX_WAITING) else { return };
+            let Some((collection, (first, last))) = process.pop(self.waiting > MAX_WAITING) else { return };
             self.waiting = self.waiting.saturating_sub(1);
-            add(&mut self.ready, &mut self.statistics, Collection { process_id, ..collection }, process);
+            if self.part.overlap(first, last).is_some() {
+                add(&mut self.ready, &mut self.statistics, Collection { process_id, ..collection }, process);
+            }
         }
     }
 
@@ -103,9 +117,11 @@ impl Collections {
     /// Ends the trace: [`pop`](Self::pop) returns all remaining collections, complete or not.
     pub fn finish(&mut self) {
         for (process_id, process) in &mut self.processes {
-            while let Some(collection) = process.pop(true) {
+            while let Some((collection, (first, last))) = process.pop(true) {
                 let collection = Collection { process_id: *process_id, ..collection };
-                add(&mut self.ready, &mut self.statistics, collection, process);
+                if self.part.overlap(first, last).is_some() {
+                    add(&mut self.ready, &mut self.statistics, collection, process);
+                }
             }
         }
         self.waiting = 0;
@@ -118,10 +134,12 @@ impl Collections {
     }
 
     /// Returns the programs that are suspended for a collection after the last event, if the trace has the start of the
-    /// suspension: at most one suspension of each process.
+    /// suspension, not after the part of the trace: at most one suspension of each process.
     pub fn open_suspensions(&self) -> impl Iterator<Item = OpenSuspension> + '_ {
         self.processes.iter().filter_map(|(process_id, process)| {
-            Some(OpenSuspension { process_id: *process_id, start: process.suspended_since()? })
+            let start = process.suspended_since()?;
+            self.part.overlap(start, i64::MAX)?;
+            Some(OpenSuspension { process_id: *process_id, start })
         })
     }
 }

@@ -29,6 +29,8 @@ pub(super) struct ProcessCollections {
 #[derive(Debug, Clone, Copy)]
 struct WaitingCollection {
     collection: Collection,
+    /// The times of the first and of the last of its events, and of the pause before them.
+    times: (i64, i64),
     /// Whether the program was restarted before GCEnd. The collection then ends when its heap statistics arrive.
     is_restarted: bool,
     /// Whether later events belong to other collections.
@@ -102,8 +104,9 @@ impl ProcessCollections {
     }
 
     /// Returns the next collection that no later event can change, in the order of their start; with `is_forced`, the
-    /// next one in any case.
-    pub(super) fn pop(&mut self, is_forced: bool) -> Option<Collection> {
+    /// next one in any case. The times are those of its first and its last event; a collection without an end goes on
+    /// to the end of the trace.
+    pub(super) fn pop(&mut self, is_forced: bool) -> Option<(Collection, (i64, i64))> {
         let front = self.waiting.front()?;
         let is_background = self.background == Some(self.returned);
         let is_last = self.waiting.len() == 1;
@@ -115,7 +118,10 @@ impl ProcessCollections {
             self.background = None;
         }
         self.returned = self.returned.saturating_add(1);
-        self.waiting.pop_front().map(|waiting| waiting.collection)
+        let WaitingCollection { collection, times: (first, last), has_ended, .. } =
+            self.waiting.pop_front()?;
+        let is_open = !has_ended && collection.duration.is_none();
+        Some((collection, (first, if is_open { i64::MAX } else { last })))
     }
 
     fn suspend_begin(&mut self, event: &TraceEvent<'_>, now: i64) {
@@ -186,7 +192,7 @@ impl ProcessCollections {
             self.background = Some(self.returned.saturating_add(to_u64(self.waiting.len())));
         }
         self.last_number = Some(number);
-        self.add(collection);
+        self.add(collection, now);
     }
 
     fn end(&mut self, event: &TraceEvent<'_>, now: i64) {
@@ -202,7 +208,7 @@ impl ProcessCollections {
         } else if self.last_ended != Some(number) {
             // The trace does not have the start of the collection.
             self.last_number = self.last_number.max(Some(number));
-            self.add(Collection { number, generation, ..Collection::default() });
+            self.add(Collection { number, generation, ..Collection::default() }, now);
         }
         self.end_without_suspension();
     }
@@ -230,6 +236,7 @@ impl ProcessCollections {
         // A collection that was restarted before has no further pause.
         let is_over = for_background.is_some() && self.current().is_some_and(|current| current.is_restarted);
         if let Some(current) = if is_over { self.background() } else { self.current() } {
+            current.times.1 = now;
             let collection = &mut current.collection;
             let is_background = collection.is_background();
             let is_running = !is_background && collection.duration.is_none();
@@ -248,8 +255,14 @@ impl ProcessCollections {
         self.suspension.begin = None;
     }
 
-    fn add(&mut self, collection: Collection) {
-        self.waiting.push_back(WaitingCollection { collection, is_restarted: false, has_ended: false });
+    fn add(&mut self, collection: Collection, now: i64) {
+        let times = (collection.pause_start.unwrap_or(now), now);
+        self.waiting.push_back(WaitingCollection {
+            collection,
+            times,
+            is_restarted: false,
+            has_ended: false,
+        });
     }
 
     /// Returns the collection to which events belong: the last one, or the background collection if the last one has
@@ -300,6 +313,7 @@ impl ProcessCollections {
 impl WaitingCollection {
     /// Sets the time of GCEnd.
     fn set_end(&mut self, now: i64) {
+        self.times.1 = now;
         self.collection.duration = self.collection.start.map(|start| elapsed(start, now));
     }
 }

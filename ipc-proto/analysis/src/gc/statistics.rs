@@ -11,7 +11,8 @@ pub struct GcStatistics {
     pub all: GenerationStatistics,
     /// The collections of generations 0, 1 and 2.
     pub generations: [GenerationStatistics; 3],
-    /// The nanoseconds from the first to the last event of the trace, whatever their provider.
+    /// The nanoseconds from the first to the last event of the trace, whatever their provider, without those that are not
+    /// in the part.
     pub span: u64,
     /// The number of processes that have collections.
     pub processes: u64,

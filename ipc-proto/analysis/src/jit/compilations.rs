@@ -5,6 +5,7 @@ use ipc_proto::wire::to_u64;
 use nettrace::TraceEvent;
 
 use super::{Compilation, JitStatistics, Tier};
+use crate::Part;
 use crate::durations::elapsed;
 use crate::event_fields::runtime_event_id;
 use crate::names::method_name;
@@ -40,6 +41,7 @@ use crate::rows::{JittingRow, MethodRow};
 /// ```
 #[derive(Debug, Clone, Default)]
 pub struct Compilations {
+    part: Part,
     /// Compilations that were not returned yet, in the order of their start.
     waiting: VecDeque<WaitingCompilation>,
     /// The memory of the compilations in `waiting`, in bytes.
@@ -88,8 +90,16 @@ mod id {
 }
 
 impl Compilations {
+    /// Returns only the compilations of a part of the trace: those that begin in it, on its threads. Takes all events
+    /// of the trace nevertheless.
+    #[must_use]
+    pub fn of_part(self, part: Part) -> Self {
+        Self { part, ..self }
+    }
+
     /// Takes an event of any kind.
     pub fn event(&mut self, event: &TraceEvent<'_>) {
+        self.part.includes(event);
         match runtime_event_id(event) {
             Some(id::JITTING_STARTED) => self.jitting_started(event),
             Some(id::LOAD) => self.load(event, MethodRow::decode_without_names(event.header.payload).ok()),
@@ -100,18 +110,22 @@ impl Compilations {
 
     /// Returns the next compilation that no later event can change, in the order of their start.
     pub fn pop(&mut self) -> Option<Compilation> {
-        let front = self.waiting.front()?;
-        if front.is_open && !self.is_finished && self.waiting_bytes <= MAX_WAITING_BYTES {
-            return None;
+        loop {
+            let front = self.waiting.front()?;
+            if front.is_open && !self.is_finished && self.waiting_bytes <= MAX_WAITING_BYTES {
+                return None;
+            }
+            self.waiting_bytes = self.waiting_bytes.saturating_sub(front.bytes());
+            self.returned = self.returned.saturating_add(1);
+            let waiting = self.waiting.pop_front()?;
+            if waiting.is_open {
+                // The oldest compilation that waits is also the oldest open one of its method on its thread.
+                self.close(waiting.key(), VecDeque::pop_front);
+            }
+            if includes(&self.part, &waiting.compilation) {
+                return Some(waiting.compilation);
+            }
         }
-        self.waiting_bytes = self.waiting_bytes.saturating_sub(front.bytes());
-        self.returned = self.returned.saturating_add(1);
-        let waiting = self.waiting.pop_front()?;
-        if waiting.is_open {
-            // The oldest compilation that waits is also the oldest open one of its method on its thread.
-            self.close(waiting.key(), VecDeque::pop_front);
-        }
-        Some(waiting.compilation)
     }
 
     /// Ends the trace: [`pop`](Self::pop) returns all remaining compilations, complete or not.
@@ -181,7 +195,9 @@ impl Compilations {
         compilation.duration = has_start.then_some(elapsed);
         compilation.tier = Some(Tier::from_flags(row.flags));
         compilation.version = row.version.unwrap_or_default();
-        self.statistics.add(compilation);
+        if includes(&self.part, compilation) {
+            self.statistics.add(compilation);
+        }
         // TraceEvent recognizes the end of a compilation by its size and time. A method with neither stays open.
         if row.size > 0 || elapsed > 0 {
             *is_open = false;
@@ -198,4 +214,9 @@ impl Compilations {
             }
         }
     }
+}
+
+/// Returns whether a compilation is in a part of the trace.
+fn includes(part: &Part, compilation: &Compilation) -> bool {
+    part.has_time(compilation.start) && part.has_thread(compilation.thread)
 }

@@ -2,13 +2,14 @@
 use crate::describe::metadata::Metadata;
 use crate::encoding::text::Str;
 use crate::parse::trace::Version;
+use crate::rewrite::names::can_name_code;
 
 /// The events of a stream to keep, and the form of the result. The default keeps the stream as it is.
 #[derive(Debug, Clone, Copy)]
 pub struct RewriteOptions<'o> {
     /// The events to keep; an empty slice keeps all.
     pub only: &'o [EventSelector<'o>],
-    /// The first timestamp to keep, in ticks.
+    /// The first timestamp to keep, in ticks. Events that name code are kept at any time, if `only` selects them.
     pub from: u64,
     /// The last timestamp to keep.
     pub to: u64,
@@ -34,6 +35,16 @@ impl Default for RewriteOptions<'_> {
 }
 
 impl RewriteOptions<'_> {
+    /// Returns whether the result can have events from outside of the times to keep, because they name code. A
+    /// [`TimeFilter`](crate::TimeFilter) must not skip any block then.
+    #[must_use]
+    pub fn keeps_names(&self) -> bool {
+        let names = |only: &EventSelector<'_>| {
+            can_name_code(|name| only.provider.eq_ignore_ascii_case(name), only.event_id)
+        };
+        self.only.is_empty() || self.only.iter().any(names)
+    }
+
     pub(super) const fn keeps_all(&self) -> bool {
         self.only.is_empty() && self.from == 0 && self.to == u64::MAX
     }

@@ -7,6 +7,8 @@ pub struct RewriteCounts {
     pub events: u64,
     /// Events in the result.
     pub kept: u64,
+    /// Events in the result from outside of the times to keep, because they name code.
+    pub names: u64,
     /// Command lines that were removed: from events in the result, and from pairs, labels and attributes.
     pub command_lines: u64,
     /// Events in the result without their payload, and removed descriptions, because it is unknown whether they have a

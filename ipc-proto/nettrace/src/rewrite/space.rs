@@ -28,6 +28,8 @@ pub struct RewriteSpace<'s> {
 #[derive(Debug, Clone, Copy, Default)]
 pub struct MetadataState {
     pub(super) keep: bool,
+    /// Whether the events name code, so that they are kept at any time.
+    pub(super) names_code: bool,
     pub(super) command_line: CommandLine,
 }
 

@@ -1,23 +1,22 @@
 //! `--from` and `--to`: a range of times of a trace.
-use core::ops::RangeInclusive;
 use core::time::Duration;
 use std::time::SystemTime;
 
 use dotnet_ipc_syntax::durations;
-use ipc_std::system_time;
-use nettrace::{TimeFilter, TraceClock};
+use nettrace::TimeFilter;
+use nettrace_analysis::{Part, TraceTime};
 
 use crate::output::globals::Globals;
 
 /// `--from` and `--to`: the times of the events to show or keep.
-#[derive(Debug, Clone, Copy, clap::Args)]
+#[derive(Debug, Clone, Copy, Default, clap::Args)]
 pub(crate) struct TimeRangeArgs {
     /// Only the events at T and later
-    #[arg(long, value_name = "T", value_parser = Time::parse)]
-    from: Option<Time>,
+    #[arg(long, value_name = "T", value_parser = parse)]
+    from: Option<TraceTime>,
     /// Only the events at T and earlier
-    #[arg(long, value_name = "T", value_parser = Time::parse)]
-    to: Option<Time>,
+    #[arg(long, value_name = "T", value_parser = parse)]
+    to: Option<TraceTime>,
 }
 
 impl TimeRangeArgs {
@@ -25,12 +24,13 @@ impl TimeRangeArgs {
         self.from.is_some() || self.to.is_some()
     }
 
-    /// Returns the range in ticks of a trace.
-    pub(crate) fn ticks(&self, clock: &TraceClock) -> RangeInclusive<u64> {
-        // Rounded up, to the first tick at or after `--from`: `ticks` alone rounds down.
-        let first = |from: Time| clock.ticks(from.nanoseconds(clock).saturating_sub(1)).saturating_add(1);
-        let last = |to: Time| clock.ticks(to.nanoseconds(clock));
-        self.from.map_or(0, first)..=self.to.map_or(u64::MAX, last)
+    /// Returns the part of a trace between the times.
+    pub(crate) fn part(&self) -> Part {
+        let part = self.from.map_or_else(Part::default, |from| Part::default().since(from));
+        match self.to {
+            Some(to) => part.until(to),
+            None => part,
+        }
     }
 }
 
@@ -44,33 +44,16 @@ pub(crate) fn report_skipped(times: &TimeFilter, globals: &Globals) {
     }
 }
 
-/// A point in time.
-#[derive(Debug, Clone, Copy)]
-enum Time {
-    SinceStart(Duration),
-    At(SystemTime),
-}
-
-impl Time {
-    fn parse(text: &str) -> Result<Self, String> {
-        if let Ok(time) = humantime::parse_rfc3339_weak(text) {
-            return Ok(Self::At(time));
-        }
-        let duration = durations::parse(text).map(Self::SinceStart);
-        duration.map_err(|e| format!("{e}, and not a date such as 2026-11-20T21:45:13Z"))
+/// Parses a time since the start of a trace, or a date.
+fn parse(text: &str) -> Result<TraceTime, String> {
+    if let Ok(time) = humantime::parse_rfc3339_weak(text) {
+        let nanoseconds = |duration: Duration| i128::try_from(duration.as_nanos()).unwrap_or(i128::MAX);
+        return Ok(TraceTime::Unix(match time.duration_since(SystemTime::UNIX_EPOCH) {
+            Ok(since) => nanoseconds(since),
+            Err(before) => nanoseconds(before.duration()).saturating_neg(),
+        }));
     }
-
-    /// Returns the nanoseconds since the start of the trace.
-    fn nanoseconds(self, clock: &TraceClock) -> i64 {
-        let narrow = |duration: Duration| i64::try_from(duration.as_nanos()).unwrap_or(i64::MAX);
-        match self {
-            Self::SinceStart(duration) => narrow(duration),
-            Self::At(time) => {
-                match time.duration_since(system_time(clock.unix_start()).unwrap_or(SystemTime::UNIX_EPOCH)) {
-                    Ok(since) => narrow(since),
-                    Err(before) => narrow(before.duration()).saturating_neg(),
-                }
-            }
-        }
-    }
+    let duration = durations::parse(text);
+    let duration = duration.map_err(|e| format!("{e}, and not a date such as 2026-11-20T21:45:13Z"))?;
+    Ok(TraceTime::SinceStart(i64::try_from(duration.as_nanos()).unwrap_or(i64::MAX)))
 }

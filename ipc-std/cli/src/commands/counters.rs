@@ -13,6 +13,7 @@ use nettrace_analysis::counters::{CounterConfig, ExponentialConfig, OwnedSample,
 
 use crate::args::process_arg::ProcessArg;
 use crate::args::socket_path;
+use crate::args::time_range_args::TimeRangeArgs;
 use crate::counters::condition::{self, Condition, Watch};
 use crate::counters::feed::{self, Feed, Next, OwnedInstrument, Process, Report};
 use crate::counters::lines::{LineFormat, SampleLines, series_name};
@@ -67,6 +68,10 @@ meter_tags, meter_scope_hash, kind, system, instrument_id, and instance, the
 place among the instruments that .NET 8 does not tell apart. A VALUE can be in
 quotes: [list=\"a,b\"], in which \\ precedes a quote or another \\. Lines of
 traces of version 6 state their process, and --process selects one.
+
+--from and --to show the samples of a trace between two times. T is a time since
+its start (90s, 00:01:30, 1.5), or a date such as 2026-11-20T21:45:13Z. There is
+no --thread, because counters are those of the process.
 
 With --json, a line is {\"time\", \"process_id\", \"system\", \"provider\", \"name\",
 \"unit\", \"tags\", \"kind\", \"value\", \"interval\"}, and by kind \"rate\" (each
@@ -152,6 +157,8 @@ pub(crate) struct Args {
     #[command(flatten)]
     process: ProcessArg,
     #[command(flatten)]
+    times: TimeRangeArgs,
+    #[command(flatten)]
     connection: ConnectionArgs,
 }
 
@@ -190,6 +197,10 @@ pub(crate) fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
         let message = "--process selects one process of a trace, and a session has only one";
         return Err(Failure::new(Kind::Usage, message));
     }
+    if !is_file && args.times.is_used() {
+        let message = "--from and --to select a part of a trace, not of a session";
+        return Err(Failure::new(Kind::Usage, message).with_hint("--duration ends the session"));
+    }
     let selections =
         |series: &[SeriesFilter]| series.iter().map(|one| one.selection.clone()).collect::<Vec<_>>();
     if is_list {
@@ -225,9 +236,10 @@ pub(crate) fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
             }
             let show = Show::new(args, globals, args.output(false, false, globals)?);
             let mut show = show.only(named, series).of_file();
-            let read = feed::read_file(file, &selections, &args.process, |process, report| {
-                show.report(process, report)
-            });
+            let read =
+                feed::read_file(file, &selections, &args.process, args.times.part(), |process, report| {
+                    show.report(process, report)
+                });
             show.finish_file(read)
         }
         Subject::Process(target) => {
@@ -563,6 +575,7 @@ impl<'a> Show<'a> {
         let others = others.join(", ");
         let message = match (names.is_empty(), self.is_file) {
             (false, _) => self.missing_text(names.join(", ")),
+            (true, true) if self.args.times.is_used() => "this part of the trace has no samples".to_owned(),
             // An instrument exists before its first measurement.
             (true, _) if self.has_instruments => {
                 "nothing was measured: the instruments have no samples".to_owned()
@@ -574,6 +587,9 @@ impl<'a> Show<'a> {
         match (others.is_empty(), self.is_file) {
             (false, _) => failure.with_hint(format!("there is {others}")),
             (true, false) => failure.with_hint(LIST_HINT),
+            (true, true) if self.args.times.is_used() => {
+                failure.with_hint("without --from and --to the whole trace is read")
+            }
             (true, true) => failure.with_hint(RECORD_HINT),
         }
     }

@@ -19,6 +19,7 @@ use crate::recording::analysis_input::{AnalysisArgs, Needs};
 
 /// Show what is wrong with a process, from ten seconds of its events or from a trace
 #[derive(Debug, clap::Args)]
+#[command(mut_arg("thread", |arg| arg.hide(true)))]
 #[command(after_help = "\
 A number is a process ID, anything else a file; --file makes a number a file. A
 process is recorded for --duration or until Ctrl-C, as by `trace --profile sick`:
@@ -34,6 +35,9 @@ A file has the events of its recording only: `trace --profile sick` and
 `monitor --trace FILE --profile sick -- COMMAND` record all that is needed. The
 figures of the system (cores, threads, descriptors) exist only for a process of
 this machine; cores also by the counter of .NET. What is not known is null.
+
+--from and --to diagnose a part of the trace or of the recording: T is a time
+since its start (90s, 00:01:30, 1.5), or a date such as 2026-11-20T21:45:13Z.
 
 With --json, the result is one object: the figures \"process_id\", \"seconds\",
 \"processors\", \"cores\", \"samples\", \"running_samples\", \"collections\",
@@ -59,12 +63,14 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
+    args.analysis.part.check_no_threads("a diagnosis is that of the whole process")?;
     let input = args.analysis.input(&args.target)?;
     let local = match input.target {
-        TraceTarget::Process(target) => target.process_id(),
-        TraceTarget::File(_) => None,
+        // The figures of the system are those of the whole recording.
+        TraceTarget::Process(target) if input.part.is_whole() => target.process_id(),
+        TraceTarget::Process(_) | TraceTarget::File(_) => None,
     };
-    let mut evidence = Evidence::new();
+    let mut evidence = Evidence::new(input.part.part());
     // The rundown after the recording would count as work of the program.
     let (mut before, mut after) = (None, None);
     let read = input.read(Needs::of_diagnosis(), false, globals, |event| {

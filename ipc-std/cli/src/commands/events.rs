@@ -1,7 +1,6 @@
 //! `events`: shows the events of a process or of a trace.
 use core::cell::RefCell;
 use core::fmt;
-use core::ops::RangeInclusive;
 use std::io::{self, Read};
 use std::path::Path;
 use std::rc::Rc;
@@ -12,12 +11,13 @@ use nettrace::{End, EventAssembler, Metadata, TraceEvent, Value};
 use nettrace_analysis::names::Names;
 
 use crate::args::process_arg::ProcessArg;
-use crate::args::time_range_args::{TimeRangeArgs, report_skipped};
+use crate::args::time_range_args::report_skipped;
 use crate::args::until_event;
 use crate::events::field::{self, FieldCondition};
 use crate::events::json;
 use crate::events::lines::Lines;
 use crate::events::summary::EventSummary;
+use crate::input::part_args::{PartArgs, TracePart};
 use crate::input::source::{self, Source};
 use crate::input::trace_file;
 use crate::output::bulk_stdout::BulkStdout;
@@ -47,7 +47,9 @@ files.
 T is a time since the start of the trace (90s, 00:01:30, 1.5), or a date such
 as 2026-11-20T21:45:13Z. Events at exactly T are shown. Blocks that state other
 times are skipped, and their lost events are not counted. Traces of format 3
-and 6 are read whole.
+and 6 are read whole. NAME is the name of a thread in a file, which is read
+twice, or a text in names; version 4 names only threads whose purpose its events
+show, such as .NET Finalizer.
 
 With --json, a line is {\"time_ns\", \"thread_id\", \"process_id\", \"provider\",
 \"id\", \"version\", \"name\", \"level\", \"opcode\", \"keywords\", \"processor\",
@@ -69,8 +71,8 @@ without the field is not shown. Events also have time_ns, provider, id, version,
 name, level, thread_id, thread_name, process_id, processor, activity_id and
 labels.NAME, which --columns shows too. A field that the event does not have is
 - there, and null with --json. A line of text names the process as in [200/7] if
-it is not that of the trace. If --only, --where or --process finds no event, the
-exit status is 9.
+it is not that of the trace. If --only, --where, --process or --thread finds no
+event, or the trace has none between --from and --to, the exit status is 9.
 
 --until shows its event, and then stops the session of a process. If the event
 does not arrive before the end of --duration or of the trace, or before the
@@ -127,7 +129,7 @@ pub(crate) struct Args {
     #[arg(long, value_name = "PROVIDER[/EVENT]", value_parser = OnlyArg::parse)]
     until: Vec<OnlyArg>,
     #[command(flatten)]
-    times: TimeRangeArgs,
+    part: PartArgs,
     /// Sort the events by time, instead of showing them in the order of the trace, thread by thread
     #[arg(long)]
     ordered: bool,
@@ -142,10 +144,10 @@ pub(crate) struct Args {
 
 pub(crate) fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
     let target = args.target.target(args.is_about_sessions())?;
-    let name = target.to_string();
+    let (name, part) = (target.to_string(), args.part.part(target)?);
     match target {
-        TraceTarget::File(file) => show_file(file, args, globals),
-        TraceTarget::Process(target) => show_process(target, &name, args, globals),
+        TraceTarget::File(file) => show_file(file, args, part, globals),
+        TraceTarget::Process(target) => show_process(target, &name, args, part, globals),
     }
 }
 
@@ -162,7 +164,7 @@ impl Args {
     }
 }
 
-fn show_file(file: &Path, args: &Args, globals: &Globals) -> Result<(), Failure> {
+fn show_file(file: &Path, args: &Args, part: TracePart, globals: &Globals) -> Result<(), Failure> {
     let source = Source::open(file)?;
     let name = source.name().to_string();
     let names = match args.stacks {
@@ -172,7 +174,7 @@ fn show_file(file: &Path, args: &Args, globals: &Globals) -> Result<(), Failure>
     };
     // Only a regular file is read with output in the background: lines from a pipe must be visible as soon as possible.
     let output = EventOutput::new(source.is_regular(), globals)?;
-    let mut events = Events::new(source, args, None, names, &output);
+    let mut events = Events::new(source, args, part, None, names, &output);
     let end = loop {
         match events.show_next() {
             Ok(Some(end)) => break Ok(end),
@@ -196,7 +198,13 @@ fn show_file(file: &Path, args: &Args, globals: &Globals) -> Result<(), Failure>
     events.check_found(name)
 }
 
-fn show_process(target: Target<'_>, name: &str, args: &Args, globals: &Globals) -> Result<(), Failure> {
+fn show_process(
+    target: Target<'_>,
+    name: &str,
+    args: &Args,
+    part: TracePart,
+    globals: &Globals,
+) -> Result<(), Failure> {
     let plan = args.session.live_plan(args.stacks)?;
     plan.check_until(&args.until)?;
     let (client, wire_log) = args.connection.session_client(target)?;
@@ -204,7 +212,7 @@ fn show_process(target: Target<'_>, name: &str, args: &Args, globals: &Globals) 
     let LiveSession { session, resumed, .. } = session::start(client.clone(), &plan, None, globals)?;
     // The names are read after the session has started, so that no method is compiled in between.
     let names = args.stacks.then(|| names_of(&client)).transpose()?;
-    let mut events = Events::new(session, args, Some(&plan), names, &output);
+    let mut events = Events::new(session, args, part, Some(&plan), names, &output);
     let (end, read) = session::read_events(&mut events);
     let written = events.finish(&output, globals);
     let bytes = events.source().received();
@@ -241,8 +249,8 @@ struct Events<'a, R> {
     column_fields: Vec<FieldUse>,
     /// Counts the events instead of showing them.
     summary: Option<EventSummary>,
-    /// The ticks of the events to show, once the clock of the trace is known.
-    times: Option<RangeInclusive<u64>>,
+    /// The part of the trace to show.
+    part: TracePart,
     /// The plan of the session with a process. Events of providers that the plan does not enable are not shown.
     plan: Option<&'a SessionPlan<'a>>,
     /// The names of methods, for `--stacks`.
@@ -259,6 +267,7 @@ impl<'a, R: Read> Events<'a, R> {
     fn new(
         reader: R,
         args: &'a Args,
+        part: TracePart,
         plan: Option<&'a SessionPlan<'a>>,
         names: Option<StackNames>,
         output: &Rc<RefCell<EventOutput>>,
@@ -281,7 +290,7 @@ impl<'a, R: Read> Events<'a, R> {
             has_ended: false,
             column_fields: vec![FieldUse::Unused; args.columns.len()],
             summary: args.summary(),
-            times: None,
+            part,
             plan,
             names,
             read: 0,
@@ -294,17 +303,17 @@ impl<'a, R: Read> Events<'a, R> {
     fn show_next(&mut self) -> io::Result<Option<End>> {
         let (args, output) = (self.args, Rc::clone(&self.trace.get_ref().output));
         // With `--stacks` no block is skipped: a skipped event can have the name of a method.
-        let can_skip = args.times.is_used() && self.names.is_none();
-        if let (Some(times), None, true) = (&self.times, self.trace.times(), can_skip) {
-            self.trace.skip_outside(*times.start(), *times.end());
+        if self.names.is_none() && self.trace.times().is_none() {
+            if let Some(times) = self.trace.trace().and_then(|trace| self.part.ticks(&trace)) {
+                self.trace.skip_outside(*times.start(), *times.end());
+            }
         }
         let Some(event) = self.trace.next_event()? else { return Ok(self.trace.end()) };
         self.read = self.read.saturating_add(1);
         if let Some(names) = &mut self.names {
             names.event(&event);
         }
-        let times = self.times.get_or_insert_with(|| args.times.ticks(event.clock()));
-        if !times.contains(&event.header.timestamp) {
+        if !self.part.includes(&event) {
             return Ok(None);
         }
         let metadata = event.metadata();
@@ -387,6 +396,10 @@ impl<'a, R: Read> Events<'a, R> {
             return Ok(());
         }
         self.args.process.check(&name)?;
+        let has_skipped = self.trace.times().is_some_and(|times| times.skipped_blocks() > 0);
+        // The times of blocks that were skipped are not known.
+        let part = self.part.check(&name);
+        part.map_err(|failure| if has_skipped { failure.without_hint() } else { failure })?;
         let options = [("--only", self.args.only.is_empty()), ("--where", self.args.conditions.is_empty())];
         let used: Vec<_> =
             options.iter().filter(|(_, is_empty)| !is_empty).map(|(option, _)| *option).collect();

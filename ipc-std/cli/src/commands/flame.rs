@@ -15,9 +15,9 @@ A number is a process ID, anything else a file; --file makes a number a file. A
 process is recorded as `report` does it, for html with the events of all clocks
 but --event.
 
-The options that select a clock are those of `report`. A frame is named
-module!Type.Method(args), or ?!? if the trace does not name it; --short leaves
-out module and arguments.
+The options that select a clock, and --from, --to and --thread, are those of
+`report`. A frame is named module!Type.Method(args), or ?!? if the trace does
+not name it; --short leaves out module and arguments.
 
 Stacks are added up, except in files of chromium and firefox, and of speedscope
 with --thread-time or --contention: these show each thread in the order of time.
@@ -30,9 +30,9 @@ A page of html has all clocks and threads of the trace to choose from, loads not
 and sends nothing. It shows 50,000 calls at most, the heaviest; smaller ones count
 for their callers.
 
---diff compares shares, because recordings differ in length: weights of OLD are
-scaled to the new total. Red is a larger share, blue a smaller one. A line of
-folded ends with both weights, before and after.
+--diff compares shares, because recordings differ in length: OLD is read whole,
+and its weights are scaled to the new total. Red is a larger share, blue a smaller
+one. A line of folded ends with both weights, before and after.
 
 Processes have the names that the trace states, or else that of the file. In
 files of chromium, an id of a thread with more than 32 bits is a small number,
@@ -46,6 +46,7 @@ Examples:
   dotnet-ipc flame 4242 -o app.html
   dotnet-ipc flame --name Shop -o waits.svg --wall --duration 30s
   dotnet-ipc flame 4242 -o new.html --diff old.nettrace
+  dotnet-ipc flame app.nettrace -o stall.html --from 61.5 --to 62
   dotnet-ipc convert app.nettrace -o app.speedscope.json --thread-time
   dotnet-ipc convert app.nettrace -o app.chromium.json --short
   dotnet-ipc convert app.nettrace -o app.pb.gz --thread-time
@@ -61,7 +62,8 @@ pub(crate) struct Args {
 
 pub(crate) fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
     let input = args.analysis.input(&args.target)?;
-    let mut stacks = args.stacks.open(&args.analysis.connection.wire_log.overwrite, globals)?;
+    let overwrite = &args.analysis.connection.wire_log.overwrite;
+    let mut stacks = args.stacks.open(overwrite, input.part.part(), globals)?;
     let needs = Needs::of(&stacks.clocks());
     let read = input.read(needs, false, globals, |event| {
         stacks.event(event);

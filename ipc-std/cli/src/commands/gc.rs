@@ -6,8 +6,8 @@ use dotnet_ipc_syntax::keywords;
 use ipc_proto::types::EventLevel;
 use ipc_proto::wire::to_u64;
 use nettrace::TraceEvent;
-use nettrace_analysis::Durations;
 use nettrace_analysis::gc::{Collection, Collections, GcStatistics, GenerationStatistics};
+use nettrace_analysis::{Durations, Part};
 use serde_json::{Value, json};
 
 use crate::output::failure::Failure;
@@ -21,6 +21,7 @@ use crate::recording::findings::{Analysis, FindingsArgs, SeenProcesses, add_larg
 #[derive(Debug, clap::Args)]
 #[command(mut_arg("top", |arg| arg.help("Show the N collections with the longest pauses, in the order of time")))]
 #[command(mut_arg("csv", |arg| arg.help("Write all collections as CSV")))]
+#[command(mut_arg("thread", |arg| arg.hide(true)))]
 #[command(after_help = "\
 A number is a process ID, anything else a file; --file makes a number a file. A
 process is recorded for --duration or until Ctrl-C. With --json and --csv a row
@@ -34,6 +35,10 @@ time of all its pauses together, and SUSPEND the part of it that stopping the
 threads took. The percentiles are those of the pauses. Sizes are in MB of
 1,000,000 bytes, with the free space between objects. The numbers of each
 collection are those of PerfView and TraceEvent.
+
+--from and --to show the collections that overlap this time. T is a time since
+the start of the trace or of the recording (90s, 00:01:30, 1.5), or a date such
+as 2026-11-20T21:45:13Z. There is no --thread: a collection stops all threads.
 
 With --json, a line is {\"process_id\", \"number\", \"generation\", \"type\", \"reason\",
 \"start_ms\", \"pause_start_ms\", \"pause_ms\", \"suspend_ms\", \"duration_ms\",
@@ -57,6 +62,7 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
+    args.findings.analysis.part.check_no_threads("a collection stops all threads")?;
     args.findings.run::<18, GcAnalysis>(Needs::of_runtime(keywords::GC, EventLevel::INFORMATIONAL), globals)
 }
 
@@ -82,6 +88,10 @@ impl Analysis<18> for GcAnalysis {
     ];
 
     const NEXT: &'static str = "dotnet-ipc report TARGET --allocations";
+
+    fn of_part(part: Part) -> Self {
+        Self { collections: Collections::default().of_part(part), ..Self::default() }
+    }
 
     fn event(&mut self, event: Option<&TraceEvent<'_>>) {
         match event {

@@ -7,6 +7,7 @@ use dotnet_ipc_syntax::keywords;
 use ipc_proto::types::EventLevel;
 use ipc_proto::wire::to_u64;
 use nettrace::TraceEvent;
+use nettrace_analysis::Part;
 use nettrace_analysis::jit::{Compilation, Compilations, TierStatistics};
 use serde_json::{Value, json};
 
@@ -33,6 +34,10 @@ JIT is the time from the start of a compilation to its end, with that of others
 that it required on the same thread. A method is compiled again for a higher
 tier, so it can have several rows. Precompiled methods do not appear. The
 numbers are those of PerfView and TraceEvent.
+
+--from, --to and --thread show the compilations that start in this time, on
+these threads. T is a time since the start of the trace or of the recording
+(90s, 00:01:30, 1.5), or a date such as 2026-11-20T21:45:13Z.
 
 With --json, a line is {\"process_id\", \"method\", \"start_ms\", \"jit_ms\",
 \"il_size\", \"native_size\", \"tier\", \"thread\"}, and these are the columns of
@@ -81,6 +86,10 @@ impl Analysis<8> for JitAnalysis {
     ];
 
     const NEXT: &'static str = "dotnet-ipc report TARGET --wall --tree --short";
+
+    fn of_part(part: Part) -> Self {
+        Self { compilations: Compilations::default().of_part(part), ..Self::default() }
+    }
 
     fn event(&mut self, event: Option<&TraceEvent<'_>>) {
         match event {

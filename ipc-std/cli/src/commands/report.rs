@@ -52,6 +52,13 @@ which the trace lacks the start or the end have no time. Notes state both. COUNT
 of --by-type is the number of events, not of objects. If there is nothing to
 show, the exit status is 9.
 
+--from, --to and --thread show a part of the trace, with the names of all of it.
+T is a time since the start of the trace or of the recording (90s, 00:01:30,
+1.5), or a date such as 2026-11-20T21:45:13Z; events at exactly T count, and a
+wait as far as it is between them. NAME is the name of a thread in a file, which
+is read twice, or a text in names. Version 4 names only threads whose purpose
+its events show, such as .NET Finalizer. --diff reads OLD whole.
+
 With --json, the result is {\"clock\", \"unit\", \"total\", \"samples\", \"lost\",
 \"unnamed_frames\", \"frames\"}; a frame is {\"name\", \"exclusive\", \"inclusive\"}.
 Shares are in percent. --threads adds \"threads\", and --tree adds \"tree\", whose
@@ -68,6 +75,7 @@ Examples:
   dotnet-ipc report --name Shop --allocations --by-type --duration 1m
   dotnet-ipc trace 4242 -o app.nettrace --duration 10s
   dotnet-ipc report app.nettrace --wall --by inclusive --threads
+  dotnet-ipc report app.nettrace --from 1m30s --to 1m35s --thread 4711
   dotnet-ipc report new.nettrace --diff old.nettrace
   dotnet-ipc report app.nettrace --event Microsoft-Windows-DotNETRuntime/80")]
 pub(crate) struct Args {
@@ -110,7 +118,8 @@ pub(crate) fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
     // The report of CPU time also states how many threads only wait, which needs the wall clock.
     let also = (clock == Clock::Cpu).then_some(Clock::Wall);
     let old = args.diff.as_deref().map(|trace| Old::read(trace, &clock, args.short, globals)).transpose()?;
-    let mut samples = clock_args::samples([clock.clone()].into_iter().chain(also), args.short);
+    let samples = clock_args::samples([clock.clone()].into_iter().chain(also), args.short);
+    let mut samples = samples.of_part(input.part.part());
     let InputRead { lost, result: read, .. } =
         input.read(Needs::of(core::slice::from_ref(&clock)), false, globals, |event| {
             samples.event(event);

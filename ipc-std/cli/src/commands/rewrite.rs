@@ -22,10 +22,11 @@ use crate::output::stdout;
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 T is a time since the start of the trace (90s, 00:01:30, 1.5), or a date such
-as 2026-11-20T21:45:13Z. Events at exactly T are kept. Blocks that state other
-times are skipped, and lost events next to them are not counted; otherwise the
-copy has the same lost events as the original. Removed events do not count as
-lost. Traces of format 3 and 6 are read whole.
+as 2026-11-20T21:45:13Z. Events at exactly T are kept, and those of all times
+that name code: the rundown, and loads and unloads of methods and modules. --only
+can leave them out. Blocks of format 4 that state other times are skipped then,
+and lost events next to them are not counted; otherwise the copy has the same
+lost events as the original. Removed events do not count as lost.
 
 --strip-command-line empties the fields with the command line of the program,
 and removes labels, attributes and properties of that name. If it is unknown
@@ -73,7 +74,7 @@ fn parse_format(text: &str) -> Result<Version, String> {
 
 impl Args {
     fn options<'o>(&self, only: &'o [EventSelector<'o>], trace: &Trace<'_>) -> RewriteOptions<'o> {
-        let (from, to) = self.times.ticks(&TraceClock::new(trace)).into_inner();
+        let (from, to) = self.times.part().ticks(&TraceClock::new(trace)).into_inner();
         let (version, strip_command_line) = (self.format, self.strip_command_line);
         RewriteOptions { only, from, to, version, strip_command_line }
     }
@@ -101,7 +102,7 @@ pub(crate) fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
         labels: &mut labels,
     });
     let mut rewrite: Option<Rewrite<'_>> = None;
-    let mut times = TimeFilter::new(0, u64::MAX);
+    let (mut times, mut keeps_names) = (TimeFilter::new(0, u64::MAX), true);
     let failed = |e| Failure::new(Kind::Other, format!("cannot rewrite the trace: {e}"));
     let end = loop {
         let record = records.next_record();
@@ -109,7 +110,7 @@ pub(crate) fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
         if let Record::Trace(trace) = &record {
             if let Some(space) = space.take() {
                 let options = args.options(&only, trace);
-                times = TimeFilter::new(options.from, options.to);
+                (times, keeps_names) = (TimeFilter::new(options.from, options.to), options.keeps_names());
                 rewrite = Some(Rewrite::new(options, space).map_err(failed)?);
             }
         }
@@ -119,7 +120,8 @@ pub(crate) fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
         if output.is_closed() {
             return Ok(());
         }
-        let is_skipped = times.record(&record);
+        // A block of any time can have names.
+        let is_skipped = !keeps_names && times.record(&record);
         match record {
             _ if is_skipped => {
                 records.skip_block();
@@ -191,7 +193,7 @@ fn summarize(
     end: End,
     globals: &Globals,
 ) -> Result<(), Failure> {
-    let RewriteCounts { events, kept, command_lines, unjudged, .. } = *rewritten;
+    let RewriteCounts { events, kept, names, command_lines, unjudged, .. } = *rewritten;
     let stripped = match command_lines {
         0 => String::new(),
         n => format!(", command lines removed: {}", HumanCount(n)),
@@ -200,14 +202,19 @@ fn summarize(
         0 => String::new(),
         n => format!(" in the blocks read, {} blocks skipped", HumanCount(n)),
     };
+    let named = match names {
+        0 => String::new(),
+        n => format!(", {} of them from other times, because they name code", HumanCount(n)),
+    };
     let file = stdout::name(&args.output);
     let (shown, of, size) = (HumanCount(kept), HumanCount(events), DecimalBytes(bytes));
-    let sentence = format!("Wrote {size} ({shown} of {of} events{skipped}{stripped}) to {file}");
+    let sentence = format!("Wrote {size} ({shown} of {of} events{skipped}{named}{stripped}) to {file}");
     let summary = json!({
         "file": args.output.to_string_lossy(),
         "bytes": bytes,
         "events": events,
         "kept": kept,
+        "names": names,
         "skipped_blocks": skipped_blocks,
         "command_lines": command_lines,
         "unjudged": unjudged,

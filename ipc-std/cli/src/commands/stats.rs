@@ -8,8 +8,8 @@ use std::path::PathBuf;
 
 use ipc_std::RecordReader;
 use nettrace::{
-    BlockKind, Corruption, Counter, End, Event, LossCounter, Losses, Metadata, Record, Slot, Str, Version,
-    clr,
+    BlockKind, Corruption, Counter, End, Event, LossCounter, Losses, Metadata, Record, Slot, Str, TraceClock,
+    Version, clr,
 };
 use serde_json::{Map, Value, json};
 
@@ -17,6 +17,7 @@ use self::processes::Processes;
 use self::references::References;
 use crate::args::process_arg::ProcessArg;
 use crate::events::digest::EventDigest;
+use crate::input::part_args::{PartArgs, TracePart};
 use crate::input::source::{self, Source};
 use crate::input::trace_file;
 use crate::output::failure::Failure;
@@ -24,6 +25,7 @@ use crate::output::globals::Globals;
 use crate::output::printable::{printable, printable_name};
 use crate::output::stdout::{json_to_stdout, to_stdout};
 use crate::output::tables::{table_of_numbers, write_fields, write_table};
+use crate::process::trace_target::TraceTarget;
 
 /// Count the events, blocks, stacks and losses of a trace, and show how it ends
 #[derive(Debug, clap::Args)]
@@ -37,6 +39,11 @@ events refer to descriptions, threads, stacks or label lists that do not exist
 are \"unresolved\". The digest is SHA-256 over all events in the order of the
 file. With --process, events, lost events and the digest are those of a process.
 
+With --from, --to and --thread, events, lost events, timestamps and the digest
+are those of a part of the trace. T is a time since its start (90s, 00:01:30,
+1.5), or a date such as 2026-11-20T21:45:13Z. NAME is the name of a thread, or a
+text in names; a file is then read twice.
+
 Examples:
   dotnet-ipc stats app.nettrace
   dotnet-ipc stats app.nettrace --json | jq '.by_event[:5]'
@@ -47,11 +54,14 @@ pub(crate) struct Args {
     file: PathBuf,
     #[command(flatten)]
     process: ProcessArg,
+    #[command(flatten)]
+    part: PartArgs,
 }
 
 pub(crate) fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
+    // Before the trace is read, which a pipe allows only once.
+    let mut stats = Stats { part: args.part.part(TraceTarget::File(&args.file))?, ..Stats::default() };
     let mut steps = RecordReader::new(Source::open(&args.file)?.with_progress());
-    let mut stats = Stats::default();
     let mut digest = EventDigest::new()?;
     let end = loop {
         match steps.next_record() {
@@ -86,7 +96,8 @@ pub(crate) fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
         to_stdout(|out| stats.write(end, &digest, out))?;
     }
     source::check(end, steps.get_ref().name())?;
-    args.process.check(steps.get_ref().name())
+    args.process.check(steps.get_ref().name())?;
+    stats.part.check(steps.get_ref().name())
 }
 
 #[derive(Default)]
@@ -96,6 +107,11 @@ struct Stats {
     /// The version to report: a trace can also end because its version is not supported.
     number: Option<u32>,
     pointer_size: u32,
+    clock: TraceClock,
+    /// The part of the trace whose events are counted.
+    part: TracePart,
+    /// The time of the last sequence point or event.
+    now: u64,
     /// Names and counts in the order of their first blocks, and their indices by name.
     blocks: Vec<(String, u64)>,
     block_places: HashMap<String, usize>,
@@ -110,8 +126,10 @@ struct Stats {
     stacks: u64,
     sequence_points: u64,
     loss: LossCounter<Vec<Slot<Counter>>>,
-    /// The lost events that numbers after the first one of a thread show, of the process.
+    /// The lost events of the process and of the part: those that numbers after the first one of a thread show, and
+    /// those before it.
     lost: u64,
+    lost_at_start: u64,
     processes: Processes,
     references: References,
     /// The pairs of the header.
@@ -136,18 +154,18 @@ struct Kind {
 
 impl Stats {
     fn step(&mut self, step: &Record<'_>, process: &ProcessArg) {
-        let lost = self.loss.record(step);
         match step {
-            Record::ThreadSequence(row) | Record::RemoveThread(row) if lost > 0 => {
-                self.add_lost(lost, row.thread, process);
+            Record::ThreadSequence(row) | Record::RemoveThread(row) => {
+                self.count_lost(step, row.thread, process);
             }
-            _ => {}
+            _ => _ = self.loss.record(step),
         }
         self.references.record(step);
         self.processes.record(step);
         match step {
             Record::Trace(trace) => {
                 (self.version, self.pointer_size) = (Some(trace.version), trace.pointer_size);
+                (self.clock, self.now) = (TraceClock::new(trace), trace.sync_ticks);
                 self.pairs = pairs(trace.pairs);
             }
             Record::Metadata(record) => {
@@ -159,6 +177,7 @@ impl Stats {
             }
             Record::Stack(_) => self.stacks = self.stacks.saturating_add(1),
             Record::SequencePoint(point) => {
+                self.now = point.timestamp;
                 self.sequence_points = self.sequence_points.saturating_add(1);
                 self.flush = point.flushes_metadata();
             }
@@ -181,7 +200,18 @@ impl Stats {
         }
     }
 
-    fn add_lost(&mut self, lost: u32, thread: u64, process: &ProcessArg) {
+    /// Counts the lost events that the next record shows, if it is in the part and of the process.
+    fn count_lost(&mut self, record: &Record<'_>, thread: u64, process: &ProcessArg) {
+        let before = self.loss.lost_at_start();
+        let lost = self.loss.record(record);
+        let at_start = self.loss.lost_at_start().saturating_sub(before);
+        if (lost, at_start) == (0, 0)
+            || !self.part.contains(&self.clock, self.now, self.processes.thread_id(thread))
+        {
+            return;
+        }
+        // Only traces of one process have losses at the start of a thread.
+        self.lost_at_start = self.lost_at_start.saturating_add(at_start);
         if process.includes_id(|| self.processes.of_thread(thread)) {
             self.lost = self.lost.saturating_add(lost.into());
         }
@@ -211,14 +241,16 @@ impl Stats {
         })
     }
 
-    /// Counts an event, and returns whether it is one of the process.
+    /// Counts an event, and returns whether it is one of the process and of the part.
     fn event(&mut self, event: &Event<'_>, process: &ProcessArg) -> bool {
-        let lost = self.loss.event(event);
-        if lost > 0 {
-            self.add_lost(lost, event.capture_thread, process);
-        }
+        self.now = event.timestamp;
+        self.count_lost(&Record::Event(*event), event.capture_thread, process);
         self.references.record(&Record::Event(*event));
         if !process.includes_id(|| self.processes.of_thread(event.thread)) {
+            return false;
+        }
+        let Self { part, clock, processes, .. } = self;
+        if !part.includes_at(clock, event.timestamp, || processes.thread_id(event.thread)) {
             return false;
         }
         self.processes.event(event);
@@ -234,14 +266,12 @@ impl Stats {
         true
     }
 
-    /// Returns the lost events, of the process if there is one.
+    /// Returns the lost events of the part, and of the process if there is one.
     fn losses(&self) -> Losses {
-        let losses = self.loss.losses();
-        // Only traces of one process have losses at the start of a thread.
-        let mut of_process = losses;
-        of_process.lost = self.lost.saturating_add(losses.at_start);
-        of_process.at_end = losses.at_end.min(of_process.lost);
-        of_process
+        let mut losses = self.loss.losses();
+        (losses.lost, losses.at_start) = (self.lost.saturating_add(self.lost_at_start), self.lost_at_start);
+        losses.at_end = losses.at_end.min(losses.lost);
+        losses
     }
 
     /// Returns the kinds that have events, the most frequent first.

@@ -32,6 +32,13 @@ dotnet-sampled-thread-time are recorded. `list-profiles` describes all
 profiles. A --provider or --clr-events replaces the provider of that name in a
 profile.
 
+The profile sick has in one trace what `report` needs for each of its clocks, and
+what `gc`, `jit`, `counters` and views of requests and locks need. Measured on
+.NET 10, it adds 0.15 cores and 0.9 MB a second to an idle program, 0.3 cores and
+2 MB to one with 480 requests a second, and 0.4 cores and 7 MB to one that also
+throws 12,000 exceptions a second. The sampler adds half a core for each 1,000
+threads. NativeAOT sends no events of requests and meters by default.
+
 --duration, Ctrl-C, SIGTERM and SIGHUP end the trace properly: the runtime
 writes the rest, with the method names, and the file is complete. An event of
 --until, by its ID or name, also ends it: the trace has that event, and some
@@ -54,6 +61,7 @@ the buffer was full.
 Examples:
   dotnet-ipc trace 4242
   dotnet-ipc trace 4242 -o gc.nettrace --profile gc-verbose --duration 1m30s
+  dotnet-ipc trace 4242 -o slow.nettrace --profile sick --duration 10s
   dotnet-ipc trace 4242 -o http.nettrace --provider System.Net.Http::verbose
   dotnet-ipc trace 4242 --until Microsoft-Windows-DotNETRuntime/ExceptionThrown
   dotnet-ipc trace 4242 --names-first --duration 1h

@@ -12,6 +12,7 @@ use std::time::Instant;
 use ipc_std::discover::{self, ScanConfig};
 use ipc_std::{Client, CounterStream, Observer, Stopper, Timeouts, TraceReader, TraceSession};
 use nettrace::{End, Version};
+use nettrace_analysis::Part;
 use nettrace_analysis::counters::{
     CounterConfig, CounterEvent, CounterPlan, CounterReader, Instrument, OwnedSample, Selection,
 };
@@ -395,11 +396,12 @@ fn end(stream: &CounterStream, has_samples: bool) -> Result<(), Failure> {
 }
 
 /// Passes the reports of a trace to `take`, until that breaks: those of the selected counters, or of all if none is
-/// selected, and of one process if the user named it.
+/// selected, of one process if the user named it, and the samples of a part of the trace.
 pub(crate) fn read_file(
     file: &Path,
     selections: &[Selection],
     only_process: &ProcessArg,
+    mut part: Part,
     mut take: impl FnMut(&Process, Report) -> ControlFlow<()>,
 ) -> Result<(), Failure> {
     let mut trace = TraceReader::new(Source::open(file)?).without_stacks();
@@ -423,12 +425,14 @@ pub(crate) fn read_file(
         if core::mem::take(&mut is_first) && has_many && take(&process, Report::SeveralProcesses).is_break() {
             return Ok(());
         }
+        let is_inside = part.includes(&event);
         let report = counters.event(&event).and_then(|event| Report::of(&event));
+        let report = report.filter(|report| is_inside || !matches!(report, Report::Sample(_)));
         if matches!(report, Some(Report::Sample(_))) {
             others = None;
         }
         let other = || match others.as_mut()?.event(&event)? {
-            CounterEvent::Sample(sample) => Some(Report::Unselected(Box::new((&sample).into()))),
+            CounterEvent::Sample(sample) if is_inside => Some(Report::Unselected(Box::new((&sample).into()))),
             _ => None,
         };
         let report = report.or_else(other);
@@ -451,12 +455,18 @@ pub(crate) fn read_file(
 pub(crate) fn last_recorded(file: &str, counter: &str) -> OwnedSample {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testdata/counters");
     let mut last = None;
-    read_file(&folder.join(file), &[counter.parse().unwrap()], &ProcessArg::default(), |_, report| {
-        if let Report::Sample(sample) = report {
-            last = Some(*sample);
-        }
-        ControlFlow::Continue(())
-    })
+    read_file(
+        &folder.join(file),
+        &[counter.parse().unwrap()],
+        &ProcessArg::default(),
+        Part::default(),
+        |_, report| {
+            if let Report::Sample(sample) = report {
+                last = Some(*sample);
+            }
+            ControlFlow::Continue(())
+        },
+    )
     .unwrap();
     last.unwrap()
 }

@@ -329,6 +329,7 @@ mod tests {
     use core::ops::ControlFlow;
 
     use crossterm::event::KeyModifiers;
+    use nettrace_analysis::Part;
 
     use super::*;
     use crate::args::process_arg::ProcessArg;
@@ -352,13 +353,14 @@ mod tests {
         let file = concat!(env!("CARGO_MANIFEST_DIR"), "/../../testdata/counters/net10-meters.nettrace");
         let mut table = Table::new(false);
         let mut samples = 0;
-        let read = read_file(file.as_ref(), &[], &ProcessArg::default(), |process, report| {
-            if let Report::Sample(sample) = report {
-                samples += 1;
-                table.add(process, &sample);
-            }
-            ControlFlow::Continue(())
-        });
+        let read =
+            read_file(file.as_ref(), &[], &ProcessArg::default(), Part::default(), |process, report| {
+                if let Report::Sample(sample) = report {
+                    samples += 1;
+                    table.add(process, &sample);
+                }
+                ControlFlow::Continue(())
+            });
         assert!(read.is_ok() && samples == 210);
         let lines = table.lines(80, 50);
         assert_eq!(lines.len(), 38);

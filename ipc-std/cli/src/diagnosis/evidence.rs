@@ -2,11 +2,11 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use nettrace::{Str, TraceEvent};
-use nettrace_analysis::KnownProvider;
 use nettrace_analysis::counters::{CounterEvent, CounterReader};
 use nettrace_analysis::gc::{Collection, Collections, GcStatistics, Reason};
 use nettrace_analysis::jit::{Compilations, Tier};
 use nettrace_analysis::samples::{Clock, Samples};
+use nettrace_analysis::{KnownProvider, Part};
 
 /// The runtime's events whose stacks show who starts a thread, a collection or a compilation.
 pub(super) const THREAD_CREATING: u32 = 70;
@@ -26,6 +26,7 @@ pub(super) fn outgoing_requests() -> Clock {
 /// Collects the evidence of a diagnosis.
 #[derive(Debug)]
 pub(crate) struct Evidence {
+    part: Part,
     pub(super) samples: Samples,
     collections: Collections,
     pub(super) heap: HeapGrowth,
@@ -86,12 +87,14 @@ impl Evidence {
         clocks.into_iter().chain(events).chain([outgoing_requests()]).collect()
     }
 
-    pub(crate) fn new() -> Self {
+    /// Returns no evidence yet, of a part of the recording.
+    pub(crate) fn new(part: Part) -> Self {
         Self {
-            samples: Samples::new(Self::clocks()),
-            collections: Collections::default(),
+            samples: Samples::new(Self::clocks()).of_part(part.clone()),
+            collections: Collections::default().of_part(part.clone()),
             heap: HeapGrowth::default(),
-            compilations: Compilations::default(),
+            compilations: Compilations::default().of_part(part.clone()),
+            part,
             compiled: CompiledMethods::default(),
             counters: CounterReader::new(),
             series: BTreeMap::new(),
@@ -106,11 +109,12 @@ impl Evidence {
         }
     }
 
-    /// Takes the next event.
+    /// Takes the next event of the recording, in the part or not.
     pub(crate) fn event(&mut self, event: &TraceEvent<'_>) {
         let Some(metadata) = event.metadata() else { return };
         let provider = KnownProvider::of(metadata.provider);
-        if provider != Some(KnownProvider::Rundown) {
+        let is_inside = self.part.includes(event);
+        if is_inside && provider != Some(KnownProvider::Rundown) {
             let time = event.nanoseconds();
             let [_, end] = self.span.get_or_insert_with(|| {
                 let trace = event.trace();
@@ -131,11 +135,13 @@ impl Evidence {
         self.compilations.event(event);
         self.take_compilations();
         if let Some(CounterEvent::Sample(sample)) = self.counters.event(event) {
-            if let (true, Some(value)) = (sample.provider == "System.Runtime", sample.value()) {
+            let is_used = is_inside && sample.provider == "System.Runtime";
+            if let (true, Some(value)) = (is_used, sample.value()) {
                 self.counter(sample.name, value);
             }
         }
         match (provider, metadata.event_id) {
+            _ if !is_inside => {}
             (Some(KnownProvider::Runtime), 80) => {
                 let name = event.field("ExceptionType").and_then(|field| field.as_str());
                 let name = name.map(|name| name.to_string()).unwrap_or_default();

@@ -16,6 +16,7 @@ use super::session::{self, LiveEvents, LiveSession};
 use super::summary::{RecordedAmount, lost_warning};
 use super::trace_profile::TraceProfile;
 use crate::args::process_arg::ProcessArg;
+use crate::input::part_args::{PartArgs, TracePart};
 use crate::input::trace_file;
 use crate::output::failure::Failure;
 use crate::output::globals::Globals;
@@ -32,6 +33,8 @@ pub(crate) struct AnalysisArgs {
     #[command(flatten)]
     process: ProcessArg,
     #[command(flatten)]
+    pub(crate) part: PartArgs,
+    #[command(flatten)]
     live: LiveArgs,
     #[command(flatten)]
     pub(crate) connection: ConnectionArgs,
@@ -41,10 +44,11 @@ impl AnalysisArgs {
     /// How long a process is recorded without `--duration`.
     const DURATION: Duration = Duration::from_secs(10);
 
-    /// Returns the trace or the process to read.
+    /// Returns the trace or the process to read. A trace is read for the names of its threads, if `--thread` has one.
     pub(crate) fn input<'a>(&'a self, target: &'a TraceTargetArgs) -> Result<AnalysisInput<'a>, Failure> {
         let is_about_sessions = self.live.is_used() || self.connection.is_used();
-        Ok(AnalysisInput { target: target.target(is_about_sessions)?, args: self })
+        let target = target.target(is_about_sessions)?;
+        Ok(AnalysisInput { target, part: self.part.part(target)?, args: self })
     }
 }
 
@@ -91,32 +95,11 @@ impl Needs {
         }
     }
 
-    /// Returns all that a diagnosis counts.
+    /// Returns all that a diagnosis counts: the profile sick without meters, which would delay the end.
     pub(crate) fn of_diagnosis() -> Self {
-        let runtime = keywords::GC
-            | keywords::LOADER
-            | keywords::JIT
-            | keywords::CONTENTION
-            | keywords::EXCEPTION
-            | keywords::THREADING
-            | keywords::ALLOCATION_SAMPLING;
-        let mut providers = TraceProfile::DotnetSampledThreadTime.providers().to_vec();
-        providers.push(ProviderSpec::new(RUNTIME_PROVIDER, runtime, EventLevel::VERBOSE, ""));
-        for name in ["Microsoft.AspNetCore.Hosting", "System.Net.Http"] {
-            providers.push(ProviderSpec::new(name, u64::MAX, EventLevel::INFORMATIONAL, ""));
-        }
-        providers.push(ProviderSpec::new(
-            "System.Threading.Tasks.TplEventSource",
-            0x80,
-            EventLevel::INFORMATIONAL,
-            "",
-        ));
-        providers.push(ProviderSpec::new(
-            "System.Runtime",
-            u64::MAX,
-            EventLevel::INFORMATIONAL,
-            "EventCounterIntervalSec=1",
-        ));
+        let providers = TraceProfile::Sick.providers().iter();
+        let providers =
+            providers.filter(|spec| !spec.is_named("System.Diagnostics.Metrics")).cloned().collect();
         Self { providers, stacks: true }
     }
 
@@ -130,6 +113,8 @@ impl Needs {
 #[derive(Debug)]
 pub(crate) struct AnalysisInput<'a> {
     pub(crate) target: TraceTarget<'a>,
+    /// The part that the analysis counts. It takes all events.
+    pub(crate) part: TracePart,
     args: &'a AnalysisArgs,
 }
 
@@ -170,11 +155,15 @@ impl AnalysisInput<'_> {
         mut take: impl FnMut(&TraceEvent<'_>) -> ControlFlow<()>,
     ) -> Result<InputRead, Failure> {
         let process = &self.args.process;
-        let take = |event: &TraceEvent<'_>| match process.includes(event) {
-            true => take(event),
-            false => ControlFlow::Continue(()),
+        let mut part = self.part.clone();
+        let take = |event: &TraceEvent<'_>| {
+            if !process.includes(event) {
+                return ControlFlow::Continue(());
+            }
+            part.includes(event);
+            take(event)
         };
-        match self.target {
+        let mut read = match self.target {
             TraceTarget::File(path) => {
                 let mut trace = trace_file::open(path)?;
                 if !needs.stacks {
@@ -185,10 +174,12 @@ impl AnalysisInput<'_> {
                 }
                 let result = trace_file::read_all(&mut trace, globals, take);
                 let result = result.and_then(|()| process.check(trace.get_ref().name()));
-                Ok(InputRead::of(&trace, result))
+                InputRead::of(&trace, result)
             }
-            TraceTarget::Process(target) => self.record(target, needs, is_output, globals, take),
-        }
+            TraceTarget::Process(target) => self.record(target, needs, is_output, globals, take)?,
+        };
+        read.result = read.result.and_then(|()| part.check(self.target));
+        Ok(read)
     }
 
     fn record(

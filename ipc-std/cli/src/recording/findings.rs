@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::io::{self, Write};
 
 use nettrace::TraceEvent;
+use nettrace_analysis::Part;
 use serde_json::Value;
 
 use super::analysis_input::{AnalysisArgs, Needs};
@@ -27,11 +28,11 @@ pub(crate) struct FindingsArgs {
     #[arg(long, conflicts_with = "json")]
     csv: bool,
     #[command(flatten)]
-    analysis: AnalysisArgs,
+    pub(crate) analysis: AnalysisArgs,
 }
 
 /// An analysis whose findings have `N` columns with `--json` and `--csv`.
-pub(crate) trait Analysis<const N: usize>: Default {
+pub(crate) trait Analysis<const N: usize>: Sized {
     type Finding: Default;
     /// For a process without findings: what the process did not do, and a hint. It completes a sentence.
     const NONE_IN_PROCESS: [&str; 2];
@@ -41,6 +42,8 @@ pub(crate) trait Analysis<const N: usize>: Default {
     /// The obvious next command after the tables. `TARGET` stands for the process or the trace.
     const NEXT: &'static str;
 
+    /// Returns an analysis that finds what is in a part of the trace.
+    fn of_part(part: Part) -> Self;
     /// Takes the next event, or the end of the trace.
     fn event(&mut self, event: Option<&TraceEvent<'_>>);
     /// Returns the next finding.
@@ -62,7 +65,7 @@ impl FindingsArgs {
         globals: &Globals,
     ) -> Result<(), Failure> {
         let input = self.analysis.input(&self.target)?;
-        let (mut analysis, mut count) = (A::default(), 0_u64);
+        let (mut analysis, mut count) = (A::of_part(input.part.part()), 0_u64);
         let read = |is_output, show: &mut dyn FnMut(&A::Finding) -> ControlFlow<()>| {
             let mut take = |event: Option<&TraceEvent<'_>>| {
                 analysis.event(event);
@@ -97,7 +100,10 @@ impl FindingsArgs {
         if count == 0 {
             let target = input.target;
             let [what, hint] = if input.is_live() { A::NONE_IN_PROCESS } else { A::NONE_IN_TRACE };
-            globals.note(&format!("{target} {what}; {hint}"));
+            globals.note(&match input.part.is_whole() {
+                true => format!("{target} {what}; {hint}"),
+                false => format!("{target} {what} in this part"),
+            });
         }
         Ok(())
     }

@@ -1,13 +1,19 @@
 //! Profiles: providers under a name, as in dotnet-trace.
+use core::hash::{BuildHasher, Hasher};
+use std::hash::RandomState;
+
 use clap::ValueEnum;
 use dotnet_ipc_syntax::keywords::{
-    ASSEMBLY_LOADER, COMPILATION, EXCEPTION, GC, GC_HANDLE, JIT, JITTED_METHOD_IL_TO_NATIVE_MAP, LOADER,
-    RUNTIME_PROVIDER, THREADING,
+    ALLOCATION_SAMPLING, ASSEMBLY_LOADER, COMPILATION, CONTENTION, EXCEPTION, GC, GC_HANDLE, JIT,
+    JITTED_METHOD_IL_TO_NATIVE_MAP, LOADER, RUNTIME_PROVIDER, THREADING,
 };
 use dotnet_ipc_syntax::provider::{self, ProviderSpec};
+use ipc_proto::Guid;
 use ipc_proto::types::EventLevel;
 
-/// Profiles of dotnet-trace, with the same names and providers.
+use super::rundown;
+
+/// Profiles of dotnet-trace, with the same names and providers, and one of this tool.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum TraceProfile {
     /// Garbage collections, loading, compilation, exceptions, threads; low cost
@@ -20,6 +26,8 @@ pub(crate) enum TraceProfile {
     GcCollect,
     /// Commands of ADO.NET and Entity Framework
     Database,
+    /// What every analysis reads, for a sick service; 1 to 7 MB a second
+    Sick,
 }
 
 /// The keywords of the profile dotnet-common.
@@ -31,6 +39,10 @@ const COMMON: u64 = GC
     | THREADING
     | JITTED_METHOD_IL_TO_NATIVE_MAP
     | COMPILATION;
+
+/// The sampler of the runtime.
+const SAMPLER: ProviderSpec =
+    ProviderSpec::new("Microsoft-DotNETCore-SampleProfiler", 0xf000_0000_0000, EventLevel::INFORMATIONAL, "");
 
 /// Argument of the bridge from `DiagnosticSource` to EventPipe: the database commands and their properties.
 const DATABASE: &str = "FilterAndPayloadSpecs=\"\
@@ -46,6 +58,18 @@ const DATABASE: &str = "FilterAndPayloadSpecs=\"\
     Command.Connection.PacketSize\r\n\
     Microsoft.EntityFrameworkCore/Microsoft.EntityFrameworkCore.Database.Command.CommandExecuted@Activity2Stop:\"";
 
+/// The keywords of the profile sick. Level verbose is that of the starts of compilations, and of allocations before
+/// .NET 10.
+const SICK: u64 = GC | LOADER | JIT | CONTENTION | EXCEPTION | THREADING | ALLOCATION_SAMPLING;
+
+/// The meters of the profile sick, in the session that all clients of a process share.
+const METERS: &str = "SessionId=SHARED;Metrics=System.Runtime,Microsoft.AspNetCore.Hosting,\
+    Microsoft.AspNetCore.Server.Kestrel,System.Net.Http;RefreshInterval=1;MaxTimeSeries=1000;MaxHistograms=10;\
+    ClientId=00000000-0000-0000-0000-000000000000";
+
+/// The client of [`METERS`]. Each recording has another one: the session of meters ends with its last client.
+const ANY_CLIENT: &str = "00000000-0000-0000-0000-000000000000";
+
 impl TraceProfile {
     /// The profiles of a recording by default.
     pub(crate) const DEFAULT: [Self; 2] = [Self::DotnetCommon, Self::DotnetSampledThreadTime];
@@ -56,16 +80,7 @@ impl TraceProfile {
         const VERBOSE: EventLevel = EventLevel::VERBOSE;
         match self {
             Self::DotnetCommon => const { &[ProviderSpec::new(RUNTIME_PROVIDER, COMMON, INFORMATIONAL, "")] },
-            Self::DotnetSampledThreadTime => {
-                const {
-                    &[ProviderSpec::new(
-                        "Microsoft-DotNETCore-SampleProfiler",
-                        0xf000_0000_0000,
-                        INFORMATIONAL,
-                        "",
-                    )]
-                }
-            }
+            Self::DotnetSampledThreadTime => const { &[SAMPLER] },
             Self::GcVerbose => {
                 const { &[ProviderSpec::new(RUNTIME_PROVIDER, GC | GC_HANDLE | EXCEPTION, VERBOSE, "")] }
             }
@@ -85,6 +100,25 @@ impl TraceProfile {
                     ]
                 }
             }
+            Self::Sick => {
+                const {
+                    &[
+                        SAMPLER,
+                        ProviderSpec::new(RUNTIME_PROVIDER, SICK, VERBOSE, ""),
+                        ProviderSpec::new("Microsoft.AspNetCore.Hosting", u64::MAX, INFORMATIONAL, ""),
+                        ProviderSpec::new("System.Net.Http", u64::MAX, INFORMATIONAL, ""),
+                        // With this keyword, the events of requests have activity ids.
+                        ProviderSpec::new("System.Threading.Tasks.TplEventSource", 0x80, INFORMATIONAL, ""),
+                        ProviderSpec::new(
+                            "System.Runtime",
+                            u64::MAX,
+                            INFORMATIONAL,
+                            "EventCounterIntervalSec=1",
+                        ),
+                        ProviderSpec::new("System.Diagnostics.Metrics", 2, INFORMATIONAL, METERS),
+                    ]
+                }
+            }
         }
     }
 
@@ -92,6 +126,7 @@ impl TraceProfile {
     pub(crate) const fn rundown_keyword(self) -> u64 {
         match self {
             Self::GcCollect => GC,
+            Self::Sick => rundown::KEYWORDS,
             _ => ipc_proto::plan::DEFAULT_RUNDOWN,
         }
     }
@@ -111,7 +146,18 @@ pub(crate) fn select(profiles: &[TraceProfile], named: &[ProviderSpec]) -> Resul
             provider::add(&mut selected, spec)?;
         }
     }
+    for spec in &mut selected {
+        if spec.arguments.contains(ANY_CLIENT) {
+            spec.arguments = spec.arguments.replace(ANY_CLIENT, &random().to_string()).into();
+        }
+    }
     Ok(selected)
+}
+
+/// Returns a random value that is not a secret.
+fn random() -> Guid {
+    let [a, b] = [(); 2].map(|()| RandomState::new().build_hasher().finish());
+    Guid(((u128::from(a) << u64::BITS) | u128::from(b)).to_le_bytes())
 }
 
 /// Returns the keywords of the rundown for all these profiles.
@@ -133,6 +179,18 @@ mod tests {
         assert_eq!(selected[1..], *TraceProfile::DotnetSampledThreadTime.providers());
         assert_eq!(rundown_keyword(&profiles), ipc_proto::plan::DEFAULT_RUNDOWN);
         assert_eq!(select(&[], &named).unwrap(), named);
+    }
+
+    #[test]
+    fn each_recording_is_another_client_of_the_meters() {
+        let arguments = || {
+            let selected = select(&[TraceProfile::Sick], &[]).unwrap();
+            let meters = selected.into_iter().find(|spec| spec.name == "System.Diagnostics.Metrics").unwrap();
+            meters.arguments
+        };
+        let [first, second] = [arguments(), arguments()];
+        assert!(first.starts_with("SessionId=SHARED;Metrics=System.Runtime,"), "{first}");
+        assert!(first != second && !first.contains(ANY_CLIENT), "{first} {second}");
     }
 
     #[test]

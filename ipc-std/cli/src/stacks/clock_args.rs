@@ -110,6 +110,12 @@ pub(crate) fn nothing(samples: &Samples, clock: &Clock, target: TraceTarget<'_>)
     let failure = |what: &str, hint: &str| {
         Failure::new(Kind::NothingFound, format!("{target}{what}")).with_hint(hint.to_owned())
     };
+    if !samples.part().is_whole() && samples.count(clock) == 0 {
+        return failure(
+            ": this part has nothing to show",
+            "without --from, --to and --thread the whole trace is read",
+        );
+    }
     if samples.weights(clock).any(|(_, _, weight)| weight.total() > 0) {
         return failure(&format!(": {NO_STACK}"), WHY_NO_STACK);
     }

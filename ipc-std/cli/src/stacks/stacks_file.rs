@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use indicatif::DecimalBytes;
 use nettrace::TraceEvent;
+use nettrace_analysis::Part;
 use nettrace_analysis::formats::{TimeProfile, Timeline};
 use nettrace_analysis::samples::{Clock, Samples, Unit};
 use serde_json::json;
@@ -76,11 +77,12 @@ impl Format {
 }
 
 impl StacksFileArgs {
-    /// Returns the file to write, without any stacks yet. Fails if the file cannot be written, or if the older trace
+    /// Returns the file to write for a part of a trace, without any stacks yet. The older trace is read whole. Fails if the file cannot be written, or if the older trace
     /// cannot be read.
     pub(crate) fn open<'a>(
         &'a self,
         overwrite: &'a OverwriteArgs,
+        part: Part,
         globals: &Globals,
     ) -> Result<StacksFile<'a>, Failure> {
         let Format(format) = self.format.map_or_else(|| Format::of(&self.output), Ok)?;
@@ -124,7 +126,7 @@ impl StacksFileArgs {
             timeline: format.is_in_time(&clock).then(|| Timeline::new(clock.clone())),
             clock,
             is_any_clock,
-            samples: samples(),
+            samples: samples().of_part(part),
             old,
             unix_start: 0,
         })

@@ -533,7 +533,7 @@ fn a_closed_output_is_not_an_error() {
 }
 
 /// Shows exactly the events between two times, whatever the blocks of the trace state, in the order of the trace and of
-/// time. `rewrite` keeps the same events.
+/// time. `rewrite` keeps the same events, and those that name code.
 #[test]
 fn events_between_two_times() {
     let directory = tempfile::tempdir().unwrap();
@@ -565,7 +565,12 @@ fn events_between_two_times() {
         let kept = lines(&[&[&path[..]], &range[..]].concat()).len();
         let ran = run(&[&["rewrite", &path, "-o", &file, "--overwrite", "--json"], &range[..]].concat());
         let summary = ran.json();
-        assert_eq!(summary["kept"], json!(kept), "{path}");
+        let [all, names] = ["kept", "names"].map(|key| summary[key].as_u64().unwrap());
+        assert_eq!(all - names, u64::try_from(kept).unwrap(), "{path}");
+        // Without the events that name code, no block of another time is needed.
+        assert_eq!(summary["skipped_blocks"], 0, "{path}");
+        let only = ["rewrite", &path, "-o", &file, "--overwrite", "--json", "--only", "None"];
+        let summary = run(&[&only[..], &range].concat()).json();
         let blocks = summary["skipped_blocks"].as_u64().unwrap();
         assert!(blocks == 0 || !path.contains("v3") && !path.contains("v6"), "{path}: {blocks} blocks");
         skipped += blocks;
@@ -600,7 +605,10 @@ fn blocks_with_wrong_times_are_reported() {
     }
     fs::write(&file, bytes).unwrap();
     let (file, copy) = (file.to_str().unwrap(), copy.to_str().unwrap());
-    for args in [&["events", file][..], &["rewrite", file, "-o", copy]] {
+    for args in [
+        &["events", file][..],
+        &["rewrite", file, "-o", copy, "--only", "Microsoft-DotNETCore-SampleProfiler"],
+    ] {
         let ran = run(&[args, &["--from", "1ms"]].concat());
         let message = ran.stderr;
         assert_eq!((ran.status, message.contains("events may be missing")), (Some(0), true), "{message}");

@@ -13,6 +13,7 @@ fn every_profile_and_keyword_is_listed() {
         "gc-verbose",
         "gc-collect",
         "database",
+        "sick",
         "    Microsoft-Windows-DotNETRuntime:0x100003801d:4",
         "every 1 ms (10 ms on .NET 11)",
         "       0x8000  exception",
@@ -27,7 +28,8 @@ fn every_profile_and_keyword_is_listed() {
 fn profiles_as_json() {
     let lines = run(&["list-profiles", "--json"]).well().lines();
     let names: Vec<_> = lines.iter().filter_map(|line| line["profile"].as_str()).collect();
-    let expected = ["dotnet-common", "dotnet-sampled-thread-time", "gc-verbose", "gc-collect", "database"];
+    let expected =
+        ["dotnet-common", "dotnet-sampled-thread-time", "gc-verbose", "gc-collect", "database", "sick"];
     assert_eq!(names, expected);
     let collect = lines.iter().find(|line| line["profile"] == "gc-collect").unwrap();
     assert_eq!(

@@ -43,6 +43,7 @@ mod list_profiles;
 mod memory;
 #[cfg(unix)]
 mod monitor;
+mod parts;
 #[path = "../../../tests/peer/mod.rs"]
 mod peer;
 #[cfg(windows)]

@@ -61,6 +61,12 @@ fn rewriting_every_trace() {
     }
 }
 
+/// Returns how many events a copy has that are not kept because they name code.
+fn in_time(summary: &Value) -> usize {
+    let [kept, names] = ["kept", "names"].map(|key| summary[key].as_u64().unwrap());
+    usize::try_from(kept - names).unwrap()
+}
+
 #[test]
 fn a_part_of_a_trace() {
     let source = path("gen-net10-small-mixed.nettrace");
@@ -107,14 +113,14 @@ fn a_part_of_a_trace() {
                 .well();
         let expected = times.iter().filter(|ns| keeps(**ns, i64::try_from(cut).unwrap())).count();
         assert!(expected > 0 && expected < times.len());
-        assert_eq!(ran.json()["kept"], expected);
+        assert_eq!(in_time(&ran.json()), expected);
     }
     for option in ["--from", "--to"] {
         let kept = if option == "--to" { 0 } else { times.len() };
         let ran =
             run(&["rewrite", &source, "-o", &file, "--overwrite", option, "1999-01-01T00:00:00Z", "--json"])
                 .well();
-        assert_eq!(ran.json()["kept"], kept);
+        assert_eq!(in_time(&ran.json()), kept);
     }
     only_file(&directory, Some("out.nettrace"));
 }

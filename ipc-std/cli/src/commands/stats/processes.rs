@@ -18,6 +18,8 @@ pub(super) struct Processes {
 struct ThreadFacts {
     /// The process, if the thread has another one than the trace.
     process_id: Option<u64>,
+    /// The operating system's id, if the thread is declared with one.
+    thread_id: Option<u64>,
     /// Whether there was an event of the thread.
     is_counted: bool,
 }
@@ -54,8 +56,8 @@ impl Processes {
                 let process_id = thread.process_id();
                 // A thread that is declared twice is one thread.
                 let before = self.threads.get(thread.index).filter(|before| before.process_id == process_id);
-                let facts =
-                    ThreadFacts { process_id, is_counted: before.is_some_and(|before| before.is_counted) };
+                let is_counted = before.is_some_and(|before| before.is_counted);
+                let facts = ThreadFacts { process_id, thread_id: thread.thread_id(), is_counted };
                 let _ = self.threads.insert(thread.index, facts);
             }
             Record::RemoveThread(row) => _ = self.threads.remove(row.thread),
@@ -70,6 +72,16 @@ impl Processes {
         process.or(self.process_id)
     }
 
+    /// Returns the operating system's id of an event's thread, or of the thread that has recorded it.
+    pub(super) fn thread_id(&self, thread: u64) -> u64 {
+        match self.has_indexes {
+            true => {
+                self.threads.get(thread).and_then(|facts| facts.thread_id).unwrap_or(Event::UNKNOWN_THREAD)
+            }
+            false => thread,
+        }
+    }
+
     /// Counts an event.
     pub(super) fn event(&mut self, event: &Event<'_>) {
         let process = self.of_thread(event.thread);
@@ -80,7 +92,7 @@ impl Processes {
             // In version 6, an index that leads to no thread counts as none.
             None if self.has_indexes => false,
             None => {
-                let facts = ThreadFacts { process_id: None, is_counted: true };
+                let facts = ThreadFacts { is_counted: true, ..ThreadFacts::default() };
                 let _ = self.threads.insert(event.thread, facts);
                 event.thread != Event::UNKNOWN_THREAD
             }

@@ -1,0 +1,228 @@
+//! `--from`, `--to` and `--thread`: a part of a trace.
+use core::fmt;
+use core::ops::RangeInclusive;
+use core::str::FromStr;
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
+
+use nettrace::{Trace, TraceClock, TraceEvent};
+use nettrace_analysis::Part;
+use nettrace_analysis::samples::{Clock, Samples};
+
+use super::source::Source;
+use super::trace_file;
+use crate::args::time_range_args::TimeRangeArgs;
+use crate::output::failure::{Failure, Kind};
+use crate::output::printable::printable_name;
+use crate::process::trace_target::TraceTarget;
+
+/// `--from`, `--to` and `--thread`: the part of a trace to read.
+#[derive(Debug, clap::Args)]
+pub(crate) struct PartArgs {
+    #[command(flatten)]
+    times: TimeRangeArgs,
+    /// Only the events of this thread, by its ID or its name; repeatable
+    #[arg(long, value_name = "NAME|ID")]
+    thread: Vec<ThreadArg>,
+}
+
+/// A value of `--thread`.
+#[derive(Debug, Clone)]
+enum ThreadArg {
+    Id(u64),
+    Name(String),
+}
+
+impl FromStr for ThreadArg {
+    type Err = core::convert::Infallible;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        Ok(text.parse().map_or_else(|_| Self::Name(text.to_owned()), Self::Id))
+    }
+}
+
+impl PartArgs {
+    /// Fails if there are threads, for a command that shows the whole process.
+    pub(crate) fn check_no_threads(&self, why: &str) -> Result<(), Failure> {
+        if self.thread.is_empty() {
+            return Ok(());
+        }
+        let failure = Failure::new(Kind::Usage, format!("--thread does not apply: {why}"));
+        Err(failure.with_hint("`report --thread` shows what a thread does"))
+    }
+
+    /// Returns the part of a trace or of the recording of a process. A trace is read for the names of its threads, if
+    /// one is named. Fails if no thread has the name.
+    pub(crate) fn part(&self, target: TraceTarget<'_>) -> Result<TracePart, Failure> {
+        let part = self.times.part();
+        if self.thread.is_empty() {
+            return Ok(TracePart::new(part));
+        }
+        let has_name = self.thread.iter().any(|thread| matches!(thread, ThreadArg::Name(_)));
+        let names = if has_name { names_of(target)? } else { BTreeMap::new() };
+        let mut ids = BTreeSet::new();
+        for thread in &self.thread {
+            match thread {
+                ThreadArg::Id(id) => _ = ids.insert(*id),
+                ThreadArg::Name(name) => ids.extend(named(name, &names, target)?),
+            }
+        }
+        Ok(TracePart { threads: Some(self.threads_text()), ..TracePart::new(part.of_threads(ids)) })
+    }
+
+    fn threads_text(&self) -> String {
+        let text = |thread: &ThreadArg| match thread {
+            ThreadArg::Id(id) => id.to_string(),
+            ThreadArg::Name(name) => printable_name(name),
+        };
+        self.thread.iter().map(text).collect::<Vec<_>>().join(" or ")
+    }
+}
+
+/// Returns the names of the threads of a trace by their ids.
+fn names_of(target: TraceTarget<'_>) -> Result<BTreeMap<u64, String>, Failure> {
+    let failure = |message: &str| {
+        let failure = Failure::new(Kind::Usage, message.to_owned());
+        failure.with_hint("use its ID, which `report --threads` shows, or write a trace to a file first")
+    };
+    match target {
+        TraceTarget::Process(_) => Err(failure("the name of a thread is known only after the recording")),
+        TraceTarget::File(file) if !Source::open(file)?.is_regular() => {
+            Err(failure("the name of a thread follows its events, so the trace must be a file"))
+        }
+        TraceTarget::File(file) => read_names(file),
+    }
+}
+
+/// Reads a whole trace for the names of its threads. The next reader reports where the trace is truncated or corrupt.
+fn read_names(file: &Path) -> Result<BTreeMap<u64, String>, Failure> {
+    let mut trace = trace_file::open(file)?;
+    // Each event with a stack is weighed, because its stack can show the purpose of its thread.
+    let mut samples = Samples::new([Clock::AllEvents]);
+    loop {
+        match trace.next_event() {
+            Ok(Some(event)) => samples.event(&event),
+            Ok(None) => break,
+            Err(e) => return Err(trace.get_ref().failed(&e)),
+        }
+    }
+    let threads = samples.threads().iter().filter(|thread| !thread.name.is_empty());
+    Ok(threads.map(|thread| (thread.id, thread.name.clone())).collect())
+}
+
+/// Returns the threads of this name, or else those with this text in their names.
+fn named(
+    name: &str,
+    names: &BTreeMap<u64, String>,
+    target: TraceTarget<'_>,
+) -> Result<BTreeSet<u64>, Failure> {
+    const SHOWN: usize = 5;
+    let wanted = name.to_lowercase();
+    let with = |is_wanted: &dyn Fn(&str) -> bool| -> BTreeSet<u64> {
+        let found = names.iter().filter(|(_, name)| is_wanted(&name.to_lowercase()));
+        found.map(|(id, _)| *id).collect()
+    };
+    let exact = with(&|name| name == wanted);
+    let found = if exact.is_empty() { with(&|name| name.contains(&wanted)) } else { exact };
+    if !found.is_empty() {
+        return Ok(found);
+    }
+    let message = format!("{target}: no thread is named {}", printable_name(name));
+    let known: BTreeSet<String> = names.values().map(|name| printable_name(name)).collect();
+    let known = known.into_iter().take(SHOWN).collect::<Vec<_>>().join(", ");
+    let known = if known.is_empty() { "this trace names none".to_owned() } else { format!("known: {known}") };
+    Err(Failure::new(Kind::NothingFound, message).with_hint(format!(
+        "use its ID; a trace of version 4 names only threads whose purpose its events show, such as the pool's and \
+         the finalizer; {known}"
+    )))
+}
+
+/// The part of a trace that a command reads, and what was found of it.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct TracePart {
+    part: Part,
+    /// The threads of the part as the user wrote them.
+    threads: Option<String>,
+    /// Whether there was an event of the threads, and one in the part.
+    has_threads: bool,
+    is_found: bool,
+    /// The first and the last time of an event, in nanoseconds from the start of the trace.
+    times: Option<(i64, i64)>,
+}
+
+impl TracePart {
+    fn new(part: Part) -> Self {
+        Self { part, ..Self::default() }
+    }
+
+    /// Returns the part for an analysis, which takes all events.
+    pub(crate) fn part(&self) -> Part {
+        self.part.clone()
+    }
+
+    pub(crate) const fn is_whole(&self) -> bool {
+        self.part.is_whole()
+    }
+
+    /// Returns the times of the part in ticks of a trace; `None` if it has all times.
+    pub(crate) fn ticks(&self, trace: &Trace<'_>) -> Option<RangeInclusive<u64>> {
+        Some(self.part.ticks(&TraceClock::new(trace))).filter(|ticks| *ticks != (0..=u64::MAX))
+    }
+
+    /// Returns whether an event is in the part.
+    pub(crate) fn includes(&mut self, event: &TraceEvent<'_>) -> bool {
+        self.includes_at(event.clock(), event.header.timestamp, || event.thread_id())
+    }
+
+    /// Returns whether a time of a thread is in the part.
+    pub(crate) fn contains(&mut self, clock: &TraceClock, ticks: u64, thread_id: u64) -> bool {
+        self.part.has_thread(thread_id) && self.part.has_ticks(clock, ticks)
+    }
+
+    /// Returns whether an event at this time, of the thread with the ID that `thread_id` returns, is in the part.
+    pub(crate) fn includes_at(
+        &mut self,
+        clock: &TraceClock,
+        ticks: u64,
+        thread_id: impl FnOnce() -> u64,
+    ) -> bool {
+        if self.is_whole() {
+            return true;
+        }
+        let has_thread = self.threads.is_none() || self.part.has_thread(thread_id());
+        self.has_threads |= has_thread;
+        let is_inside = has_thread && self.part.has_ticks(clock, ticks);
+        self.is_found |= is_inside;
+        if !self.is_found {
+            let time = clock.nanoseconds(ticks);
+            let (first, last) = self.times.unwrap_or((time, time));
+            self.times = Some((first.min(time), last.max(time)));
+        }
+        is_inside
+    }
+
+    /// Fails if the part is outside of the trace, or if the trace has no event of its threads.
+    pub(crate) fn check(&self, name: impl fmt::Display) -> Result<(), Failure> {
+        if self.is_whole() || self.is_found {
+            return Ok(());
+        }
+        let failure = |message: String| Failure::new(Kind::NothingFound, message);
+        if let Some(threads) = self.threads.as_ref().filter(|_| !self.has_threads) {
+            return Err(failure(format!("{name}: no event of thread {threads}"))
+                .with_hint("`report --threads` lists the threads that were sampled"));
+        }
+        // Without an event, the part can still have a time that began before.
+        let Some((first, last)) =
+            self.times.filter(|(first, last)| self.part.overlap(*first, *last).is_none())
+        else {
+            return Ok(());
+        };
+        let seconds = |time: i64| time as f64 / 1e9;
+        let of = self.threads.as_ref().map_or_else(String::new, |threads| format!(" of thread {threads}"));
+        Err(failure(format!("{name}: no event{of} between --from and --to")).with_hint(format!(
+            "the events are from {:.3} s to {:.3} s since the start of the trace",
+            seconds(first),
+            seconds(last)
+        )))
+    }
+}
