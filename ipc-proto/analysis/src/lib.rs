@@ -14,6 +14,7 @@ pub mod gc;
 pub mod jit;
 mod known_provider;
 pub mod live;
+pub mod locks;
 pub mod names;
 mod own_code;
 mod place;
@@ -22,8 +23,10 @@ pub mod samples;
 mod snapshot;
 mod stacks;
 mod text;
+mod wait_kind;
 
 pub use durations::Durations;
 pub use known_provider::KnownProvider;
 pub use own_code::OwnCode;
 pub use stacks::{StackId, Stacks};
+pub use wait_kind::WaitKind;

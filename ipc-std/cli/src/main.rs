@@ -42,6 +42,7 @@ mod commands {
         Flame(flame),
         Gc(gc),
         Jit(jit),
+        Locks(locks),
         Diagnose(diagnose),
         Rewrite(rewrite),
         Decode(decode),
