@@ -16,6 +16,7 @@ mod known_provider;
 pub mod live;
 pub mod locks;
 pub mod names;
+mod outline;
 mod own_code;
 mod place;
 mod rows;
@@ -27,6 +28,7 @@ mod wait_kind;
 
 pub use durations::Durations;
 pub use known_provider::KnownProvider;
+pub use outline::outline;
 pub use own_code::OwnCode;
 pub use stacks::{StackId, Stacks};
 pub use wait_kind::WaitKind;

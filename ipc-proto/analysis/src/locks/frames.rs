@@ -5,7 +5,7 @@ use alloc::vec::Vec;
 
 use crate::names::{FrameId, Names};
 use crate::snapshot::Snapshot;
-use crate::{OwnCode, StackId, Stacks, WaitKind};
+use crate::{OwnCode, StackId, Stacks, WaitKind, outline};
 
 /// Names stacks.
 pub(super) struct Frames<'a> {
@@ -37,6 +37,11 @@ impl<'a> Frames<'a> {
             frames.names().shared_text(frame)
         });
         ids.collect()
+    }
+
+    /// Returns what tells a stack of these full names apart from others.
+    pub(super) fn outline(&self, names: &[Arc<str>]) -> Vec<Arc<str>> {
+        outline(names, |name| self.own.owns(name))
     }
 
     /// Returns the innermost method of the program; without one, the innermost that does not only wait. `None` for an

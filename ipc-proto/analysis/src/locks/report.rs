@@ -189,7 +189,7 @@ pub struct CycleThread {
     pub method: Option<Arc<str>>,
 }
 
-/// Threads that have waited in the same stack since before the recording.
+/// Threads that have waited since before the recording, in stacks with the same [`outline`](crate::outline).
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct WaitGroup {
@@ -203,7 +203,7 @@ pub struct WaitGroup {
     pub method: Arc<str>,
     /// Whether the method belongs to the program.
     pub is_own: bool,
-    /// The stack, without the innermost frames that only wait.
+    /// The stack of the first thread, without the innermost frames that only wait.
     pub stack: Vec<Arc<str>>,
 }
 
@@ -398,13 +398,13 @@ impl ProcessReport<'_, '_> {
             let Some((kind, stack, whole)) = self.wait_in_samples(thread) else { continue };
             let Some(method) = self.frames.method(whole) else { continue };
             let thread = self.thread(*id);
-            let group = groups.entry((kind, stack)).or_insert_with_key(|(kind, stack)| WaitGroup {
+            let group = groups.entry((kind, self.frames.outline(&stack))).or_insert_with(|| WaitGroup {
                 process_id: self.process_id,
-                kind: *kind,
+                kind,
                 threads: Vec::new(),
                 method: method.name,
                 is_own: method.is_own,
-                stack: stack.clone(),
+                stack,
             });
             group.threads.push(thread);
         }
