@@ -121,7 +121,8 @@ impl ShownThreads {
 fn remarks(report: &LockReport, is_live: bool) -> Vec<String> {
     let mut remarks = Vec::new();
     let waits = report.locks.iter().fold(0_u64, |sum, lock| sum.saturating_add(lock.waits.count));
-    if waits == 0 && !is_live {
+    let has_others = report.ended.count > 0 || !report.waiting_before.is_empty();
+    if waits == 0 && !has_others && !is_live {
         remarks.push(
             "the trace has no waits for locks; if there were any, record them with \
              `dotnet-ipc trace PID --clr-events contention`"
