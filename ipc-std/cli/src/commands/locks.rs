@@ -34,10 +34,11 @@ in which its owners were sampled while others waited (\"held in\"). An owner may
 have released the lock already, so a few samples mean nothing. Threads that wait
 at the end have an owner with its stack, unless the runtime does not know it.
 
-\"deadlock\" are threads that wait for each other's locks. \"perhaps a deadlock\" is
-an owner that has itself waited for a lock since before the recording. Such a wait
-has no event: it is a thread that waits in the same stack in all samples. Which
-lock it waits for is not known; stacks of .NET 8 and 9 do not show the wait.
+\"deadlock\" are threads that have waited for each other's locks for a second or
+more; for less, it is \"perhaps a deadlock\", as is an owner that has itself waited
+for a lock since before the recording. Such a wait has no event: it is a thread
+that waits in the same stack in all samples. Which lock it waits for is not known,
+and stacks of .NET 8 and 9 do not show the wait.
 
 Only `lock`, Monitor and System.Threading.Lock send events, since .NET 8 with the
 lock and its owner. ReaderWriterLockSlim, SemaphoreSlim and tasks send none: their
@@ -92,6 +93,13 @@ pub(crate) fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
         let (threads, top, is_short) = (&shown, args.top, args.short);
         let text = LockText { report: &report, threads, own: &own, top, is_short };
         to_stdout(|out| text.write(out))?;
+        let has_waits = !(report.locks.is_empty() && report.waiting_before.is_empty());
+        let target = input.target.argument();
+        match input.is_live() {
+            true if has_waits => globals.next(&format!("dotnet-ipc stack {target} --group"))?,
+            false if has_waits => globals.next(&format!("dotnet-ipc report {target} --contention"))?,
+            _ => {}
+        }
     }
     remarks(&report, input.is_live()).iter().for_each(|remark| globals.note(remark));
     read

@@ -11,8 +11,8 @@ use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
 use std::time::Instant;
 
 use ipc_std::{Client, ErrorKind};
-use nettrace_analysis::OwnCode;
 use nettrace_analysis::names::{FrameId, Names};
+use nettrace_analysis::{OwnCode, WaitKind};
 use serde_json::json;
 
 use self::rundown_cache::CachedRundown;
@@ -201,7 +201,7 @@ fn show(
     let name =
         |frame: &FrameId| printable_name(if args.short { names.short(*frame) } else { names.text(*frame) });
     let is_grouped = args.group || !(args.no_group || globals.json) && stacks.len() > UNGROUPED;
-    to_open_stdout(|out| {
+    let is_open = to_open_stdout(|out| {
         if is_grouped {
             groups::write(stacks, names, &OwnCode::default(), &name, globals.json, out)?;
         }
@@ -231,7 +231,15 @@ fn show(
             writeln!(out, "\n---\n")?;
         }
         Ok(())
-    })
+    })?;
+    let waits = |stack: &Stack<FrameId>| {
+        let kind = WaitKind::of(stack.frames.iter().map(|frame| names.text(*frame)));
+        kind.is_some_and(|(kind, _)| kind == WaitKind::Lock)
+    };
+    if !args.watch && stacks.iter().any(waits) {
+        globals.next(&format!("dotnet-ipc locks {}", args.target.target().argument()))?;
+    }
+    Ok(is_open)
 }
 
 /// Writes a stack, the innermost frame first.

@@ -23,9 +23,18 @@ const ENTER: u64 = 0x1000;
 const POST: u64 = 0x2000;
 const FLUSH: u64 = 0x3000;
 
-/// A trace of milliseconds.
+/// A trace, by its events.
 #[derive(Default)]
-struct Written(Vec<(u64, u64, u32, Vec<u8>, Vec<u64>)>);
+struct Written(Vec<WrittenEvent>);
+
+struct WrittenEvent {
+    ms: u64,
+    thread: u64,
+    /// The index in [`KINDS`], from 1 on.
+    kind: u32,
+    payload: Vec<u8>,
+    stack: Vec<u64>,
+}
 
 impl Written {
     /// Begins with the names of the methods, and the version of the runtime.
@@ -48,7 +57,7 @@ impl Written {
     }
 
     fn put(&mut self, ms: u64, thread: u64, kind: u32, payload: &[u8], stack: &[u64]) {
-        self.0.push((ms * 1_000_000, thread, kind, payload.to_vec(), stack.to_vec()));
+        self.0.push(WrittenEvent { ms, thread, kind, payload: payload.to_vec(), stack: stack.to_vec() });
     }
 
     /// The thread begins to wait for a lock.
@@ -77,16 +86,16 @@ impl Written {
             metadata.version = version;
             put!(trace, writer.describe(&metadata));
         }
-        for (id, (.., stack)) in (1..).zip(&self.0) {
-            let bytes: Vec<u8> = stack.iter().flat_map(|address| address.to_le_bytes()).collect();
+        for (id, event) in (1..).zip(&self.0) {
+            let bytes: Vec<u8> = event.stack.iter().flat_map(|address| address.to_le_bytes()).collect();
             put!(trace, writer.stack(&Stack { id, bytes: &bytes }));
         }
-        for (sequence, (timestamp, thread, metadata_id, payload, stack)) in (1..).zip(&self.0) {
+        for (sequence, WrittenEvent { ms, thread, kind, payload, stack }) in (1..).zip(&self.0) {
             let event = Event {
-                metadata_id: *metadata_id,
+                metadata_id: *kind,
                 sequence,
                 thread: *thread,
-                timestamp: *timestamp,
+                timestamp: ms * 1_000_000,
                 payload,
                 stack_id: if stack.is_empty() { 0 } else { sequence },
                 ..Event::default()

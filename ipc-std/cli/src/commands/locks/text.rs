@@ -6,9 +6,11 @@ use indicatif::HumanCount;
 use nettrace_analysis::locks::{
     ContendedLock, Cycle, LockOwner, LockReport, LockThread, OwnerWait, WaitGroup, WaitTimes,
 };
+use nettrace_analysis::names::short_name;
 use nettrace_analysis::{OwnCode, WaitKind};
 
 use super::{ShownThreads, hexadecimal};
+use crate::diagnosis::main_thread::is_entry_point;
 use crate::output::columns::{method_in, terminal_width};
 use crate::output::printable::printable_name;
 use crate::output::rows::milliseconds;
@@ -71,7 +73,6 @@ impl LockText<'_> {
         if locks.len() > self.top {
             writeln!(out, "\n{} more locks; --top {} shows all", locks.len() - self.top, locks.len())?;
         }
-        // These can be waits by design, such as that of the main thread for the end of the program.
         let others = [WaitKind::ReaderWriterLock, WaitKind::Semaphore, WaitKind::Task];
         others.into_iter().try_for_each(|kind| self.write_groups(kind, out))
     }
@@ -104,7 +105,10 @@ impl LockText<'_> {
 
     /// Writes the threads that have waited since before the recording.
     fn write_groups(&self, kind: WaitKind, out: &mut dyn Write) -> io::Result<()> {
-        let of_kind = || self.report.waiting_before.iter().filter(|group| group.kind == kind);
+        // The main thread of a server waits for a task until the program ends.
+        let is_end = |group: &WaitGroup| kind == WaitKind::Task && is_entry_point(short_name(&group.method));
+        let is_shown = |group: &&WaitGroup| group.kind == kind && !is_end(group);
+        let of_kind = || self.report.waiting_before.iter().filter(is_shown);
         let count: usize = of_kind().map(|group| group.threads.len()).sum();
         if count == 0 {
             return Ok(());
@@ -216,7 +220,7 @@ impl LockText<'_> {
 }
 
 /// A cycle that is younger can be a lock that was just released.
-const MIN_DEADLOCK: u64 = 100_000_000;
+const MIN_DEADLOCK: u64 = 1_000_000_000;
 
 /// Returns a time for people.
 fn time(nanoseconds: u64) -> impl Display {
