@@ -39,6 +39,6 @@ mod tests {
             cycles(&[(7, 8), (8, 9), (9, 7), (1, 2), (2, 1), (3, 7)].into()),
             vec![vec![1, 2], vec![7, 8, 9]]
         );
-        assert_eq!(cycles(&[(1, 2), (2, 3)].into()), vec![vec![0_u64; 0]; 0]);
+        assert!(cycles(&[(1, 2), (2, 3)].into()).is_empty());
     }
 }

@@ -70,8 +70,8 @@ impl LockText<'_> {
         cycles.iter().take(self.top).try_for_each(|cycle| self.write_cycle(cycle, out))?;
         self.write_groups(WaitKind::Lock, out)?;
         locks.iter().take(self.top).try_for_each(|lock| self.write_lock(lock, out))?;
-        if locks.len() > self.top {
-            writeln!(out, "\n{} more locks; --top {} shows all", locks.len() - self.top, locks.len())?;
+        if let more @ 1.. = locks.len().saturating_sub(self.top) {
+            writeln!(out, "\n{more} more locks; --top {} shows all", locks.len())?;
         }
         let others = [WaitKind::ReaderWriterLock, WaitKind::Semaphore, WaitKind::Task];
         others.into_iter().try_for_each(|kind| self.write_groups(kind, out))
