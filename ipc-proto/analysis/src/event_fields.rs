@@ -30,6 +30,6 @@ pub(crate) fn sampled_allocation<'e>(event: &TraceEvent<'e>) -> AllocationRow<'e
     AllocationRow::decode_sampled(event.header.payload, pointer_size(event))
 }
 
-fn pointer_size(event: &TraceEvent<'_>) -> usize {
+pub(crate) fn pointer_size(event: &TraceEvent<'_>) -> usize {
     event.trace().map_or(8, |trace| to_usize(trace.pointer_size))
 }

@@ -1,5 +1,5 @@
-//! Decoders of the rows (events) that name methods, modules and threads, and of compilations, collections and
-//! allocations. Their layouts are fixed: later versions only
+//! Decoders of the rows (events) that name methods, modules and threads, and of compilations, collections,
+//! allocations and waits for locks. Their layouts are fixed: later versions only
 //! append fields, so that a decoder of the first fields reads every version.
 use ipc_proto::DecodeError;
 use ipc_proto::wire::Reader;
@@ -163,6 +163,9 @@ impl<'a> ModuleRow<'a> {
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct ThreadRow {
     pub(crate) flags: u32,
+    /// The number that the runtime gives the thread: its `ManagedThreadId`.
+    pub(crate) number: u32,
+    /// The operating system's id.
     pub(crate) id: u32,
 }
 
@@ -170,9 +173,70 @@ impl ThreadRow {
     pub(crate) fn decode(payload: &[u8]) -> Result<Self, DecodeError> {
         let mut r = Reader::new(payload);
         let [_managed_id, _domain]: [u64; 2] = [r.read()?, r.read()?];
-        let [flags, _index, id]: [u32; 3] = [r.read()?, r.read()?, r.read()?];
-        Ok(Self { flags, id })
+        let [flags, number, id]: [u32; 3] = [r.read()?, r.read()?, r.read()?];
+        Ok(Self { flags, number, id })
     }
+}
+
+/// The start of a wait for a lock: ContentionStart. `P` has the size of a pointer. Version 1 ends after the runtime.
+///
+/// ```text
+/// u8 flags, u16 runtime, P lock, P object, u64 owner
+/// ```
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct ContentionRow {
+    /// The id of the lock; `None` before .NET 8.
+    pub(crate) lock: Option<u64>,
+    /// The address of the object, which the collector can move.
+    pub(crate) object: Option<u64>,
+    /// The thread that has the lock, as the runtime counts threads; `None` if the runtime does not know it.
+    pub(crate) owner: Option<u64>,
+}
+
+impl ContentionRow {
+    pub(crate) fn decode(payload: &[u8], pointer_size: usize) -> Self {
+        let mut r = Reader::new(payload);
+        // The flags, and the number of the runtime.
+        let _ = r.bytes(1 + 2);
+        let lock = pointer(&mut r, pointer_size);
+        let object = pointer(&mut r, pointer_size);
+        let owner = object.and_then(|_| r.read().ok()).filter(|owner| *owner != 0);
+        Self { lock, object, owner }
+    }
+}
+
+/// Reads an address.
+fn pointer(r: &mut Reader<'_>, size: usize) -> Option<u64> {
+    if size == 4 { r.read::<u32>().ok().map(u64::from) } else { r.read().ok() }
+}
+
+/// Returns the nanoseconds of a wait for a lock, by its end: ContentionStop. `None` before .NET 5.
+///
+/// ```text
+/// u8 flags, u16 runtime, f64 nanoseconds
+/// ```
+pub(crate) fn contention_time(payload: &[u8]) -> Option<u64> {
+    let mut r = Reader::new(payload);
+    r.bytes(1 + 2).ok()?;
+    let nanoseconds = f64::from_bits(r.read().ok()?);
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "the conversion saturates, and makes 0 of what is no number"
+    )]
+    let nanoseconds = nanoseconds as u64;
+    Some(nanoseconds)
+}
+
+/// Returns the major version of a runtime: RuntimeInformationStart, and the row of the rundown.
+///
+/// ```text
+/// u16 runtime, u16 kind, 4 x u16 version of the library, u16 major version of the runtime, ...
+/// ```
+pub(crate) fn runtime_version(payload: &[u8]) -> Option<u16> {
+    let mut r = Reader::new(payload);
+    r.bytes(2 + 2 + 4 * 2).ok()?;
+    r.read().ok()
 }
 
 /// An allocation: AllocationTick and AllocationSampled. `P` has the size of a pointer.

@@ -576,7 +576,7 @@ impl Samples {
 
     /// Names a thread by its purpose in the runtime.
     fn thread_row(&mut self, event: &TraceEvent<'_>) {
-        let Ok(ThreadRow { flags, id }) = ThreadRow::decode(event.header.payload) else { return };
+        let Ok(ThreadRow { flags, id, .. }) = ThreadRow::decode(event.header.payload) else { return };
         let name = match flags {
             _ if flags & 2 != 0 => FINALIZER,
             _ if flags & 4 != 0 => ".NET ThreadPool",

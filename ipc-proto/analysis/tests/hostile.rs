@@ -9,9 +9,11 @@
 
 mod runtime_events;
 
+use nettrace_analysis::OwnCode;
 use nettrace_analysis::call_tree::{CallTree, NodeId, Order, ThreadTree};
 use nettrace_analysis::formats::{Profile, TimeProfile, Timeline};
 use nettrace_analysis::live::Live;
+use nettrace_analysis::locks::Locks;
 use nettrace_analysis::samples::{Clock, Samples, Unit};
 use serde_json::Value;
 
@@ -19,7 +21,11 @@ use crate::runtime_events::{Written, each_event, path};
 
 #[test]
 fn changed_bytes() {
-    let traces = ["analysis/net31-sampled.nettrace", "nettrace/gen-v6-onecollect-small.nettrace"];
+    let traces = [
+        "analysis/net31-sampled.nettrace",
+        "analysis/net10-locks.nettrace",
+        "nettrace/gen-v6-onecollect-small.nettrace",
+    ];
     for trace in traces.map(|name| std::fs::read(path(name)).unwrap()) {
         // Any sequence of numbers will do, if it is the same each time.
         let mut state = 1_u64;
@@ -51,13 +57,18 @@ fn check(trace: &[u8]) {
     ];
     let mut samples = Samples::new(clocks.iter().cloned());
     let mut timelines: Vec<_> = clocks.iter().cloned().map(Timeline::new).collect();
-    let mut live = Live::default();
+    let (mut live, mut locks) = (Live::default(), Locks::default());
     each_event(trace, |event| {
         live.event(event);
+        locks.event(event);
         samples.event_with(event, &mut |clock, interval| {
             timelines.iter_mut().for_each(|timeline| timeline.add(clock, interval));
         });
     });
+    let report = locks.finish(&OwnCode::default());
+    for lock in &report.locks {
+        assert!(lock.waits.longest <= lock.waits.total && lock.waiting.len() as u64 <= lock.waits.count);
+    }
     let (period, total) = (live.next_period(), live.total());
     assert_eq!((period.samples, period.functions.len()), (total.samples, total.functions.len()));
     assert!((0.0..=1.0).contains(&period.paused_share()));

@@ -42,6 +42,7 @@ mod commands {
         Flame(flame),
         Gc(gc),
         Jit(jit),
+        Locks(locks),
         Diagnose(diagnose),
         Rewrite(rewrite),
         Decode(decode),
@@ -76,7 +77,7 @@ mod diagnosis {
     pub(crate) mod facts;
     mod figures;
     pub(crate) mod finding;
-    mod main_thread;
+    pub(crate) mod main_thread;
     mod own_shares;
     mod readable_method;
     pub(crate) mod rules;

@@ -52,11 +52,11 @@ const NETTRACE: Layers = &[
 ];
 
 const ANALYSIS: Layers = &[
-    &["durations", "event_fields", "known_provider", "place", "rows", "text"],
+    &["durations", "event_fields", "known_provider", "outline", "place", "rows", "text", "wait_kind"],
     &["names"],
     &["snapshot", "stacks"],
     &["samples"],
-    &["call_tree", "counters", "gc", "jit"],
+    &["call_tree", "counters", "gc", "jit", "locks"],
     &["formats", "live"],
     &["lib"],
 ];

@@ -1,15 +1,18 @@
 //! `stack`: shows the stacks of a process at this moment.
+mod groups;
 mod rundown;
 mod rundown_cache;
 mod sampler;
 mod thread_stack;
 
 use core::time::Duration;
+use std::io::{self, Write};
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
 use std::time::Instant;
 
 use ipc_std::{Client, ErrorKind};
 use nettrace_analysis::names::{FrameId, Names};
+use nettrace_analysis::{OwnCode, WaitKind};
 use serde_json::json;
 
 use self::rundown_cache::CachedRundown;
@@ -43,13 +46,23 @@ the method below it has called. Threads without managed code are not shown, only
 counted, where the operating system shows the threads of the process.
 \"?!?\" is code that the runtime does not name, such as its host.
 
+With more than 20 threads, or with --group, threads with the same stack are one
+entry: \"34 threads: Monitor.Wait < … < InventoryClient.GetStock\", with the method
+that is innermost and the innermost one of the program. Of the frames that only
+wait, and of those that run the methods of the program, not all are compared, so
+the stack is that of the first thread. Threads in code of the program come first,
+many before few; those with methods of the runtime's own library only, last.
+
 With --json, a line is a thread: {\"thread_id\", \"thread_name\", \"state\",
 \"frames\"}. The state is \"managed\" or \"external\". The operating system has the
-name; it is null with --name and --socket, and where it is not known.
+name; it is null with --name and --socket, and where it is not known. With --group
+a line is {\"threads\", \"count\", \"state\", \"frames\"}: the ids of the threads, and
+the stack of the first one.
 
 Examples:
   dotnet-ipc stack 4242
   dotnet-ipc stack 4242 --watch
+  dotnet-ipc stack 4242 --group --json | jq 'select(.count > 10)'
   dotnet-ipc stack --name Shop --json | jq -r '.frames[0]' | sort | uniq -c")]
 pub(crate) struct Args {
     #[command(flatten)]
@@ -57,6 +70,12 @@ pub(crate) struct Args {
     /// Show the stacks again each second, until Ctrl-C
     #[arg(long)]
     watch: bool,
+    /// Show threads with the same stack as one entry [default: for more than 20 threads as text]
+    #[arg(long, conflicts_with = "no_group")]
+    group: bool,
+    /// Show each thread, however many there are
+    #[arg(long)]
+    no_group: bool,
     /// Neither use nor store names in the cache folder
     #[arg(long)]
     no_cache: bool,
@@ -66,6 +85,9 @@ pub(crate) struct Args {
     #[command(flatten)]
     connection: ConnectionArgs,
 }
+
+/// With more threads, text shows groups.
+const UNGROUPED: usize = 20;
 
 /// The time between two outputs of `--watch`.
 const INTERVAL: Duration = Duration::from_secs(1);
@@ -178,15 +200,18 @@ fn show(
 ) -> Result<bool, Failure> {
     let name =
         |frame: &FrameId| printable_name(if args.short { names.short(*frame) } else { names.text(*frame) });
-    to_open_stdout(|out| {
-        for (number, stack) in stacks.iter().enumerate() {
-            let Stack { thread_id, thread_name, is_managed, frames } = stack;
+    let is_grouped = args.group || !(args.no_group || globals.json) && stacks.len() > UNGROUPED;
+    let is_open = to_open_stdout(|out| {
+        if is_grouped {
+            groups::write(stacks, names, &OwnCode::default(), &name, globals.json, out)?;
+        }
+        for (number, stack) in stacks.iter().enumerate().filter(|_| !is_grouped) {
             if globals.json {
                 let line = json!({
-                    "thread_id": thread_id,
-                    "thread_name": thread_name,
-                    "state": if *is_managed { "managed" } else { "external" },
-                    "frames": frames.iter().map(name).collect::<Vec<_>>(),
+                    "thread_id": stack.thread_id,
+                    "thread_name": stack.thread_name,
+                    "state": stack.state(),
+                    "frames": stack.frames.iter().map(name).collect::<Vec<_>>(),
                 });
                 writeln!(out, "{}", json_line(&line))?;
                 continue;
@@ -194,14 +219,8 @@ fn show(
             if number > 0 {
                 writeln!(out)?;
             }
-            match thread_name {
-                Some(name) => writeln!(out, "Thread {thread_id} ({})", printable_name(name))?,
-                None => writeln!(out, "Thread {thread_id}")?,
-            }
-            if !is_managed {
-                writeln!(out, "    [outside managed code]")?;
-            }
-            frames.iter().try_for_each(|frame| writeln!(out, "    {}", name(frame)))?;
+            writeln!(out, "Thread {}", stack.thread())?;
+            write_frames(stack.is_managed, stack.frames.iter().map(name), out)?;
         }
         if let (Some(count @ 1..), false) = (unmanaged, globals.json) {
             let threads =
@@ -212,5 +231,25 @@ fn show(
             writeln!(out, "\n---\n")?;
         }
         Ok(())
-    })
+    })?;
+    let waits = |stack: &Stack<FrameId>| {
+        let kind = WaitKind::of(stack.frames.iter().map(|frame| names.text(*frame)));
+        kind.is_some_and(|(kind, _)| kind == WaitKind::Lock)
+    };
+    if !args.watch && stacks.iter().any(waits) {
+        globals.next(&format!("dotnet-ipc locks {}", args.target.target().argument()))?;
+    }
+    Ok(is_open)
+}
+
+/// Writes a stack, the innermost frame first.
+fn write_frames(
+    is_managed: bool,
+    frames: impl IntoIterator<Item = String>,
+    out: &mut dyn Write,
+) -> io::Result<()> {
+    if !is_managed {
+        writeln!(out, "    [outside managed code]")?;
+    }
+    frames.into_iter().try_for_each(|frame| writeln!(out, "    {frame}"))
 }

@@ -43,6 +43,6 @@ impl MainThread {
 }
 
 /// Returns whether a method is the entry point of a program.
-pub(super) fn is_entry_point(method: &str) -> bool {
+pub(crate) fn is_entry_point(method: &str) -> bool {
     method.ends_with(".Main") || method.ends_with("<Main>$")
 }

@@ -58,6 +58,8 @@ pub(crate) struct Needs {
     providers: Vec<ProviderSpec>,
     /// Whether the analysis needs stacks of events and names of their frames.
     stacks: bool,
+    /// The keywords of the rundown that the analysis needs beside names.
+    rundown: u64,
 }
 
 impl Needs {
@@ -68,7 +70,7 @@ impl Needs {
             // This cannot fail, because no provider here has arguments.
             let _ = provider::add(&mut providers, &spec);
         }
-        Self { providers, stacks: true }
+        Self { providers, stacks: true, rundown: 0 }
     }
 
     /// Returns the providers of the events of a clock.
@@ -100,12 +102,22 @@ impl Needs {
         let providers = TraceProfile::Sick.providers().iter();
         let providers =
             providers.filter(|spec| !spec.is_named("System.Diagnostics.Metrics")).cloned().collect();
-        Self { providers, stacks: true }
+        Self { providers, stacks: true, rundown: keywords::THREADING }
+    }
+
+    /// Returns waits for locks, samples, and the numbers of threads.
+    pub(crate) fn of_locks() -> Self {
+        let mut needs = Self::of(&[Clock::Contention, Clock::Wall]);
+        let threads = ProviderSpec::new(RUNTIME_PROVIDER, keywords::THREADING, EventLevel::INFORMATIONAL, "");
+        // This cannot fail: the provider has no arguments.
+        let _ = provider::add(&mut needs.providers, &threads);
+        Self { rundown: keywords::THREADING, ..needs }
     }
 
     /// Returns events of the runtime, without their stacks.
     pub(crate) fn of_runtime(keywords: u64, level: EventLevel) -> Self {
-        Self { providers: vec![ProviderSpec::new(RUNTIME_PROVIDER, keywords, level, "")], stacks: false }
+        let providers = vec![ProviderSpec::new(RUNTIME_PROVIDER, keywords, level, "")];
+        Self { providers, stacks: false, rundown: 0 }
     }
 }
 
@@ -193,7 +205,7 @@ impl AnalysisInput<'_> {
         let AnalysisArgs { live, connection, .. } = self.args;
         let mut plan = live.plan(needs.providers);
         plan.duration.get_or_insert(AnalysisArgs::DURATION);
-        let plan = if needs.stacks { plan.with_named_stacks() } else { plan };
+        let plan = if needs.stacks { plan.with_named_stacks(needs.rundown) } else { plan };
         let (client, wire_log) = connection.session_client(target)?;
         let LiveSession { session, started, resumed, stopping } =
             session::start(client, &plan, None, globals)?;

@@ -202,11 +202,11 @@ impl RecordingArgs {
 
 impl SessionPlan<'_> {
     /// Adds the stacks of events, and the events that name methods. The rundown is not enough: it lacks code that is
-    /// unloaded before the end, and a process that exits sends none.
-    pub(crate) fn with_named_stacks(mut self) -> Self {
+    /// unloaded before the end, and a process that exits sends none. `rundown` has further keywords of the rundown.
+    pub(crate) fn with_named_stacks(mut self, rundown: u64) -> Self {
         // This cannot fail: the provider has no arguments.
         let _ = provider::add(&mut self.providers, &NAMES);
-        Self { stackwalk: true, rundown_keyword: rundown::KEYWORDS, ..self }
+        Self { stackwalk: true, rundown_keyword: rundown::KEYWORDS | rundown, ..self }
     }
 
     /// Starts the session.

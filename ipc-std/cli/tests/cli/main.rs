@@ -39,6 +39,7 @@ mod help;
 mod info_and_env;
 mod jit;
 mod list_profiles;
+mod locks;
 #[cfg(target_os = "linux")]
 mod memory;
 #[cfg(unix)]

@@ -7,10 +7,11 @@ use std::process::{Child, Stdio};
 
 use ipc_proto::{Code, CollectTracing4};
 use ipc_testkit::{FakeRuntime, Fault, Profile, Response};
-use serde_json::Value;
+use nettrace::{Event, Metadata, Stack, Trace, TraceWriter, Version};
+use serde_json::{Value, json};
 
 use crate::tool::{Ran, finish, run, tool};
-use crate::traces::analysed;
+use crate::traces::{analysed, put};
 
 const STOP_TRACING: Code = Code(0x0201);
 /// The commands that start a session: one without rundown, and one with a rundown.
@@ -162,4 +163,138 @@ fn a_signal_ends_watching() {
         kill_process(Pid::from_child(&child), signal).unwrap();
         finish(child).well();
     }
+}
+
+const SAMPLER: &str = "Microsoft-DotNETCore-SampleProfiler";
+const RUNDOWN: &str = "Microsoft-Windows-DotNETRuntimeRundown";
+
+/// Returns a trace with a sample of each thread, which is in these methods, the innermost first. `managed` decides by the
+/// thread.
+fn sampled(threads: &[(u64, &[&str])], managed: impl Fn(u64) -> bool) -> Vec<u8> {
+    let mut methods: Vec<&str> = threads.iter().flat_map(|(_, stack)| stack.iter().copied()).collect();
+    methods.sort_unstable();
+    methods.dedup();
+    let address = |method: &str| 0x1_0000 * (1 + methods.iter().position(|of| *of == method).unwrap() as u64);
+    let utf16 = |text: &str| text.encode_utf16().chain([0]).flat_map(u16::to_le_bytes).collect::<Vec<u8>>();
+    let (mut buf, mut trace) = (vec![0; 64 << 10], Vec::new());
+    let mut writer = TraceWriter::new(&Trace::new(Version::V4), &mut buf).unwrap();
+    let mut described = |id, provider, event_id| {
+        put!(trace, writer.describe(&Metadata::new(id, provider, event_id, "")));
+    };
+    described(1, SAMPLER, 0);
+    described(2, RUNDOWN, 154);
+    described(3, RUNDOWN, 144);
+    for (id, (_, stack)) in (1..).zip(threads) {
+        let bytes: Vec<u8> = stack.iter().flat_map(|method| (address(method) + 1).to_le_bytes()).collect();
+        put!(trace, writer.stack(&Stack { id, bytes: &bytes }));
+    }
+    let mut sequence = 0;
+    let mut put_event = |metadata_id, thread, stack_id, payload: &[u8]| {
+        sequence += 1;
+        let event = Event {
+            metadata_id,
+            thread,
+            stack_id,
+            sequence,
+            payload,
+            timestamp: sequence.into(),
+            ..Event::default()
+        };
+        put!(trace, writer.event(&event));
+    };
+    for (id, (thread, _)) in (1..).zip(threads) {
+        put_event(1, *thread, id, &u32::from(managed(*thread)).wrapping_add(1).to_le_bytes());
+    }
+    for (module, path) in
+        [(1_u64, "/app/Shop.dll"), (2, "/dotnet/System.Private.CoreLib.dll"), (3, "/app/Kestrel.dll")]
+    {
+        let row = [&module.to_le_bytes()[..], &[0; 16], &utf16(path), &utf16("")].concat();
+        put_event(2, 1, 0, &row);
+    }
+    for method in &methods {
+        let (name, rest) = method.rsplit_once('.').map(|(of, name)| (name, of)).unwrap();
+        let module: u64 = match rest {
+            _ if rest.starts_with("Shop.") => 1,
+            _ if rest.starts_with("Microsoft.") => 3,
+            _ => 2,
+        };
+        let numbers = [address(method), module, address(method)].map(u64::to_le_bytes).concat();
+        let sizes = [0x100_u32, 0, 0].map(u32::to_le_bytes).concat();
+        put_event(3, 1, 0, &[numbers, sizes, utf16(rest), utf16(name), utf16("void ()")].concat());
+    }
+    trace.extend_from_slice(&writer.finish());
+    trace
+}
+
+const IDLE: &[&str] =
+    &["System.Threading.LowLevelLifoSemaphore.Wait", "System.Threading.PortableThreadPool.Work"];
+const STOCK: &[&str] = &[
+    "System.Threading.Monitor.Wait",
+    "System.Threading.Tasks.Task.Wait",
+    "Shop.Stock.Get",
+    "Shop.Program.Main",
+];
+
+/// Returns 40 threads: 30 of the runtime, 8 that wait in the program in two ways, and others.
+fn many() -> Vec<u8> {
+    let mut threads: Vec<(u64, &[&str])> = (100..130).map(|id| (id, IDLE)).collect();
+    threads.extend((200..205).map(|id| (id, STOCK)));
+    // These wait in another way, and are dispatched in another way.
+    let others: &[&str] = &[
+        "System.Threading.Thread.Yield",
+        "System.Threading.Monitor.Wait",
+        "System.Threading.Tasks.Task.Wait",
+        "Shop.Stock.Get",
+        "System.Threading.ExecutionContext.Run",
+        "Shop.Program.Main",
+        "System.Threading.PortableThreadPool.Work",
+    ];
+    threads.extend((205..208).map(|id| (id, others)));
+    threads.push((300, &["Shop.Stock.Get", "Shop.Program.Main"]));
+    threads.push((301, &["Microsoft.Kestrel.Loop"]));
+    sampled(&threads, |id| matches!(id, 207 | 300))
+}
+
+#[test]
+fn threads_with_the_same_stack_are_one_entry() {
+    let runtime = traced(many());
+    let headings = |options: &[&str]| -> Vec<String> {
+        let text = stack(&runtime, options).well().into_text();
+        let lines = text.lines().filter(|line| line.contains(" thread"));
+        lines.map(str::to_owned).collect()
+    };
+    let expected = [
+        "8 threads: Monitor.Wait < … < Stock.Get",
+        "1 thread: Stock.Get",
+        "1 thread: Kestrel.Loop",
+        "30 threads: LowLevelLifoSemaphore.Wait < PortableThreadPool.Work",
+    ];
+    // Text of more than 20 threads is grouped.
+    assert_eq!(headings(&[]), expected);
+    assert_eq!(headings(&["--group", "--short"]), expected);
+    let text = stack(&runtime, &["--short"]).well().into_text();
+    let entry = "8 threads: Monitor.Wait < … < Stock.Get\n    200, 201, 202 and 5 more\n    [outside managed code]\n    \
+                 System.Threading.Monitor.Wait\n    System.Threading.Tasks.Task.Wait\n    Shop.Stock.Get\n    \
+                 Shop.Program.Main\n\n1 thread: Stock.Get\n    300\n    Shop.Stock.Get\n";
+    assert!(text.starts_with(entry), "{text}");
+
+    let text = stack(&runtime, &["--no-group"]).well().into_text();
+    assert_eq!(text.matches("\nThread ").count(), 39, "{text}");
+    stack(&runtime, &["--group", "--no-group"]).fails(2, "cannot be used with");
+    let few = traced(sampled(&[(1, IDLE), (2, IDLE)], |_| false));
+    assert!(stack(&few, &[]).well().into_text().starts_with("Thread 1\n"));
+    let text = stack(&few, &["--group"]).well().into_text();
+    assert!(text.starts_with("2 threads: LowLevelLifoSemaphore.Wait < "), "{text}");
+}
+
+#[test]
+fn json_is_grouped_on_request() {
+    let runtime = traced(many());
+    assert_eq!(stack(&runtime, &["--json"]).well().lines().len(), 40);
+    let groups = stack(&runtime, &["--json", "--group", "--short"]).well().lines();
+    let counts: Vec<_> = groups.iter().map(|group| group["count"].as_u64().unwrap()).collect();
+    assert_eq!(counts, [8, 1, 1, 30]);
+    let expected = json!({ "threads": [200, 201, 202, 203, 204, 205, 206, 207], "count": 8, "state": "external", "frames": STOCK });
+    assert_eq!(groups[0], expected);
+    assert_eq!((&groups[1]["state"], &groups[3]["state"]), (&"managed".into(), &"external".into()));
 }

@@ -1,0 +1,152 @@
+//! Takes the events of a trace for the report on its locks.
+use alloc::collections::BTreeMap;
+
+use nettrace::TraceEvent;
+
+use super::process_locks::{ProcessLocks, Room, Sample};
+use super::report::{LockReport, report};
+use crate::event_fields::pointer_size;
+use crate::known_provider::is_name;
+use crate::names::Names;
+use crate::rows::{ContentionRow, ThreadRow, contention_time, runtime_version};
+use crate::{KnownProvider, OwnCode, StackId, Stacks};
+
+/// Finds the locks for which the threads of each process wait. The events must come in the order of time: see
+/// [`EventAssembler::in_order`](nettrace::EventAssembler::in_order). The [module](super) has the rules.
+///
+/// ```
+/// use nettrace::{EventAssembler, Limits, AssemblerStep};
+/// use nettrace_analysis::OwnCode;
+/// use nettrace_analysis::locks::Locks;
+///
+/// # let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../testdata/analysis/net10-locks.nettrace");
+/// # let bytes = std::fs::read(path)?;
+/// let mut assembler = EventAssembler::new(Limits::default()).in_order(EventAssembler::ORDER_LIMIT);
+/// assembler.push(&bytes);
+/// let mut locks = Locks::default();
+/// while let AssemblerStep::Event = assembler.step() {
+///     let Some(event) = assembler.event() else { break };
+///     locks.event(&event);
+/// }
+/// let report = locks.finish(&OwnCode::default());
+/// for lock in &report.locks {
+///     println!("{:?}: {} waits, {} ns", lock.id, lock.waits.count, lock.waits.total);
+/// }
+/// # assert!(!report.locks.is_empty());
+/// # Ok::<(), std::io::Error>(())
+/// ```
+#[derive(Debug, Default)]
+pub struct Locks {
+    names: Names,
+    stacks: Stacks,
+    processes: BTreeMap<Option<u64>, ProcessLocks>,
+    room: Room,
+    /// The time of the first event.
+    start: Option<i64>,
+    /// The end of the recording: the time of the last event, or of the first event of a rundown after it.
+    end: i64,
+    /// Whether the last event belongs to a rundown, which a runtime sends after the recording.
+    is_rundown: bool,
+}
+
+mod id {
+    pub(super) const CONTENTION_START: u32 = 81;
+    pub(super) const CONTENTION_STOP: u32 = 91;
+    pub(super) const THREAD_CREATED: u32 = 85;
+    pub(super) const RUNTIME_INFORMATION: u32 = 187;
+    /// Of the rundown.
+    pub(super) const RUNDOWN_END: u32 = 146;
+    pub(super) const THREAD: u32 = 159;
+}
+
+impl Locks {
+    /// How many threads are distinguished at most.
+    pub const THREADS: usize = 1 << 16;
+    /// How many locks are distinguished at most.
+    pub const LOCKS: usize = 1 << 16;
+    /// How many pairs of a lock and a stack are stored at most.
+    pub const ENTRIES: usize = 1 << 18;
+
+    /// Takes an event of any kind.
+    pub fn event(&mut self, event: &TraceEvent<'_>) {
+        let Some(metadata) = event.metadata() else { return };
+        let provider = KnownProvider::of(metadata.provider);
+        let is_info = provider.is_none() && is_name(metadata.provider, "Microsoft-DotNETCore-EventPipe");
+        let is_rundown = is_info || provider == Some(KnownProvider::Rundown);
+        let time = event.nanoseconds();
+        self.start.get_or_insert(time);
+        if !(is_rundown && self.is_rundown) {
+            self.end = time;
+        }
+        self.is_rundown = is_rundown;
+        let Some(provider) = provider else { return };
+        self.names.known_event(event, &metadata, provider);
+        let payload = event.header.payload;
+        match (provider, metadata.event_id) {
+            (KnownProvider::Runtime, id::CONTENTION_START) => self.contention_start(event, time),
+            (KnownProvider::Runtime, id::CONTENTION_STOP) => {
+                if let Some((process, room)) = self.process(event) {
+                    process.stop(event.thread_id(), time, contention_time(payload), room);
+                }
+            }
+            (KnownProvider::Runtime, id::THREAD_CREATED) | (KnownProvider::Rundown, id::THREAD) => {
+                if let (Ok(row), Some((process, room))) = (ThreadRow::decode(payload), self.process(event)) {
+                    process.thread_row(&row, room);
+                }
+            }
+            (KnownProvider::Runtime | KnownProvider::Rundown, id::RUNTIME_INFORMATION) => {
+                if let (Some(version), Some((process, _))) = (runtime_version(payload), self.process(event)) {
+                    process.version = Some(version);
+                }
+            }
+            (KnownProvider::Rundown, id::RUNDOWN_END) => {
+                if let Some((process, _)) = self.process(event) {
+                    process.has_rundown = true;
+                }
+            }
+            (KnownProvider::SampleProfiler, 0) => self.sample(event, time),
+            _ => {}
+        }
+    }
+
+    /// Ends the trace. `own` decides which methods belong to the program: a wait is shown by the innermost of them.
+    #[must_use]
+    pub fn finish(self, own: &OwnCode) -> LockReport {
+        let Self { names, stacks, processes, room, start, end, .. } = self;
+        let span = crate::durations::elapsed(start.unwrap_or(end), end);
+        let report = report(processes, names, &stacks, own, end);
+        LockReport { span, dropped: room.dropped, ..report }
+    }
+
+    fn contention_start(&mut self, event: &TraceEvent<'_>, time: i64) {
+        let row = ContentionRow::decode(event.header.payload, pointer_size(event));
+        let stack = self.stacks.of(event, &mut self.names);
+        if let Some((process, room)) = self.process(event) {
+            process.start(event.thread_id(), time, &row, stack, room);
+        }
+    }
+
+    fn sample(&mut self, event: &TraceEvent<'_>, time: i64) {
+        const MANAGED: [u8; 4] = [2, 0, 0, 0];
+        let stack = self.stacks.of(event, &mut self.names);
+        if stack == StackId::EMPTY {
+            return;
+        }
+        let is_managed = event.header.payload.first_chunk() == Some(&MANAGED);
+        if let Some((process, room)) = self.process(event) {
+            process.sample(event.thread_id(), Sample { time, stack, is_managed }, room);
+        }
+    }
+
+    /// Returns the state of the process of an event, if there is room.
+    fn process(&mut self, event: &TraceEvent<'_>) -> Option<(&mut ProcessLocks, &mut Room)> {
+        let process_id = event.process_id();
+        // Each process has a thread at least.
+        if self.processes.len() >= Self::THREADS && !self.processes.contains_key(&process_id) {
+            self.room.drop_event();
+            return None;
+        }
+        let process = self.processes.entry(process_id).or_insert_with(|| ProcessLocks::new(process_id));
+        Some((process, &mut self.room))
+    }
+}

@@ -1,0 +1,295 @@
+//! The locks and the threads of one process.
+use alloc::collections::{BTreeMap, BTreeSet};
+
+use super::Locks;
+use super::report::WaitTimes;
+use crate::StackId;
+use crate::durations::elapsed;
+use crate::rows::{ContentionRow, ThreadRow};
+
+/// The room that is left, and what there was no room for.
+#[derive(Debug, Default)]
+pub(super) struct Room {
+    threads: usize,
+    locks: usize,
+    entries: usize,
+    /// The number of events for which there was no room.
+    pub(super) dropped: u64,
+}
+
+impl Room {
+    pub(super) const fn drop_event(&mut self) {
+        self.dropped = self.dropped.saturating_add(1);
+    }
+}
+
+/// Returns the value of a key, which is added while `used` is below `limit`.
+fn entry<'m, K: Ord, V: Default>(
+    map: &'m mut BTreeMap<K, V>,
+    key: K,
+    (used, limit): (&mut usize, usize),
+    dropped: &mut u64,
+) -> Option<&'m mut V> {
+    if !map.contains_key(&key) {
+        if *used >= limit {
+            *dropped = dropped.saturating_add(1);
+            return None;
+        }
+        *used = used.saturating_add(1);
+    }
+    Some(map.entry(key).or_default())
+}
+
+/// The id of a lock; `None` for all locks of a runtime that does not state it.
+pub(super) type LockKey = Option<u64>;
+
+/// The locks and the threads of one process.
+#[derive(Debug, Default)]
+pub(super) struct ProcessLocks {
+    pub(super) threads: BTreeMap<u64, ThreadState>,
+    pub(super) locks: BTreeMap<LockKey, LockState>,
+    /// The operating system's ids of threads by their managed numbers.
+    numbers: BTreeMap<u64, u64>,
+    /// The major version of the runtime.
+    pub(super) version: Option<u16>,
+    /// Whether the trace has the end of a rundown.
+    pub(super) has_rundown: bool,
+    /// The locks for which threads wait, by their owner.
+    contested: BTreeMap<(u64, bool), BTreeSet<LockKey>>,
+    /// The lowest id that is one of the operating system: of the process, or of a thread.
+    lowest_id: Option<u64>,
+    /// Whether an owner cannot be an id of the operating system.
+    has_number: bool,
+    /// The lowest owner that an event stated.
+    lowest_owner: Option<u64>,
+    /// Whether a thread was sampled twice. The sampler visits all threads before it visits one again.
+    has_second_round: bool,
+    /// The waits whose end was lost: their thread waited again.
+    pub(super) without_end: u64,
+    /// The waits from before the recording that have ended.
+    pub(super) ended: WaitTimes,
+}
+
+/// The owner of a lock, as its latest event shows it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(super) enum Owner {
+    #[default]
+    Unknown,
+    /// ContentionStart stated this number.
+    Stated(u64),
+    /// This thread has ended its wait.
+    Acquired(u64),
+}
+
+impl Owner {
+    /// Returns the key of `ProcessLocks::contested`.
+    const fn key(self) -> Option<(u64, bool)> {
+        match self {
+            Self::Unknown => None,
+            Self::Stated(number) => Some((number, true)),
+            Self::Acquired(id) => Some((id, false)),
+        }
+    }
+}
+
+/// A thread, and its latest events.
+#[derive(Debug, Default)]
+pub(super) struct ThreadState {
+    /// The purpose of the thread in the runtime; empty if it is not known.
+    pub(super) name: &'static str,
+    /// The managed number.
+    number: Option<u64>,
+    /// The wait that has not ended.
+    pub(super) wait: Option<OpenWait>,
+    /// Whether the thread has an event of a lock.
+    pub(super) has_events: bool,
+    /// The last sample.
+    pub(super) sample: Option<Sample>,
+    /// Whether the first samples of all threads have one of this thread, and all samples of it are the same.
+    pub(super) is_still: bool,
+}
+
+#[derive(Debug, Clone, Copy)]
+pub(super) struct OpenWait {
+    pub(super) lock: LockKey,
+    pub(super) start: i64,
+    pub(super) stack: StackId,
+}
+
+/// The stack of a thread at a time.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Sample {
+    pub(super) time: i64,
+    pub(super) stack: StackId,
+    pub(super) is_managed: bool,
+}
+
+#[derive(Debug, Default)]
+pub(super) struct LockState {
+    /// The address of the object, by the latest event.
+    pub(super) object: Option<u64>,
+    pub(super) owner: Owner,
+    /// The number of threads that wait.
+    waiting: u64,
+    /// The waits that have ended, by the stack in which they began.
+    pub(super) waits: BTreeMap<StackId, WaitTimes>,
+    /// The samples of owners while other threads waited: how often a thread was in a stack, by the owner's number that an
+    /// event stated, or by `None` if the thread was seen to acquire the lock.
+    pub(super) held: BTreeMap<(Option<u64>, u64, StackId), u64>,
+}
+
+impl ProcessLocks {
+    /// The last version of CoreCLR whose events have ids of the operating system.
+    const LAST_WITH_IDS: u16 = 10;
+    /// How many locks of an owner get its samples.
+    const HELD: usize = 16;
+
+    pub(super) fn new(process_id: Option<u64>) -> Self {
+        Self { lowest_id: process_id.filter(|id| *id != 0), ..Self::default() }
+    }
+
+    /// Takes the start of a wait.
+    pub(super) fn start(&mut self, id: u64, time: i64, row: &ContentionRow, stack: StackId, room: &mut Room) {
+        if let Some(owner) = row.owner {
+            self.has_number |= owner == id;
+            self.lowest_owner = Some(self.lowest_owner.map_or(owner, |lowest| lowest.min(owner)));
+        }
+        let Some(thread) = self.thread(id, room) else { return };
+        thread.has_events = true;
+        // The end of the earlier wait was lost.
+        if let Some(earlier) = thread.wait.take() {
+            self.without_end = self.without_end.saturating_add(1);
+            self.add(earlier, None, room);
+            self.leave(earlier.lock, None);
+        }
+        let locks = (&mut room.locks, Locks::LOCKS);
+        let Some(lock) = entry(&mut self.locks, row.lock, locks, &mut room.dropped) else { return };
+        lock.object = row.object;
+        let owner = row.lock.and(row.owner).map_or(Owner::Unknown, Owner::Stated);
+        lock.waiting = lock.waiting.saturating_add(1);
+        self.set_owner(row.lock, owner);
+        if let Some(thread) = self.threads.get_mut(&id) {
+            thread.wait = Some(OpenWait { lock: row.lock, start: time, stack });
+        }
+    }
+
+    /// Takes the end of a wait, and its nanoseconds if the event states them.
+    pub(super) fn stop(&mut self, id: u64, time: i64, duration: Option<u64>, room: &mut Room) {
+        let Some(thread) = self.thread(id, room) else { return };
+        let is_first = !core::mem::replace(&mut thread.has_events, true);
+        match thread.wait.take() {
+            Some(wait) => {
+                self.add(wait, Some(elapsed(wait.start, time)), room);
+                self.leave(wait.lock, Some(id));
+            }
+            None if is_first => self.ended.add(duration.unwrap_or_default()),
+            None => {}
+        }
+    }
+
+    /// Takes a sample of a thread.
+    pub(super) fn sample(&mut self, id: u64, sample: Sample, room: &mut Room) {
+        let is_first_round = !self.has_second_round;
+        let Some(thread) = self.thread(id, room) else { return };
+        let earlier = thread.sample.replace(sample);
+        let is_same =
+            |earlier: Sample| (earlier.stack, earlier.is_managed) == (sample.stack, sample.is_managed);
+        thread.is_still = match earlier {
+            Some(earlier) => thread.is_still && is_same(earlier),
+            None => is_first_round,
+        };
+        let waits_for = thread.wait.map(|wait| wait.lock);
+        let number = thread.number;
+        let Self { contested, locks, has_second_round, .. } = self;
+        *has_second_round |= earlier.is_some();
+        let keys = [Some((id, false)), Some((id, true)), number.filter(|of| *of != id).map(|of| (of, true))];
+        for (number, is_stated) in keys.into_iter().flatten() {
+            for key in contested.get(&(number, is_stated)).into_iter().flatten().take(Self::HELD) {
+                let Some(lock) = locks.get_mut(key).filter(|_| waits_for != Some(*key)) else { continue };
+                let entries = (&mut room.entries, Locks::ENTRIES);
+                let stated = is_stated.then_some(number);
+                let held = entry(&mut lock.held, (stated, id, sample.stack), entries, &mut room.dropped);
+                if let Some(held) = held {
+                    *held = held.saturating_add(1);
+                }
+            }
+        }
+    }
+
+    /// Takes the number and the purpose of a thread.
+    pub(super) fn thread_row(&mut self, row: &ThreadRow, room: &mut Room) {
+        let Some(thread) = self.thread(row.id.into(), room) else { return };
+        let (number, id) = (row.number.into(), row.id.into());
+        let earlier = thread.number.replace(number).filter(|earlier| *earlier != number);
+        if row.flags & 2 != 0 {
+            thread.name = ".NET Finalizer";
+        } else if row.flags & 4 != 0 {
+            thread.name = ".NET ThreadPool";
+        }
+        // So there are as many numbers as threads at most.
+        if let Some(earlier) = earlier.filter(|earlier| self.numbers.get(earlier) == Some(&id)) {
+            self.numbers.remove(&earlier);
+        }
+        self.numbers.insert(number, id);
+    }
+
+    /// Returns the operating system's id of the owner of a lock, if it is known.
+    pub(super) fn thread_of(&self, owner: Owner) -> Option<u64> {
+        match owner {
+            Owner::Unknown => None,
+            Owner::Acquired(id) => Some(id),
+            Owner::Stated(number) if self.has_managed_numbers() => self.numbers.get(&number).copied(),
+            // Without the version, only an id that the trace has is an id.
+            Owner::Stated(id) => (self.version.is_some() || self.threads.contains_key(&id)).then_some(id),
+        }
+    }
+
+    /// Returns whether the owners in events are managed numbers.
+    pub(super) fn has_managed_numbers(&self) -> bool {
+        let is_below = self.lowest_owner.zip(self.lowest_id).is_some_and(|(owner, id)| owner < id);
+        match self.version {
+            Some(version) => version > Self::LAST_WITH_IDS,
+            // NativeAOT sends no version.
+            None => self.has_rundown || self.has_number || is_below,
+        }
+    }
+
+    fn thread(&mut self, id: u64, room: &mut Room) -> Option<&mut ThreadState> {
+        self.lowest_id = Some(self.lowest_id.map_or(id, |lowest| lowest.min(id)));
+        entry(&mut self.threads, id, (&mut room.threads, Locks::THREADS), &mut room.dropped)
+    }
+
+    /// Adds a wait that has ended.
+    fn add(&mut self, wait: OpenWait, duration: Option<u64>, room: &mut Room) {
+        let Some(lock) = self.locks.get_mut(&wait.lock) else { return };
+        let entries = (&mut room.entries, Locks::ENTRIES);
+        if let Some(waits) = entry(&mut lock.waits, wait.stack, entries, &mut room.dropped) {
+            waits.add(duration.unwrap_or_default());
+        }
+    }
+
+    /// Takes a thread from those that wait for a lock, which it has acquired unless the end of the wait was lost.
+    fn leave(&mut self, key: LockKey, acquired_by: Option<u64>) {
+        let Some(lock) = self.locks.get_mut(&key) else { return };
+        lock.waiting = lock.waiting.saturating_sub(1);
+        let owner = key.and(acquired_by).map_or(lock.owner, Owner::Acquired);
+        self.set_owner(key, owner);
+    }
+
+    fn set_owner(&mut self, key: LockKey, owner: Owner) {
+        let Some(lock) = self.locks.get_mut(&key) else { return };
+        let earlier = core::mem::replace(&mut lock.owner, owner);
+        let is_contested = lock.waiting > 0;
+        if let Some(earlier) = earlier.key().filter(|_| earlier != owner || !is_contested) {
+            if let Some(locks) = self.contested.get_mut(&earlier) {
+                locks.remove(&key);
+                if locks.is_empty() {
+                    self.contested.remove(&earlier);
+                }
+            }
+        }
+        if let Some(owner) = owner.key().filter(|_| is_contested) {
+            self.contested.entry(owner).or_default().insert(key);
+        }
+    }
+}
