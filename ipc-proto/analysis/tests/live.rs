@@ -43,6 +43,7 @@ fn shares_are_those_of_the_call_tree() {
             live.event(event);
             samples.event(event);
         });
+        samples.finish(&mut |_, _| {});
         let period = live.next_period();
         for is_running in [true, false] {
             let part = |weight: Weight| if is_running { weight.running } else { weight.waiting };
