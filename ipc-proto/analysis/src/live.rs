@@ -29,7 +29,7 @@ use alloc::vec::Vec;
 
 use nettrace::TraceEvent;
 
-use crate::call_tree::{CallTree, Order};
+use crate::call_tree::{CallTree, Order, Origins};
 use crate::durations::elapsed;
 use crate::event_fields::{allocation_tick, runtime_event_id};
 use crate::gc::Collections;
@@ -49,6 +49,8 @@ pub struct Activity {
     pub samples: Weight,
     /// What causes the samples of running threads.
     pub causes: CpuCauses,
+    /// Whether the samples do not tell which threads run: see [`Samples::tells_running`].
+    pub hides_running: bool,
     /// The functions that were sampled, in no particular order.
     pub functions: Vec<FunctionActivity>,
     /// The threads that were sampled, in the order of their ids.
@@ -275,15 +277,16 @@ impl Live {
             let part = |weight: Weight| if is_running { weight.running } else { weight.waiting };
             // A tree does not have the number of events.
             let of_tree = |amount| Weight { count: 0, ..Weight::new(amount, is_running) };
-            let tree = CallTree::new(&mut self.samples, &Clock::Wall, |_, weight| part(weight));
+            let tree = CallTree::of_origins(&mut self.samples, &Clock::Wall, |_, weight| part(weight));
             for entry in tree.top(Order::Exclusive) {
                 let (exclusive, inclusive) = functions.entry(entry.frame).or_default();
                 exclusive.add(of_tree(entry.exclusive));
                 inclusive.add(of_tree(entry.inclusive));
             }
         }
-        let causes = self.samples.cpu_causes();
-        let mut activity = Activity { threads: self.threads(), causes, ..core::mem::take(&mut self.counts) };
+        let (causes, hides_running) = (self.samples.cpu_causes(), !self.samples.tells_running());
+        let threads = self.threads();
+        let mut activity = Activity { threads, causes, hides_running, ..core::mem::take(&mut self.counts) };
         for thread in &activity.threads {
             activity.samples.add(thread.samples);
             activity.rounds = activity.rounds.max(thread.samples.total());
@@ -300,13 +303,14 @@ impl Live {
     /// Returns the threads of the period in the order of their ids.
     fn threads(&mut self) -> Vec<ThreadActivity> {
         let roles = self.samples.thread_roles();
+        let origins = Origins::new(&mut self.samples, &Clock::Wall);
         let weights: Vec<_> = self.samples.weights(&Clock::Wall).collect();
         let (names, stacks) = self.samples.names_and_stacks();
         let mut innermost = BTreeMap::new();
         let mut sums: BTreeMap<_, Weight> = BTreeMap::new();
         for (thread, stack, weight) in weights {
             sums.entry(thread).or_default().add(weight);
-            let address = stacks.addresses(stack).next();
+            let address = stacks.addresses(origins.of(stack)).next();
             let frame = address.map_or(FrameId::UNKNOWN, |address| names.frame(address));
             let sum: &mut Weight = innermost.entry((thread, frame)).or_default();
             sum.add(weight);
@@ -340,6 +344,8 @@ impl Total {
         add(&mut numbers.span, period.span);
         add(&mut numbers.rounds, period.rounds);
         numbers.samples.add(period.samples);
+        numbers.hides_running |= period.hides_running;
+        numbers.hides_running &= numbers.samples.running == 0;
         numbers.causes.add(period.causes);
         add(&mut numbers.collections, period.collections);
         add(&mut numbers.paused, period.paused);

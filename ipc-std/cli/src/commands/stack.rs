@@ -45,7 +45,9 @@ counted, where the operating system shows the threads of the process.
 
 With --json, a line is a thread: {\"thread_id\", \"thread_name\", \"state\",
 \"frames\"}. The state is \"managed\" or \"external\". The operating system has the
-name; it is null with --name and --socket, and where it is not known.
+name; it is null with --name and --socket, and where it is not known: a thread
+has the name of its creator until it gets one, so \".NET TP Worker\" is only the
+name of threads in the methods of the pool.
 
 Examples:
   dotnet-ipc stack 4242
@@ -180,7 +182,8 @@ fn show(
         |frame: &FrameId| printable_name(if args.short { names.short(*frame) } else { names.text(*frame) });
     to_open_stdout(|out| {
         for (number, stack) in stacks.iter().enumerate() {
-            let Stack { thread_id, thread_name, is_managed, frames } = stack;
+            let Stack { thread_id, is_managed, frames, .. } = stack;
+            let thread_name = stack.own_name(names);
             if globals.json {
                 let line = json!({
                     "thread_id": thread_id,

@@ -1,10 +1,12 @@
 //! The stack of a thread.
-use nettrace_analysis::names::FrameId;
+use nettrace_analysis::names::{FrameId, Names};
+use nettrace_analysis::samples::ThreadRoles;
 
 /// The stack of a thread when it was sampled. `F` is an address, or the id of a named frame.
 #[derive(Debug)]
 pub(super) struct Stack<F> {
     pub(super) thread_id: u64,
+    /// The name that the operating system has for the thread.
     pub(super) thread_name: Option<String>,
     pub(super) is_managed: bool,
     /// The frames, the innermost first.
@@ -15,5 +17,14 @@ impl Stack<u64> {
     pub(super) fn map(self, name: impl FnMut(u64) -> FrameId) -> Stack<FrameId> {
         let Self { thread_id, thread_name, is_managed, frames } = self;
         Stack { thread_id, thread_name, is_managed, frames: frames.into_iter().map(name).collect() }
+    }
+}
+
+impl Stack<FrameId> {
+    /// Returns the name of the thread, unless the thread only has it from its creator: see [`ThreadRoles`].
+    pub(super) fn own_name(&self, names: &Names) -> Option<&str> {
+        let mut roles = ThreadRoles::default();
+        self.frames.iter().for_each(|frame| roles.add(names.text(*frame)));
+        self.thread_name.as_deref().filter(|name| roles.has_name(name))
     }
 }

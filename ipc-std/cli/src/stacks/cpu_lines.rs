@@ -1,0 +1,110 @@
+//! What the samples of threads that run leave out, as lines: the system's figure, and what is not the program's work.
+use indicatif::HumanCount;
+use nettrace_analysis::samples::{Clock, CpuCauses, Samples};
+
+use crate::process::cpu_usage::CpuUsage;
+
+/// The text for a runtime whose samples do not tell running from waiting.
+pub(crate) const HIDES_RUNNING: &str =
+    "All samples: a program compiled ahead of time does not tell running from waiting";
+
+/// A part of the CPU time that is smaller is not shown, in percent.
+pub(crate) const NOTABLE: f64 = 5.0;
+
+/// The CPU time of a recording, by its samples and by the system.
+#[derive(Debug, Clone)]
+pub(crate) struct CpuSummary {
+    /// How many threads ran on average by the samples; `None` if samples do not state it.
+    pub(crate) sampled_cores: Option<f64>,
+    /// The number of the samples.
+    samples: u64,
+    pub(crate) causes: CpuCauses,
+    pub(crate) system: Option<CpuUsage>,
+}
+
+impl CpuSummary {
+    /// Programs with less CPU time are nearly idle, if that is less than [`Self::FEW`] samples.
+    const IDLE_CORES: f64 = 0.02;
+    /// The shares of fewer samples say little.
+    const FEW: u64 = 100;
+
+    /// Sums up samples, which have [`Clock::Cpu`] and [`Clock::Wall`].
+    pub(crate) fn new(samples: &mut Samples, system: Option<CpuUsage>) -> Self {
+        let causes = samples.cpu_causes();
+        let count = samples.count(&Clock::Cpu);
+        let rounds = samples.rounds();
+        let sampled_cores = (rounds > 0).then(|| count as f64 / rounds as f64);
+        Self { sampled_cores, samples: count, causes, system }
+    }
+
+    /// Returns whether so few samples ran that their shares are no answer.
+    pub(crate) fn is_nearly_idle(&self) -> bool {
+        self.samples < Self::FEW && self.sampled_cores.is_some_and(|cores| cores < Self::IDLE_CORES)
+    }
+
+    /// Returns the lines.
+    pub(crate) fn lines(&self) -> Vec<String> {
+        let mut lines = Vec::new();
+        if let (Some(system), Some(sampled)) = (&self.system, self.sampled_cores) {
+            compare(system, sampled, &mut lines);
+        }
+        let share = |part: u64| part as f64 * 100.0 / self.causes.total.max(1) as f64;
+        for (part, what) in [
+            (self.causes.pool_spin, "the spin of idle pool threads"),
+            (self.causes.session, "work for this recording: event sources describe their events"),
+        ] {
+            if share(part) >= NOTABLE && !self.is_nearly_idle() {
+                lines.push(format!("{:.2} % of these samples: {what}", share(part)));
+            }
+        }
+        if let (true, Some(cores)) = (self.is_nearly_idle(), self.sampled_cores) {
+            let samples = HumanCount(self.samples);
+            // The process can be busy with work that samples do not see.
+            let is_busy = self.system.as_ref().is_some_and(|system| system.cores > cores + LEAST);
+            lines.push(match is_busy {
+                true => format!("{samples} samples are too few for shares; see --wall"),
+                false => format!("{cores:.3} cores by {samples} samples: nearly idle; see --wall"),
+            });
+        }
+        lines
+    }
+}
+
+/// A number of cores that is smaller is not explained: the system counts in ticks of 10 ms.
+const LEAST: f64 = 0.05;
+
+/// Compares the system's figure with the samples.
+fn compare(system: &CpuUsage, sampled: f64, lines: &mut Vec<String>) {
+    let CpuUsage { cores, sampler, compilation, collection, .. } = *system;
+    let parts = [
+        (sampler, "the runtime's thread that samples, for this recording"),
+        (compilation, "compilation in the background: see `jit`"),
+        (collection, "garbage collection on its own threads: see `gc`"),
+    ];
+    let rest = parts.iter().fold(cores - sampled, |rest, (cores, _)| rest - cores);
+    lines.push(if rest < -LEAST {
+        format!("{cores:.2} cores by the system; by the samples {sampled:.2} threads would run")
+    } else {
+        format!("{cores:.2} cores by the system; samples explain {sampled:.2}")
+    });
+    for (cores, what) in parts.iter().filter(|(cores, _)| *cores >= LEAST) {
+        lines.push(format!("  {cores:.2} {what}"));
+    }
+    if rest >= LEAST.max(cores / 10.0) {
+        lines.push(format!("  {rest:.2} garbage collection, compilation, native code or the system for it:"));
+        lines.push("       see `gc`, `report --allocations`, `jit`".to_owned());
+    }
+}
+
+/// Returns what the frame without a name is, if a notable share of stacks has it: `exclusive` and `inclusive` are its
+/// shares in percent.
+pub(crate) fn unnamed_line(exclusive: f64, inclusive: f64) -> Option<String> {
+    let calls = inclusive - exclusive;
+    if exclusive >= NOTABLE {
+        Some(format!("?!? ({exclusive:.2} %) is code whose name the trace does not have"))
+    } else if calls >= NOTABLE {
+        Some(format!("?!? ({calls:.2} %) calls methods for the runtime: static constructors, reflection"))
+    } else {
+        None
+    }
+}
