@@ -78,7 +78,7 @@ pub use self::clock::{Clock, Unit};
 pub use self::cpu_causes::CpuCauses;
 use self::program_name::program_name;
 pub use self::thread_roles::ThreadRoles;
-pub(crate) use self::waiting::Waiting;
+pub(crate) use self::waiting::WaitingStacks;
 use crate::durations::elapsed;
 use crate::event_fields::{allocation_tick, number, sampled_allocation, text};
 use crate::known_provider::is_name;
@@ -487,18 +487,21 @@ impl Samples {
 
     /// Takes samples whose innermost method waits for samples of waiting threads.
     fn separate_waits(&mut self) {
-        let Self { names, stacks, recordings, has_processor_samples: false, .. } = self else { return };
-        let mut waiting = Waiting::new(names, stacks);
-        for Recording { clock, weights, count, .. } in recordings {
+        let is_sampled = |recording: &Recording| matches!(recording.clock, Clock::Cpu | Clock::Wall);
+        if !self.recordings.iter().any(is_sampled) {
+            return;
+        }
+        let Some(waiting) = self.waiting() else { return };
+        for Recording { clock, weights, count, .. } in &mut self.recordings {
             match clock {
                 Clock::Cpu => weights.retain(|(_, stack), weight| {
-                    let waits = waiting.is(*stack);
+                    let waits = waiting.has(*stack);
                     *count = count.saturating_sub(if waits { weight.count } else { 0 });
                     !waits
                 }),
                 Clock::Wall => {
                     for ((_, stack), weight) in weights.iter_mut().filter(|(_, weight)| weight.running > 0) {
-                        if waiting.is(*stack) {
+                        if waiting.has(*stack) {
                             weight.waiting = weight.waiting.saturating_add(weight.running);
                             weight.running = 0;
                         }
@@ -510,9 +513,8 @@ impl Samples {
     }
 
     /// Returns which stacks wait; `None` if samples of the processor show only threads that run.
-    pub(crate) fn waiting(&mut self) -> Option<Waiting<'_>> {
-        let Self { names, stacks, has_processor_samples, .. } = self;
-        (!*has_processor_samples).then(|| Waiting::new(names, stacks))
+    pub(crate) fn waiting(&mut self) -> Option<WaitingStacks> {
+        (!self.has_processor_samples).then(|| WaitingStacks::new(self))
     }
 
     /// Returns a value for each stack by the number of the stack: that of its innermost method, joined with the value

@@ -37,7 +37,7 @@ pub(super) fn of(clock: &Clock) -> [&'static [&'static str]; 2] {
             (Some(KnownProvider::Runtime), Some(81 | 91)) => of(&Clock::Contention),
             (Some(KnownProvider::Runtime), Some(10 | 303)) => of(&Clock::Allocations),
             // A sample is no event that the code sends.
-            (Some(KnownProvider::SampleProfiler | KnownProvider::UniversalEvents), _) => [&[], &[]],
+            (Some(KnownProvider::SampleProfiler | KnownProvider::UniversalEvents), _) => of(&Clock::Wall),
             _ => [EVENTS, &[]],
         },
         _ => [&[], &[]],

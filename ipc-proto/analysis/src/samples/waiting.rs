@@ -3,12 +3,12 @@
 //! The runtime stops all threads for a sample. A thread whose wait ends in this moment is about to return to managed
 //! code, so its sample is one in managed code although the thread has not run. With many sleeping threads, these are
 //! most of the samples. What such a thread has in common is its innermost method: the one that waits.
-use alloc::collections::BTreeMap;
+use alloc::vec::Vec;
 
+use super::Samples;
 use super::method_table::{MethodName, MethodTable};
-use crate::names::{FrameId, Names};
-use crate::snapshot::Snapshot;
-use crate::{StackId, Stacks};
+use crate::StackId;
+use crate::place::at;
 
 /// Methods that call the operating system to wait, or that wait themselves. Methods that spin before they wait are
 /// not here, unless they also have the wait inside: a thread that spins runs.
@@ -54,39 +54,31 @@ const WAITS: MethodTable = MethodTable(&[
 /// Methods in which a running thread meets the stop for the sample. The thread was in their caller.
 const POLLS: MethodTable = MethodTable(&[("System.Threading.Thread", &["PollGC"])]);
 
-/// Returns which stacks wait, by the names of their innermost frames. Each frame is searched once.
-#[derive(Debug)]
-pub(crate) struct Waiting<'a> {
-    frames: Snapshot<'a>,
-    stacks: &'a Stacks,
-    kinds: BTreeMap<FrameId, Kind>,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+/// What the innermost method of a stack shows about its thread.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 enum Kind {
+    #[default]
     Runs,
     Waits,
     Polls,
 }
 
-impl<'a> Waiting<'a> {
-    pub(crate) fn new(names: &'a mut Names, stacks: &'a Stacks) -> Self {
-        Self { frames: Snapshot::new(names), stacks, kinds: BTreeMap::new() }
+/// The stacks whose threads wait.
+#[derive(Debug)]
+pub(crate) struct WaitingStacks {
+    /// By the number of a stack.
+    kinds: Vec<Kind>,
+}
+
+impl WaitingStacks {
+    pub(super) fn new(samples: &mut Samples) -> Self {
+        let of_caller = |caller, kind| if kind == Kind::Polls { caller } else { kind };
+        Self { kinds: samples.of_stacks(Kind::of, of_caller) }
     }
 
     /// Returns whether the thread of a stack waits.
-    pub(crate) fn is(&mut self, stack: StackId) -> bool {
-        let Self { frames, stacks, kinds } = self;
-        for address in stacks.addresses(stack) {
-            let frame = frames.of(address);
-            let names = frames.names();
-            match kinds.entry(frame).or_insert_with(|| Kind::of(names.text(frame))) {
-                Kind::Runs => return false,
-                Kind::Waits => return true,
-                Kind::Polls => {}
-            }
-        }
-        false
+    pub(crate) fn has(&self, stack: StackId) -> bool {
+        at(&self.kinds, stack.0) == Some(&Kind::Waits)
     }
 }
 

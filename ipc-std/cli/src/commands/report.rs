@@ -46,7 +46,7 @@ can run on two. A thread that wakes from a wait for the sample is not CPU; an id
 thread of the pool that spins is, and a line says so. Of a process of this machine,
 the report states the cores by the system, and what samples do not see: garbage
 collection, compilation, native code, the sampler. Fewer than 100 samples that are
-less than 0.02 cores are \"nearly idle\": their shares are shown only with --cpu. A
+less than 0.015 cores are \"nearly idle\": their shares are shown only with --cpu. A
 program that was compiled ahead of time does not tell running from waiting: its
 report is that of --wall.
 
@@ -76,7 +76,8 @@ are left out, \"waits\" the numbers of waits {\"open\", \"without_end\",
 \"system_cores\", \"sampled_cores\", \"sampler_cores\", \"compilation_cores\" and
 \"collection_cores\" are cores, null if they are not known, \"pool_spin\" and
 \"session\" shares of the samples: the spin of idle pool threads, and work for the
-recording. A total or an id from 2^53 on is a text.
+recording. \"tells_running\" is false if that clock became \"wall\". A total or an id
+from 2^53 on is a text.
 
 Examples:
   dotnet-ipc report 4242
@@ -122,7 +123,8 @@ pub(crate) fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
     let (clock, clock_name) = args.clock.clock()?;
     // A mistake on the command line is reported before the older trace is read, which can take long.
     let input = args.analysis.input(&args.target)?;
-    let old = args.diff.as_deref().map(|trace| ReadOld::read(trace, &clock, args.short, globals)).transpose()?;
+    let old =
+        args.diff.as_deref().map(|trace| ReadOld::read(trace, &clock, args.short, globals)).transpose()?;
     let mut samples = clock_args::samples(clock_args::recorded(&clock), args.short);
     let InputRead { lost, cpu, result: read, .. } =
         input.read(Needs::of(core::slice::from_ref(&clock)), false, globals, |event| {
@@ -133,7 +135,7 @@ pub(crate) fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
     let thread_names = cpu.as_ref().map(|cpu| cpu.thread_names.clone()).unwrap_or_default();
     let hides_running = clock_args::shown(&mut samples, clock.clone()) != clock
         || old.as_ref().is_some_and(|old| old.hides_running);
-    let cpu = (clock == Clock::Cpu && !hides_running).then(|| CpuSummary::new(&mut samples, cpu));
+    let cpu = (clock == Clock::Cpu).then(|| CpuSummary::new(&mut samples, cpu));
     let (clock, clock_name) = if hides_running { (Clock::Wall, "wall") } else { (clock, clock_name) };
     let old = old.map(|old| old.by(&clock)).transpose()?;
     let tree = CallTree::of_origins(&mut samples, &clock, |_, weight| weight.total());
@@ -153,9 +155,6 @@ pub(crate) fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
     }
     if let Some(failure) = nothing {
         return Err(failure);
-    }
-    if hides_running && globals.json {
-        globals.note(HIDES_RUNNING);
     }
     clock_args::remarks(&samples, &report.clock).iter().for_each(|remark| globals.note(remark));
     if !globals.json {
@@ -314,6 +313,9 @@ impl CallReport<'_> {
         }
         if let uncounted @ 1.. = samples.unknown(&self.clock) {
             add("uncounted", uncounted.into());
+        }
+        if self.hides_running {
+            add("tells_running", false.into());
         }
         if let Some(CpuSummary { sampled_cores, causes, system, .. }) = &self.cpu {
             let system = |part: fn(&CpuUsage) -> f64| Value::from(system.as_ref().map(part));
@@ -673,9 +675,10 @@ impl CallReport<'_> {
             let top = tree.and_then(|tree| tree.top(Order::Exclusive).first().copied());
             let top = top.map_or("", |entry| samples.names().text(entry.frame)).to_owned();
             let Some(thread) = samples.threads().get(number) else { continue };
-            let system_name = self.thread_names.get(&thread.id).filter(|name| {
-                roles.get(number).is_none_or(|roles| roles.has_name(name))
-            });
+            let system_name = self
+                .thread_names
+                .get(&thread.id)
+                .filter(|name| roles.get(number).is_none_or(|roles| roles.has_name(name)));
             rows.push(ThreadRow {
                 process: thread.process,
                 id: thread.id,

@@ -138,7 +138,8 @@ mod tests {
         };
         let begin = time(0, 100, &[(1, "Shop", 100), (2, ".NET EventPipe", 0), (4, "ends", 0)]);
         // A thread that starts during the recording counts from its start.
-        let end = time(2_000, 400, &[(1, "Shop", 300), (2, ".NET EventPipe", 60), (3, ".NET Tiered Com", 20)]);
+        let end =
+            time(2_000, 400, &[(1, "Shop", 300), (2, ".NET EventPipe", 60), (3, ".NET Tiered Com", 20)]);
         let usage = CpuUsage::between(&begin, &end).unwrap();
         let parts = [usage.cores, usage.sampler, usage.compilation, usage.collection];
         assert_eq!(parts, [1.5, 0.3, 0.1, 0.0]);

@@ -24,7 +24,7 @@ pub(crate) struct CpuSummary {
 
 impl CpuSummary {
     /// Programs with less CPU time are nearly idle, if that is less than [`Self::FEW`] samples.
-    const IDLE_CORES: f64 = 0.02;
+    const IDLE_CORES: f64 = 0.015;
     /// The shares of fewer samples say little.
     const FEW: u64 = 100;
 
@@ -33,7 +33,7 @@ impl CpuSummary {
         let causes = samples.cpu_causes();
         let count = samples.count(&Clock::Cpu);
         let rounds = samples.rounds();
-        let sampled_cores = (rounds > 0).then(|| count as f64 / rounds as f64);
+        let sampled_cores = (rounds > 0 && samples.tells_running()).then(|| count as f64 / rounds as f64);
         Self { sampled_cores, samples: count, causes, system }
     }
 
@@ -45,13 +45,15 @@ impl CpuSummary {
     /// Returns the lines.
     pub(crate) fn lines(&self) -> Vec<String> {
         let mut lines = Vec::new();
-        if let (Some(system), Some(sampled)) = (&self.system, self.sampled_cores) {
-            compare(system, sampled, &mut lines);
+        match (&self.system, self.sampled_cores) {
+            (Some(system), Some(sampled)) => compare(system, sampled, &mut lines),
+            (Some(system), None) => lines.push(format!("{:.2} cores by the system", system.cores)),
+            (None, _) => {}
         }
         let share = |part: u64| part as f64 * 100.0 / self.causes.total.max(1) as f64;
         for (part, what) in [
             (self.causes.pool_spin, "the spin of idle pool threads"),
-            (self.causes.session, "work for this recording: event sources describe their events"),
+            (self.causes.session, "work for this recording (manifests of event sources)"),
         ] {
             if share(part) >= NOTABLE && !self.is_nearly_idle() {
                 lines.push(format!("{:.2} % of these samples: {what}", share(part)));
@@ -106,5 +108,54 @@ pub(crate) fn unnamed_line(exclusive: f64, inclusive: f64) -> Option<String> {
         Some(format!("?!? ({calls:.2} %) calls methods for the runtime: static constructors, reflection"))
     } else {
         None
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn usage(cores: f64, [sampler, compilation, collection]: [f64; 3]) -> CpuUsage {
+        CpuUsage { cores, sampler, compilation, collection, thread_names: Default::default() }
+    }
+
+    /// Returns the lines for samples of 1,000 rounds.
+    fn lines(samples: u64, system: Option<CpuUsage>) -> Vec<String> {
+        let sampled_cores = Some(samples as f64 / 1_000.0);
+        CpuSummary { sampled_cores, samples, causes: CpuCauses::default(), system }.lines()
+    }
+
+    #[test]
+    fn the_system_beside_the_samples() {
+        assert_eq!(
+            lines(300, Some(usage(1.4, [0.6, 0.04, 0.2]))),
+            [
+                "1.40 cores by the system; samples explain 0.30",
+                "  0.60 the runtime's thread that samples, for this recording",
+                "  0.20 garbage collection on its own threads: see `gc`",
+                "  0.26 garbage collection, compilation, native code or the system for it:",
+                "       see `gc`, `report --allocations`, `jit`",
+            ]
+        );
+        assert_eq!(
+            lines(1_000, Some(usage(1.04, [0.02; 3]))),
+            ["1.04 cores by the system; samples explain 1.00"]
+        );
+        // Five threads can run on two processors.
+        assert_eq!(
+            lines(4_900, Some(usage(2.0, [0.0; 3]))),
+            ["2.00 cores by the system; by the samples 4.90 threads would run"]
+        );
+        assert_eq!(lines(4_900, None), [""; 0]);
+    }
+
+    #[test]
+    fn few_samples() {
+        assert_eq!(lines(5, None), ["0.005 cores by 5 samples: nearly idle; see --wall"]);
+        assert_eq!(lines(15, None), [""; 0]);
+        let busy = lines(5, Some(usage(0.8, [0.0; 3])));
+        assert_eq!(busy.last().unwrap(), "5 samples are too few for shares; see --wall");
+        let all = lines(5, Some(usage(0.8, [0.9; 3])));
+        assert!(all.iter().chain(&busy).all(|line| line.len() <= 80), "{all:?} {busy:?}");
     }
 }

@@ -153,6 +153,11 @@ pub(super) fn rates(activity: &Activity, cores: Option<f64>) -> Vec<String> {
         true => format!("{threads} threads"),
         false => format!("{:.2} of {threads} threads run", activity.running_threads()),
     });
+    rates.push(format!(
+        "GC paused {:.1} %, {:.1}/s",
+        activity.paused_share() * 100.0,
+        per_second(activity.collections)
+    ));
     let CpuCauses { total, pool_spin, session, .. } = activity.causes;
     for (part, what) in [(pool_spin, "spin of idle pool"), (session, "work for this session")] {
         let share = percent(part, total);
@@ -160,11 +165,6 @@ pub(super) fn rates(activity: &Activity, cores: Option<f64>) -> Vec<String> {
             rates.push(format!("{share:.0} % {what}"));
         }
     }
-    rates.push(format!(
-        "GC paused {:.1} %, {:.1}/s",
-        activity.paused_share() * 100.0,
-        per_second(activity.collections)
-    ));
     rates.push(format!("{}/s allocated", DecimalBytes(allocated_per_second(activity))));
     rates.push(format!("{:.0} exceptions/s", per_second(activity.exceptions)));
     rates
