@@ -40,7 +40,8 @@ waits, or runs native code. Shares are those of the last second, or since the st
 \"cores\" is the CPU time of a process of this machine by the system. A sample says
 that a thread would run, not that it had a processor, and does not see garbage
 collection, compilation, native code and the sampler: see `gc`, `jit` and `report`.
-Idle threads of the pool spin before they wait. If a program that was compiled
+Idle threads of the pool spin before they wait. \"nearly idle\" are fewer than 100
+samples that are less than 0.015 cores: their shares say little. If a program that was compiled
 ahead of time does not tell running from waiting, all samples are shown.
 
 Of a thread, RUN is the share of its own samples that are in managed code, SHARE

@@ -23,11 +23,6 @@ pub(crate) struct CpuSummary {
 }
 
 impl CpuSummary {
-    /// Programs with less CPU time are nearly idle, if that is less than [`Self::FEW`] samples.
-    const IDLE_CORES: f64 = 0.015;
-    /// The shares of fewer samples say little.
-    const FEW: u64 = 100;
-
     /// Sums up samples, which have [`Clock::Cpu`] and [`Clock::Wall`].
     pub(crate) fn new(samples: &mut Samples, system: Option<CpuUsage>) -> Self {
         let causes = samples.cpu_causes();
@@ -39,7 +34,7 @@ impl CpuSummary {
 
     /// Returns whether so few samples ran that their shares are no answer.
     pub(crate) fn is_nearly_idle(&self) -> bool {
-        self.samples < Self::FEW && self.sampled_cores.is_some_and(|cores| cores < Self::IDLE_CORES)
+        self.sampled_cores.is_some_and(|cores| is_nearly_idle(self.samples, cores))
     }
 
     /// Returns the lines.
@@ -60,16 +55,22 @@ impl CpuSummary {
             }
         }
         if let (true, Some(cores)) = (self.is_nearly_idle(), self.sampled_cores) {
-            let samples = HumanCount(self.samples);
+            let s = if self.samples == 1 { "" } else { "s" };
+            let samples = format!("{} sample{s}", HumanCount(self.samples));
             // The process can be busy with work that samples do not see.
             let is_busy = self.system.as_ref().is_some_and(|system| system.cores > cores + LEAST);
             lines.push(match is_busy {
-                true => format!("{samples} samples are too few for shares; see --wall"),
-                false => format!("{cores:.3} cores by {samples} samples: nearly idle; see --wall"),
+                true => format!("{samples}: too few for shares; see --wall"),
+                false => format!("{cores:.3} cores by {samples}: nearly idle; see --wall"),
             });
         }
         lines
     }
+}
+
+/// Returns whether a program is nearly idle: so few of its samples ran that their shares say little.
+pub(crate) fn is_nearly_idle(samples: u64, cores: f64) -> bool {
+    samples < 100 && cores < 0.015
 }
 
 /// A number of cores that is smaller is not explained: the system counts in ticks of 10 ms.
@@ -154,7 +155,7 @@ mod tests {
         assert_eq!(lines(5, None), ["0.005 cores by 5 samples: nearly idle; see --wall"]);
         assert_eq!(lines(15, None), [""; 0]);
         let busy = lines(5, Some(usage(0.8, [0.0; 3])));
-        assert_eq!(busy.last().unwrap(), "5 samples are too few for shares; see --wall");
+        assert_eq!(busy.last().unwrap(), "5 samples: too few for shares; see --wall");
         let all = lines(5, Some(usage(0.8, [0.9; 3])));
         assert!(all.iter().chain(&busy).all(|line| line.len() <= 80), "{all:?} {busy:?}");
     }

@@ -123,7 +123,7 @@ fn nearly_idle() {
     samples.push((1, MANAGED, &[0x100]));
     let trace = named(&samples);
     let text = report(&trace, &[]).into_text();
-    assert!(text.contains("\n0.001 cores by 1 samples: nearly idle; see --wall\n"), "{text}");
+    assert!(text.contains("\n0.001 cores by 1 sample: nearly idle; see --wall\n"), "{text}");
     assert!(!text.contains("FUNCTION"), "{text}");
     assert!(report(&trace, &["--cpu"]).into_text().contains("FUNCTION"));
     samples.extend(vec![samples[999]; 20]);

@@ -28,3 +28,33 @@ impl Stack<FrameId> {
         self.thread_name.as_deref().filter(|name| roles.has_name(name))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_of_creators() {
+        let mut names = Names::default();
+        for line in [
+            "100 10 [System.Private.CoreLib] System.Threading.PortableThreadPool+WorkerThread.WorkerThreadStart()",
+            "200 10 [Shop] Shop.Heartbeat.Beat()",
+        ] {
+            assert!(names.perf_map_line(0, line));
+        }
+        for (thread_name, ips, own) in [
+            (".NET TP Worker", &[0x208, 0x108][..], true),
+            (".NET TP Worker", &[0x208], false),
+            ("Heartbeat", &[0x208], true),
+            (".NET Finalizer", &[], true),
+        ] {
+            let thread_name = Some(thread_name.to_owned());
+            let stack = Stack { thread_id: 1, thread_name, is_managed: true, frames: ips.to_vec() };
+            let stack = stack.map(|ip| {
+                let address = names.address(0, ip);
+                names.frame(address)
+            });
+            assert_eq!(stack.own_name(&names).is_some(), own, "{stack:?}");
+        }
+    }
+}

@@ -15,7 +15,7 @@ use crate::output::full_screen::{Line, Style};
 use crate::output::printable::printable;
 use crate::output::screen_table::{Column, Columns, Footer, Request, ScreenTable, TableFrame};
 use crate::process::system_threads;
-use crate::stacks::cpu_lines::{HIDES_RUNNING, NOTABLE};
+use crate::stacks::cpu_lines::{HIDES_RUNNING, NOTABLE, is_nearly_idle};
 
 /// What to show of a period.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -159,9 +159,13 @@ pub(super) fn rates(activity: &Activity, cores: Option<f64>) -> Vec<String> {
         per_second(activity.collections)
     ));
     let CpuCauses { total, pool_spin, session, .. } = activity.causes;
+    let is_idle = is_nearly_idle(total, activity.running_threads());
+    if is_idle && activity.rounds > 0 && !activity.hides_running {
+        rates.push("nearly idle".to_owned());
+    }
     for (part, what) in [(pool_spin, "spin of idle pool"), (session, "work for this session")] {
         let share = percent(part, total);
-        if share >= NOTABLE {
+        if share >= NOTABLE && !is_idle {
             rates.push(format!("{share:.0} % {what}"));
         }
     }
