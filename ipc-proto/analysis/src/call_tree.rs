@@ -13,7 +13,7 @@ use core::fmt;
 
 use ipc_proto::wire::{to_u32, to_usize};
 
-use self::origins::Origins;
+pub(crate) use self::origins::Origins;
 use crate::StackId;
 use crate::names::{FrameId, Names};
 use crate::place::{at, at_mut};

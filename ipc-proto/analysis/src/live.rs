@@ -29,12 +29,12 @@ use alloc::vec::Vec;
 
 use nettrace::TraceEvent;
 
-use crate::call_tree::{CallTree, Order};
+use crate::call_tree::{CallTree, Order, Origins};
 use crate::durations::elapsed;
 use crate::event_fields::{allocation_tick, runtime_event_id};
 use crate::gc::Collections;
 use crate::names::{FrameId, Names};
-use crate::samples::{Clock, Samples, ThreadNumber, Weight};
+use crate::samples::{Clock, CpuCauses, Samples, ThreadNumber, ThreadRoles, Weight};
 
 /// What a program did in a period of time.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -44,8 +44,13 @@ pub struct Activity {
     pub span: u64,
     /// How often the runtime sampled its threads: the number of samples of the thread that has the most.
     pub rounds: u64,
-    /// The samples of all threads. A thread counts as running if it is in managed code.
+    /// The samples of all threads. A thread counts as running if it is in managed code and does not wait there: see
+    /// [`samples`](crate::samples).
     pub samples: Weight,
+    /// What causes the samples of running threads.
+    pub causes: CpuCauses,
+    /// Whether the samples do not tell which threads run: see [`Samples::tells_running`].
+    pub hides_running: bool,
     /// The functions that were sampled, in no particular order.
     pub functions: Vec<FunctionActivity>,
     /// The threads that were sampled, in the order of their ids.
@@ -82,6 +87,8 @@ pub struct ThreadActivity {
     pub id: u64,
     /// The purpose of the thread in the runtime; empty if it is unknown.
     pub name: String,
+    /// The purposes that its stacks show.
+    pub roles: ThreadRoles,
     /// The samples of the thread.
     pub samples: Weight,
     /// The innermost function of most samples in managed code. If the thread has no such samples: of most of its
@@ -90,7 +97,7 @@ pub struct ThreadActivity {
 }
 
 impl Activity {
-    /// Returns how many threads were in managed code on average.
+    /// Returns how many threads ran on average: the processors that they would use.
     #[must_use]
     pub fn running_threads(&self) -> f64 {
         if self.rounds == 0 { 0.0 } else { self.samples.running as f64 / self.rounds as f64 }
@@ -224,6 +231,7 @@ impl Live {
 
     /// Ends the period, and returns what the program did in it.
     pub fn next_period(&mut self) -> Activity {
+        self.samples.finish(&mut |_, _| {});
         self.add_thread_names();
         let mut period = self.sampled();
         if let (Some(start), Some(now)) = (self.start, self.now) {
@@ -269,14 +277,16 @@ impl Live {
             let part = |weight: Weight| if is_running { weight.running } else { weight.waiting };
             // A tree does not have the number of events.
             let of_tree = |amount| Weight { count: 0, ..Weight::new(amount, is_running) };
-            let tree = CallTree::new(&mut self.samples, &Clock::Wall, |_, weight| part(weight));
+            let tree = CallTree::of_origins(&mut self.samples, &Clock::Wall, |_, weight| part(weight));
             for entry in tree.top(Order::Exclusive) {
                 let (exclusive, inclusive) = functions.entry(entry.frame).or_default();
                 exclusive.add(of_tree(entry.exclusive));
                 inclusive.add(of_tree(entry.inclusive));
             }
         }
-        let mut activity = Activity { threads: self.threads(), ..core::mem::take(&mut self.counts) };
+        let (causes, hides_running) = (self.samples.cpu_causes(), !self.samples.tells_running());
+        let threads = self.threads();
+        let mut activity = Activity { threads, causes, hides_running, ..core::mem::take(&mut self.counts) };
         for thread in &activity.threads {
             activity.samples.add(thread.samples);
             activity.rounds = activity.rounds.max(thread.samples.total());
@@ -292,13 +302,15 @@ impl Live {
 
     /// Returns the threads of the period in the order of their ids.
     fn threads(&mut self) -> Vec<ThreadActivity> {
+        let roles = self.samples.thread_roles();
+        let origins = Origins::new(&mut self.samples, &Clock::Wall);
         let weights: Vec<_> = self.samples.weights(&Clock::Wall).collect();
         let (names, stacks) = self.samples.names_and_stacks();
         let mut innermost = BTreeMap::new();
         let mut sums: BTreeMap<_, Weight> = BTreeMap::new();
         for (thread, stack, weight) in weights {
             sums.entry(thread).or_default().add(weight);
-            let address = stacks.addresses(stack).next();
+            let address = stacks.addresses(origins.of(stack)).next();
             let frame = address.map_or(FrameId::UNKNOWN, |address| names.frame(address));
             let sum: &mut Weight = innermost.entry((thread, frame)).or_default();
             sum.add(weight);
@@ -316,7 +328,8 @@ impl Live {
             let frame = heaviest.get(&thread).map_or(FrameId::UNKNOWN, |(_, frame)| *frame);
             let function = names.shared_text(frame);
             let name = self.thread_names.get(&sampled.id).unwrap_or(&sampled.name).clone();
-            Some(ThreadActivity { id: sampled.id, name, samples, function })
+            let roles = roles.get(thread.number()).copied().unwrap_or_default();
+            Some(ThreadActivity { id: sampled.id, name, roles, samples, function })
         };
         let mut threads: Vec<_> = sums.into_iter().filter_map(activity).collect();
         threads.sort_by_key(|thread| thread.id);
@@ -331,6 +344,9 @@ impl Total {
         add(&mut numbers.span, period.span);
         add(&mut numbers.rounds, period.rounds);
         numbers.samples.add(period.samples);
+        numbers.hides_running |= period.hides_running;
+        numbers.hides_running &= numbers.samples.running == 0;
+        numbers.causes.add(period.causes);
         add(&mut numbers.collections, period.collections);
         add(&mut numbers.paused, period.paused);
         add(&mut numbers.allocated, period.allocated);
@@ -354,6 +370,7 @@ impl Total {
             let sum = threads.entry(thread.id).or_insert(empty);
             sum.samples.add(thread.samples);
             sum.function.clone_from(&thread.function);
+            sum.roles.merge(thread.roles);
             if !thread.name.is_empty() {
                 sum.name.clone_from(&thread.name);
             }

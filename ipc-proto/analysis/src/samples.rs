@@ -2,7 +2,7 @@
 //!
 //! | [`Clock`] | weighs | events | unit |
 //! |---|---|---|---|
-//! | `Cpu` | 1 a sample | samples of threads in managed code; V6: samples of the processor | samples |
+//! | `Cpu` | 1 a sample | samples of threads in managed code that do not wait; V6: samples of the processor | samples |
 //! | `Wall` | 1 a sample | all samples: a thread that is not in managed code waits, or runs native code | samples |
 //! | `ThreadTime` | the time up to the next sample of the thread | all samples, and other events: see below | nanoseconds |
 //! | `SampledTime` | as `ThreadTime` | as `ThreadTime`, without events of event sources | nanoseconds |
@@ -14,7 +14,17 @@
 //! | `AllEvents` | 1 | all events that have a stack | events |
 //!
 //! A sampler of the runtime visits all threads about once a millisecond. It sees whether a thread is in managed code,
-//! not whether it is on a processor.
+//! not whether it is on a processor. So a sample means that a thread would run, not that it had a processor: five
+//! threads can run on two processors. The runtime of a program that was compiled ahead of time marks all samples as
+//! outside managed code: [`Samples::tells_running`].
+//!
+//! # Waiting in managed code
+//!
+//! A thread whose wait ends while the runtime is stopped for a sample is in managed code, although it has not run.
+//! [`Samples::finish`] makes such samples those of a waiting thread, for `Cpu` and `Wall`: samples whose innermost
+//! method waits, as `Thread.Sleep` does, or is a loop around a wait. It needs the names of methods, which a trace can
+//! have at its end. A thread that spins runs: [`Samples::cpu_causes`] has the samples of idle threads of the pool that
+//! spin. `ThreadTime` and `SampledTime` have the rule of Microsoft's tools, without this one.
 //!
 //! # Thread time
 //!
@@ -49,7 +59,11 @@
 //! thread and stack, at most [`Samples::ENTRIES`] for each clock. [`Samples::dropped`] counts the events that have no
 //! room, and [`Samples::clear`] makes room.
 mod clock;
+mod cpu_causes;
+mod method_table;
 mod program_name;
+mod thread_roles;
+mod waiting;
 
 use alloc::borrow::ToOwned;
 use alloc::collections::{BTreeMap, BTreeSet};
@@ -61,13 +75,17 @@ use ipc_proto::wire::{to_u32, to_usize};
 use nettrace::{EventSelector, Metadata, Str, TraceClock, TraceEvent};
 
 pub use self::clock::{Clock, Unit};
+pub use self::cpu_causes::CpuCauses;
 use self::program_name::program_name;
+pub use self::thread_roles::ThreadRoles;
+pub(crate) use self::waiting::WaitingStacks;
 use crate::durations::elapsed;
 use crate::event_fields::{allocation_tick, number, sampled_allocation, text};
 use crate::known_provider::is_name;
 use crate::names::{FrameId, Names, cut, process_of};
-use crate::place::at_mut;
+use crate::place::{at, at_mut};
 use crate::rows::{AllocationRow, ThreadRow};
+use crate::snapshot::Snapshot;
 use crate::text::{owned, push_text};
 use crate::{KnownProvider, Part, StackId, Stacks};
 
@@ -193,6 +211,10 @@ pub struct Samples {
     thread_numbers: BTreeMap<(u64, u64), u32>,
     dropped: u64,
     samples: u64,
+    /// The samples in managed code.
+    managed: u64,
+    /// Whether samples of the processor were seen, which show only threads that run.
+    has_processor_samples: bool,
     /// The processes that have sampled allocations.
     sampled: BTreeSet<u64>,
     process_names: BTreeMap<u64, String>,
@@ -302,6 +324,8 @@ impl Samples {
             thread_numbers: BTreeMap::new(),
             dropped: 0,
             samples: 0,
+            managed: 0,
+            has_processor_samples: false,
             sampled: BTreeSet::new(),
             process_names: BTreeMap::new(),
             trace_process: None,
@@ -363,8 +387,11 @@ impl Samples {
                 (KnownProvider::UniversalSystem, _) => self.process_row(event.event, &metadata),
                 _ => {}
             }
-            let is_sample = is_inside && event.sample().is_some();
-            self.samples = self.samples.saturating_add(is_sample.into());
+            if let Some(sample) = event.sample().filter(|_| is_inside) {
+                self.samples = self.samples.saturating_add(1);
+                self.managed = self.managed.saturating_add(u64::from(sample.running > 0));
+                self.has_processor_samples |= provider == KnownProvider::UniversalEvents;
+            }
         } else if is_info {
             let command_line = text(event.event, "CommandLine").map(owned);
             let name = command_line.as_deref().and_then(program_name);
@@ -467,8 +494,10 @@ impl Samples {
     }
 
     /// Ends the trace: adds the waits that have not ended, up to the end of the recording, and calls `each` with their
-    /// intervals.
+    /// intervals. Takes the samples of threads that wait in managed code for samples of waiting: see the
+    /// [module](self).
     pub fn finish(&mut self, each: &mut dyn FnMut(&Clock, &Interval)) {
+        self.separate_waits();
         let Some(clock) = self.trace_clock else { return };
         let end = clock.nanoseconds(self.last_ticks);
         let Self { part, recordings, states, waits, dropped, .. } = self;
@@ -493,6 +522,60 @@ impl Samples {
         let end = start.saturating_add_unsigned(weight.total());
         let (start, end) = self.part.overlap(start, end)?;
         Some((start, stack, Weight::new(elapsed(start, end), weight.running > 0)))
+    }
+
+    /// Takes samples whose innermost method waits for samples of waiting threads.
+    fn separate_waits(&mut self) {
+        let is_sampled = |recording: &Recording| matches!(recording.clock, Clock::Cpu | Clock::Wall);
+        if !self.recordings.iter().any(is_sampled) {
+            return;
+        }
+        let Some(waiting) = self.waiting() else { return };
+        for Recording { clock, weights, count, .. } in &mut self.recordings {
+            match clock {
+                Clock::Cpu => weights.retain(|(_, stack), weight| {
+                    let waits = waiting.has(*stack);
+                    *count = count.saturating_sub(if waits { weight.count } else { 0 });
+                    !waits
+                }),
+                Clock::Wall => {
+                    for ((_, stack), weight) in weights.iter_mut().filter(|(_, weight)| weight.running > 0) {
+                        if waiting.has(*stack) {
+                            weight.waiting = weight.waiting.saturating_add(weight.running);
+                            weight.running = 0;
+                        }
+                    }
+                }
+                _ => {}
+            }
+        }
+    }
+
+    /// Returns which stacks wait; `None` if samples of the processor show only threads that run.
+    pub(crate) fn waiting(&mut self) -> Option<WaitingStacks> {
+        (!self.has_processor_samples).then(|| WaitingStacks::new(self))
+    }
+
+    /// Returns a value for each stack by the number of the stack: that of its innermost method, joined with the value
+    /// of its caller.
+    fn of_stacks<T: Copy + Default>(
+        &mut self,
+        mut of_method: impl FnMut(&str) -> T,
+        join: impl Fn(T, T) -> T,
+    ) -> Vec<T> {
+        let (names, stacks) = self.names_and_stacks();
+        let mut frames = Snapshot::new(names);
+        let mut of_frames = BTreeMap::new();
+        let mut values = alloc::vec![T::default()];
+        // Callers come before their callees.
+        for (caller, address) in stacks.iter() {
+            let of_caller = at(&values, caller.0).copied().unwrap_or_default();
+            let frame = frames.of(address);
+            let names = frames.names();
+            let of_frame = *of_frames.entry(frame).or_insert_with(|| of_method(names.text(frame)));
+            values.push(join(of_caller, of_frame));
+        }
+        values
     }
 
     /// Adds the name of an event to a stack.
@@ -610,7 +693,7 @@ impl Samples {
         self.threads.clear();
         self.states.clear();
         self.thread_numbers.clear();
-        (self.samples, self.dropped, self.waits) = (0, 0, Waits::default());
+        (self.samples, self.managed, self.dropped, self.waits) = (0, 0, 0, Waits::default());
         if self.stacks.len() > FEW || self.names.addresses() > FEW {
             self.stacks = Stacks::default();
             self.names.forget_addresses();
@@ -715,6 +798,68 @@ impl Samples {
     #[must_use]
     pub const fn samples(&self) -> u64 {
         self.samples
+    }
+
+    /// Returns how often the runtime sampled its threads: the number of samples of the thread that has the most. It is
+    /// 0 without [`Clock::Wall`], and for samples of the processor.
+    ///
+    /// The samples of `Clock::Cpu` divided by this number are the processors that the threads would use on average.
+    #[must_use]
+    pub fn rounds(&self) -> u64 {
+        if self.has_processor_samples {
+            return 0;
+        }
+        let mut sums = alloc::vec![0_u64; self.threads.len()];
+        for (thread, _, weight) in self.weights(&Clock::Wall) {
+            if let Some(sum) = sums.get_mut(thread.number()) {
+                *sum = sum.saturating_add(weight.total());
+            }
+        }
+        sums.into_iter().max().unwrap_or_default()
+    }
+
+    /// Returns whether samples tell threads that run from those that wait. A program that was compiled ahead of time
+    /// has only samples outside managed code, and no names of methods.
+    #[must_use]
+    pub fn tells_running(&mut self) -> bool {
+        if self.samples == 0 || self.managed > 0 {
+            return true;
+        }
+        let (names, stacks) = self.names_and_stacks();
+        let mut frames = Snapshot::new(names);
+        stacks.iter().any(|(_, address)| {
+            let frame = frames.of(address);
+            frames.names().ip(address).is_some() && frames.names().is_named(frame)
+        })
+    }
+
+    /// Returns what causes the samples of threads that run, by [`Clock::Cpu`] or else by [`Clock::Wall`]. Call it after
+    /// [`finish`](Self::finish).
+    #[must_use]
+    pub fn cpu_causes(&mut self) -> CpuCauses {
+        CpuCauses::new(self)
+    }
+
+    /// Returns the purposes of each of the [`threads`](Self::threads) that its stacks show.
+    #[must_use]
+    pub fn thread_roles(&mut self) -> Vec<ThreadRoles> {
+        let of_method = |method: &str| {
+            let mut roles = ThreadRoles::default();
+            roles.add(method);
+            roles
+        };
+        let of_stacks = self.of_stacks(of_method, |mut roles: ThreadRoles, of_frame| {
+            roles.merge(of_frame);
+            roles
+        });
+        let mut of_threads = alloc::vec![ThreadRoles::default(); self.threads.len()];
+        for (thread, stack) in self.recordings.iter().flat_map(|recording| recording.weights.keys()) {
+            let of_stack = at(&of_stacks, stack.0).copied().unwrap_or_default();
+            if let Some(roles) = at_mut(&mut of_threads, *thread) {
+                roles.merge(of_stack);
+            }
+        }
+        of_threads
     }
 
     /// Returns how many events were not weighed because there was no room.

@@ -43,10 +43,11 @@ fn shares_are_those_of_the_call_tree() {
             live.event(event);
             samples.event(event);
         });
+        samples.finish(&mut |_, _| {});
         let period = live.next_period();
         for is_running in [true, false] {
             let part = |weight: Weight| if is_running { weight.running } else { weight.waiting };
-            let tree = CallTree::new(&mut samples, &Clock::Wall, |_, weight| part(weight));
+            let tree = CallTree::of_origins(&mut samples, &Clock::Wall, |_, weight| part(weight));
             let top = tree.top(Order::Exclusive);
             let mut expected = BTreeMap::new();
             for entry in top {

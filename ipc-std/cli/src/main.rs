@@ -128,6 +128,7 @@ mod output {
 /// The process that a command is about: how the command line names it, how it is reached and described.
 mod process {
     pub(crate) mod connection_args;
+    pub(crate) mod cpu_usage;
     pub(crate) mod force_args;
     pub(crate) mod process_fields;
     pub(crate) mod process_name;
@@ -159,6 +160,7 @@ mod recording {
 /// Stacks of a trace: what counts in them, their names, and the files that show them.
 mod stacks {
     pub(crate) mod clock_args;
+    pub(crate) mod cpu_lines;
     mod differential;
     mod flame_page;
     mod output;

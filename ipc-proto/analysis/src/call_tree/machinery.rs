@@ -1,4 +1,5 @@
-//! Which methods only carry out what a clock counts: they throw, wait, send events or allocate for their callers.
+//! Which methods only carry out what a clock counts: they throw, wait, send events, allocate, or stop for a sample for
+//! their callers.
 use crate::KnownProvider;
 use crate::samples::Clock;
 
@@ -20,10 +21,13 @@ const ALLOCATIONS: &[&str] = &[
     "System.RuntimeTypeHandle.InternalAlloc",
     "System.RuntimeTypeHandle.InternalAllocNoChecks",
 ];
+/// Methods in which a running thread meets the stop for a sample: it was in their caller.
+const POLLS: &[&str] = &["System.Threading.Thread.PollGC", "System.Threading.Thread.<PollGC>g__PollGCWorker"];
 
 /// Returns the starts of the names of methods that carry out what a clock counts, in up to two lists.
 pub(super) fn of(clock: &Clock) -> [&'static [&'static str]; 2] {
     match clock {
+        Clock::Cpu | Clock::Wall => [POLLS, &[]],
         Clock::Exceptions => [EXCEPTIONS, &[]],
         Clock::Contention => [LOCKS, EVENTS],
         Clock::Allocations | Clock::AllocatedTypes => [ALLOCATIONS, &[]],
@@ -33,7 +37,7 @@ pub(super) fn of(clock: &Clock) -> [&'static [&'static str]; 2] {
             (Some(KnownProvider::Runtime), Some(81 | 91)) => of(&Clock::Contention),
             (Some(KnownProvider::Runtime), Some(10 | 303)) => of(&Clock::Allocations),
             // A sample is no event that the code sends.
-            (Some(KnownProvider::SampleProfiler | KnownProvider::UniversalEvents), _) => [&[], &[]],
+            (Some(KnownProvider::SampleProfiler | KnownProvider::UniversalEvents), _) => of(&Clock::Wall),
             _ => [EVENTS, &[]],
         },
         _ => [&[], &[]],
@@ -45,6 +49,6 @@ pub(super) fn has(starts: &[&str], method: &str) -> bool {
     let method = method.strip_prefix(LIBRARY).unwrap_or(method);
     starts.iter().any(|start| {
         let rest = method.strip_prefix(start);
-        rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(['.', ':', '+', '`', '(']))
+        rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(['.', ':', '+', '`', '(', '|']))
     })
 }

@@ -11,7 +11,7 @@ use crate::{StackId, Stacks};
 
 /// For each stack, the stack without its innermost machinery; empty if all frames are part of a tree.
 #[derive(Debug, Default)]
-pub(super) struct Origins {
+pub(crate) struct Origins {
     /// By the number of a stack: itself, or that of the first caller that is no machinery; the empty stack if there is
     /// none.
     origins: Vec<StackId>,
@@ -20,7 +20,7 @@ pub(super) struct Origins {
 }
 
 impl Origins {
-    pub(super) fn new(samples: &mut Samples, clock: &Clock) -> Self {
+    pub(crate) fn new(samples: &mut Samples, clock: &Clock) -> Self {
         let lists = machinery::of(clock);
         if lists.iter().all(|list| list.is_empty()) {
             return Self::default();
@@ -44,7 +44,7 @@ impl Origins {
     }
 
     /// Returns the stack without its innermost machinery; the stack itself if it has no other frames.
-    pub(super) fn of(&self, stack: StackId) -> StackId {
+    pub(crate) fn of(&self, stack: StackId) -> StackId {
         at(&self.origins, stack.0).copied().filter(|origin| *origin != StackId::EMPTY).unwrap_or(stack)
     }
 

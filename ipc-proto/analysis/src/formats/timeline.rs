@@ -167,6 +167,9 @@ impl<'s> TimeProfile<'s> {
     pub fn new(samples: &'s mut Samples, timeline: Timeline) -> Self {
         let Timeline { clock, mut entries, .. } = timeline;
         entries.retain(|entry| !entry.is_tick || samples.counts_ticks(ThreadNumber::of(entry.thread)));
+        if let (Clock::Cpu, Some(waiting)) = (&clock, samples.waiting()) {
+            entries.retain(|entry| !waiting.has(entry.stack));
+        }
         entries.sort_by_key(|entry| entry.thread);
         let states = matches!(clock, Clock::ThreadTime | Clock::SampledTime).then(|| {
             let names = samples.names_and_stacks().0;

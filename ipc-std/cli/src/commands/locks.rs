@@ -79,7 +79,7 @@ pub(crate) struct Args {
 pub(crate) fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
     let input = args.analysis.input(&args.target)?;
     let mut locks = Locks::default();
-    let InputRead { lost, process_id, result: read } =
+    let InputRead { lost, process_id, result: read, .. } =
         input.read(Needs::of_locks(), false, globals, |event| {
             locks.event(event);
             ControlFlow::Continue(())

@@ -15,9 +15,11 @@ use crate::output::failure::Failure;
 use crate::output::globals::Globals;
 use crate::output::printable::{integer, printable_name};
 use crate::output::stdout::{json_to_stdout, to_stdout};
+use crate::process::cpu_usage::CpuUsage;
 use crate::process::trace_target::{TraceTarget, TraceTargetArgs};
 use crate::recording::analysis_input::{AnalysisArgs, InputRead, Needs};
 use crate::stacks::clock_args::{self, ClockArgs};
+use crate::stacks::cpu_lines::{CpuSummary, HIDES_RUNNING, unnamed_line};
 
 /// Show the functions of a process or of a trace that take the most time, or allocate, throw or wait
 #[derive(Debug, clap::Args)]
@@ -29,7 +31,7 @@ If the process exits meanwhile, the events before that are shown, not all with
 names, and the exit status is 7.
 
 A clock decides what counts:
-  --cpu          samples of threads in managed code (the default)
+  --cpu          samples of threads in managed code that do not wait (the default)
   --wall         all samples: of threads that wait or run native code, too
   --thread-time  the time between samples, by the rule of `dotnet-trace report`
   --allocations  allocated bytes, by an event every 100 KB or so; since .NET 10 by
@@ -39,10 +41,20 @@ A clock decides what counts:
   --contention   the time of waiting for locks
   --event        the events of a provider, or one kind of them; all: those with a stack
 
+A sample says that a thread would run, not that it had a processor: five threads
+can run on two. A thread that wakes from a wait for the sample is not CPU; an idle
+thread of the pool that spins is, and a line says so. Of a process of this machine,
+the report states the cores by the system, and what samples do not see: garbage
+collection, compilation, native code, the sampler. Fewer than 100 samples that are
+less than 0.015 cores are \"nearly idle\": their shares are shown only with --cpu. A
+program that was compiled ahead of time does not tell running from waiting: its
+report is that of --wall.
+
 EXCLUSIVE is the share of stacks in which a function is the innermost one, and
 INCLUSIVE the share of those that have it. A sample does not see native code:
 it counts for the managed function that called it. ?!? is an address that the
-trace does not name. The runtime's functions that throw, wait for a lock, send an
+trace does not name; between methods, it is code of the runtime that calls static
+constructors, reflection and callbacks. The runtime's functions that throw, wait for a lock, send an
 event or allocate are left out at the end of stacks, so that --exceptions,
 --contention, --event and --allocations show the functions that call them; a line
 names what is left out. Files of `flame` have all functions.
@@ -67,8 +79,12 @@ nodes have a \"depth\" and follow their caller. --diff adds \"total_before\" and
 --by-type adds \"types\" of {\"type\", \"bytes\", \"count\", \"share\"}, and
 \"type_functions\" that also have a \"function\". \"left_out\" has the functions that
 are left out, \"waits\" the numbers of waits {\"open\", \"without_end\",
-\"without_start\"}, \"uncounted\" that of allocations without a size. A total or an
-id from 2^53 on is a text.
+\"without_start\"}, \"uncounted\" that of allocations without a size. With --cpu,
+\"system_cores\", \"sampled_cores\", \"sampler_cores\", \"compilation_cores\" and
+\"collection_cores\" are cores, null if they are not known, \"pool_spin\" and
+\"session\" shares of the samples: the spin of idle pool threads, and work for the
+recording. \"tells_running\" is false if that clock became \"wall\". A total or an id
+from 2^53 on is a text.
 
 Examples:
   dotnet-ipc report 4242
@@ -115,17 +131,22 @@ pub(crate) fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
     let (clock, clock_name) = args.clock.clock()?;
     // A mistake on the command line is reported before the older trace is read, which can take long.
     let input = args.analysis.input(&args.target)?;
-    // The report of CPU time also states how many threads only wait, which needs the wall clock.
-    let also = (clock == Clock::Cpu).then_some(Clock::Wall);
-    let old = args.diff.as_deref().map(|trace| Old::read(trace, &clock, args.short, globals)).transpose()?;
-    let samples = clock_args::samples([clock.clone()].into_iter().chain(also), args.short);
+    let old =
+        args.diff.as_deref().map(|trace| ReadOld::read(trace, &clock, args.short, globals)).transpose()?;
+    let samples = clock_args::samples(clock_args::recorded(&clock), args.short);
     let mut samples = samples.of_part(input.part.part());
-    let InputRead { lost, result: read, .. } =
+    let InputRead { lost, cpu, result: read, .. } =
         input.read(Needs::of(core::slice::from_ref(&clock)), false, globals, |event| {
             samples.event(event);
             ControlFlow::Continue(())
         })?;
     samples.finish(&mut |_, _| {});
+    let thread_names = cpu.as_ref().map(|cpu| cpu.thread_names.clone()).unwrap_or_default();
+    let hides_running = clock_args::shown(&mut samples, clock.clone()) != clock
+        || old.as_ref().is_some_and(|old| old.hides_running);
+    let cpu = (clock == Clock::Cpu).then(|| CpuSummary::new(&mut samples, cpu));
+    let (clock, clock_name) = if hides_running { (Clock::Wall, "wall") } else { (clock, clock_name) };
+    let old = old.map(|old| old.by(&clock)).transpose()?;
     let tree = CallTree::of_origins(&mut samples, &clock, |_, weight| weight.total());
     // That no thread runs is a result.
     let has_result = tree.total() > 0 || (clock == Clock::Cpu && samples.samples() > 0);
@@ -136,7 +157,8 @@ pub(crate) fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
     let nothing = (!has_result).then(|| clock_args::nothing(&samples, &clock, input.target));
     let by_type = args.clock.by_type;
     let counts = by_type.then(|| CallTree::of_origins(&mut samples, &clock, |_, weight| weight.count));
-    let report = CallReport { args, clock, clock_name, tree, counts, lost, old };
+    let report =
+        CallReport { args, clock, clock_name, tree, counts, lost, old, cpu, hides_running, thread_names };
     if globals.json {
         json_to_stdout(&report.to_json(&mut samples))?;
     }
@@ -159,6 +181,12 @@ struct CallReport<'a> {
     counts: Option<CallTree>,
     lost: u64,
     old: Option<Old<'a>>,
+    /// The CPU time, for its clock.
+    cpu: Option<CpuSummary>,
+    /// Whether the report has all samples because they do not tell which threads ran.
+    hides_running: bool,
+    /// The names of threads that the operating system has.
+    thread_names: BTreeMap<u64, String>,
 }
 
 /// A type of objects, or a function that allocates objects of a type.
@@ -176,19 +204,36 @@ struct Old<'a> {
     tree: CallTree,
 }
 
-impl<'a> Old<'a> {
+/// An older trace before the clock is known for which both traces have samples.
+struct ReadOld<'a> {
+    trace: TraceTarget<'a>,
+    samples: Samples,
+    hides_running: bool,
+}
+
+impl<'a> ReadOld<'a> {
     fn read(path: &'a Path, clock: &Clock, is_short: bool, globals: &Globals) -> Result<Self, Failure> {
-        let samples = clock_args::samples([clock.clone()], is_short);
+        let samples = clock_args::samples(clock_args::recorded(clock), is_short);
         let mut samples = clock_args::read_samples(samples, path, globals)?;
-        let trace = TraceTarget::File(path);
+        let hides_running = clock_args::shown(&mut samples, clock.clone()) != *clock;
+        let read = Self { trace: TraceTarget::File(path), samples, hides_running };
+        if hides_running { Ok(read) } else { read.check(clock) }
+    }
+
+    fn check(self, clock: &Clock) -> Result<Self, Failure> {
+        let has_weight = self.samples.weights(clock).any(|(_, _, weight)| weight.total() > 0);
+        if has_weight { Ok(self) } else { Err(clock_args::nothing(&self.samples, clock, self.trace)) }
+    }
+
+    fn by(self, clock: &Clock) -> Result<Old<'a>, Failure> {
+        let Self { trace, mut samples, .. } = self.check(clock)?;
         let tree = CallTree::of_origins(&mut samples, clock, |_, weight| weight.total());
-        if tree.total() == 0 {
-            Err(clock_args::nothing(&samples, clock, trace))
-        } else {
-            Ok(Self { trace, samples, tree })
-        }
+        Ok(Old { trace, samples, tree })
     }
 }
+
+/// The text of an address that the trace does not name.
+const UNNAMED: &str = "?!?";
 
 /// A line of the tree.
 struct CallLine {
@@ -278,6 +323,19 @@ impl CallReport<'_> {
         if let uncounted @ 1.. = samples.unknown(&self.clock) {
             add("uncounted", uncounted.into());
         }
+        if self.hides_running {
+            add("tells_running", false.into());
+        }
+        if let Some(CpuSummary { sampled_cores, causes, system, .. }) = &self.cpu {
+            let system = |part: fn(&CpuUsage) -> f64| Value::from(system.as_ref().map(part));
+            add("system_cores", system(|system| system.cores));
+            add("sampled_cores", (*sampled_cores).into());
+            add("sampler_cores", system(|system| system.sampler));
+            add("compilation_cores", system(|system| system.compilation));
+            add("collection_cores", system(|system| system.collection));
+            add("pool_spin", share(causes.pool_spin).into());
+            add("session", share(causes.session).into());
+        }
         add("frames", frames);
         if self.counts.is_some() {
             let row = |row: &TypeRow<'_>| {
@@ -359,13 +417,18 @@ impl CallReport<'_> {
                 HumanCount(dropped)
             )?;
         }
+        if self.hides_running {
+            writeln!(out, "{}", cut_end(HIDES_RUNNING, width))?;
+        }
+        let cpu_lines = self.cpu.as_ref().map(CpuSummary::lines).unwrap_or_default();
+        cpu_lines.iter().try_for_each(|line| writeln!(out, "{}", cut_end(line, width)))?;
         self.write_left_out(samples, width, out)?;
         if let Some(old) = &self.old {
             return self.write_changes(samples, old, width, out);
         }
         if self.counts.is_some() {
             self.write_types(samples, width, out)?;
-        } else if self.tree.total() > 0 {
+        } else if self.tree.total() > 0 && !self.is_nearly_idle() {
             self.write_top(samples, width, out)?;
         }
         if self.clock == Clock::Cpu {
@@ -380,11 +443,17 @@ impl CallReport<'_> {
         Ok(())
     }
 
+    /// Returns whether the shares of the few samples are no answer, unless they are asked for.
+    fn is_nearly_idle(&self) -> bool {
+        self.args.clock.is_default() && self.cpu.as_ref().is_some_and(CpuSummary::is_nearly_idle)
+    }
+
     /// Writes which functions at the end of stacks are left out.
     fn write_left_out(&self, samples: &Samples, width: usize, out: &mut dyn Write) -> io::Result<()> {
         const SHOWN: usize = 3;
         let left_out = self.tree.left_out();
-        if left_out.len() == 0 {
+        // That threads stop for a sample somewhere is no part of an answer.
+        if left_out.len() == 0 || self.clock.unit() == Unit::Samples {
             return Ok(());
         }
         let more = match left_out.len().saturating_sub(SHOWN) {
@@ -458,6 +527,13 @@ impl CallReport<'_> {
         let top = self.tree.top(self.order());
         if top.is_empty() {
             return writeln!(out, "\n{}: {}", clock_args::NO_STACK, clock_args::WHY_NO_STACK);
+        }
+        let unnamed = top.iter().find(|entry| samples.names().text(entry.frame) == UNNAMED);
+        let [exclusive, inclusive] = unnamed.map_or([0.0; 2], |entry| {
+            [entry.exclusive, entry.inclusive].map(|weight| self.tree.share(weight))
+        });
+        if let Some(line) = unnamed_line(exclusive, inclusive) {
+            writeln!(out, "{}", cut_end(&line, width))?;
         }
         writeln!(out, "\n{:>9} {:>9}  FUNCTION", "EXCLUSIVE", "INCLUSIVE")?;
         for entry in top.iter().take(self.args.top) {
@@ -597,6 +673,7 @@ impl CallReport<'_> {
         let mut numbers: Vec<_> = totals.into_iter().enumerate().filter(|(_, total)| *total > 0).collect();
         numbers.sort_by_key(|(number, total)| (core::cmp::Reverse(*total), *number));
         let shown = self.args.top;
+        let roles = samples.thread_roles();
         let mut rows = Vec::new();
         for (place, (number, total)) in numbers.into_iter().enumerate() {
             let tree = (place < shown).then(|| {
@@ -607,10 +684,14 @@ impl CallReport<'_> {
             let top = tree.and_then(|tree| tree.top(Order::Exclusive).first().copied());
             let top = top.map_or("", |entry| samples.names().text(entry.frame)).to_owned();
             let Some(thread) = samples.threads().get(number) else { continue };
+            let system_name = self
+                .thread_names
+                .get(&thread.id)
+                .filter(|name| roles.get(number).is_none_or(|roles| roles.has_name(name)));
             rows.push(ThreadRow {
                 process: thread.process,
                 id: thread.id,
-                name: thread.name.clone(),
+                name: system_name.unwrap_or(&thread.name).clone(),
                 total,
                 top,
             });

@@ -55,9 +55,11 @@ many before few; those with methods of the runtime's own library only, last.
 
 With --json, a line is a thread: {\"thread_id\", \"thread_name\", \"state\",
 \"frames\"}. The state is \"managed\" or \"external\". The operating system has the
-name; it is null with --name and --socket, and where it is not known. With --group
-a line is {\"threads\", \"count\", \"state\", \"frames\"}: the ids of the threads, and
-the stack of the first one.
+name; it is null with --name and --socket, and where it is not known: a thread
+has the name of its creator until it gets one, so \".NET TP Worker\" is only the
+name of threads in the methods of the pool. With --group a line is {\"threads\",
+\"count\", \"state\", \"frames\"}: the ids of the threads, and the stack of the first
+one.
 
 Examples:
   dotnet-ipc stack 4242
@@ -209,7 +211,7 @@ fn show(
             if globals.json {
                 let line = json!({
                     "thread_id": stack.thread_id,
-                    "thread_name": stack.thread_name,
+                    "thread_name": stack.own_name(names),
                     "state": stack.state(),
                     "frames": stack.frames.iter().map(name).collect::<Vec<_>>(),
                 });
@@ -219,7 +221,7 @@ fn show(
             if number > 0 {
                 writeln!(out)?;
             }
-            writeln!(out, "Thread {}", stack.thread())?;
+            writeln!(out, "Thread {}", stack.thread(names))?;
             write_frames(stack.is_managed, stack.frames.iter().map(name), out)?;
         }
         if let (Some(count @ 1..), false) = (unmanaged, globals.json) {

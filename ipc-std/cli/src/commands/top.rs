@@ -33,9 +33,16 @@ use crate::process::target::{Target, TargetArgs};
 #[command(after_help = "\
 The runtime stops all threads about once a millisecond and sends their stacks.
 SELF is the share of samples in which a function is the innermost one, and TOTAL
-the share of those that have it: of the samples of threads in managed code, or,
-with --wall, of all samples. A thread that is not in managed code waits, or runs
-native code. Shares are those of the last second, or since the start.
+the share of those that have it: of the samples of threads in managed code that do
+not wait, or, with --wall, of all samples. A thread that is not in managed code
+waits, or runs native code. Shares are those of the last second, or since the start.
+
+\"cores\" is the CPU time of a process of this machine by the system. A sample says
+that a thread would run, not that it had a processor, and does not see garbage
+collection, compilation, native code and the sampler: see `gc`, `jit` and `report`.
+Idle threads of the pool spin before they wait. \"nearly idle\" are fewer than 100
+samples that are less than 0.015 cores: their shares say little. If a program that was compiled
+ahead of time does not tell running from waiting, all samples are shown.
 
 Of a thread, RUN is the share of its own samples that are in managed code, SHARE
 its share in the samples of all threads there, and then comes the function that
@@ -53,7 +60,7 @@ ended. ?!? is code that the runtime does not name.
 
 Without a terminal, a table is written each second. With --json, a line each
 second is {\"seconds\", \"clock\", \"samples\", \"running_samples\", \"running_threads\",
-\"gc_paused_percent\", \"collections\", \"allocated_bytes_per_second\",
+\"system_cores\", \"pool_spin\", \"session\", \"gc_paused_percent\", \"collections\", \"allocated_bytes_per_second\",
 \"exceptions_per_second\", \"lost\", \"functions\", \"threads\"}. A function is
 {\"name\", \"exclusive\", \"inclusive\"}, a thread {\"thread_id\", \"thread_name\",
 \"running\", \"share\", \"function\"}; their shares are in percent.
@@ -244,7 +251,7 @@ impl Loop<'_> {
             }
             (Message::Period(period), Display::Text { view, top, is_silent, is_without_samples }) => {
                 *is_silent = false;
-                if let (Some(why), false) = (view::why_no_samples(&period), *is_without_samples) {
+                if let (Some(why), false) = (view::remark(&period), *is_without_samples) {
                     *is_without_samples = true;
                     self.globals.note(why);
                 }
@@ -284,11 +291,12 @@ impl Loop<'_> {
     }
 
     fn write_table(&self, period: &Period, view: View, top: usize, out: &mut dyn Write) -> io::Result<()> {
+        let view = view.shown(period);
         let rows = view.rows(period, self.is_local(period), 0, top);
         write!(
             out,
             "{}, {} lost\n{}",
-            view::rates(view.activity(period)).join(", "),
+            view::rates(view.activity(period), view.cores(period)).join(", "),
             self.lost(period, view),
             view.heading(usize::MAX)
         )?;
@@ -298,6 +306,7 @@ impl Loop<'_> {
     }
 
     fn to_json(&self, period: &Period, view: View, top: usize) -> Value {
+        let view = view.shown(period);
         let activity = view.activity(period);
         let rows = |threads| View { threads, ..view }.rows(period, self.is_local(period), 0, top);
         let function = |row: &Row| {
@@ -314,12 +323,16 @@ impl Loop<'_> {
                 "function": &*row.function,
             })
         };
+        let share = |part: u64| part as f64 * 100.0 / activity.causes.total.max(1) as f64;
         json!({
             "seconds": activity.span as f64 / 1e9,
             "clock": if view.wall { "wall" } else { "cpu" },
             "samples": activity.samples.total(),
             "running_samples": activity.samples.running,
-            "running_threads": activity.running_threads(),
+            "running_threads": (!activity.hides_running).then(|| activity.running_threads()),
+            "system_cores": view.cores(period),
+            "pool_spin": share(activity.causes.pool_spin),
+            "session": share(activity.causes.session),
             "gc_paused_percent": activity.paused_share() * 100.0,
             "collections": activity.collections,
             "allocated_bytes_per_second": activity.per_second(activity.allocated),

@@ -1,8 +1,10 @@
 //! The threads of a process, as Linux shows them.
 use std::fs;
 
+use nettrace_analysis::samples::ThreadRoles;
+
 /// The thread of the runtime that serves its diagnostics; it exists before the program starts.
-const DIAGNOSTICS: &str = ".NET EventPipe";
+pub(super) const DIAGNOSTICS: &str = ".NET EventPipe";
 /// The thread that runs finalizers. A runtime starts it just before its program.
 const FINALIZER: &str = ".NET Finalizer";
 
@@ -16,6 +18,12 @@ pub(crate) fn ids(process_id: u32) -> Vec<u64> {
 pub(crate) fn name(process_id: u32, thread_id: u64) -> Option<String> {
     let name = fs::read(format!("/proc/{process_id}/task/{thread_id}/comm")).ok()?;
     Some(String::from_utf8_lossy(&name).trim_end_matches('\n').to_owned())
+}
+
+/// Returns the name that the operating system has for a thread, unless the thread only has it from its creator: see
+/// [`ThreadRoles`].
+pub(crate) fn own_name(process_id: u32, thread_id: u64, roles: ThreadRoles) -> Option<String> {
+    name(process_id, thread_id).filter(|name| roles.has_name(name))
 }
 
 /// Returns whether the threads of a process show that its runtime is suspended: it serves its diagnostics, but has no

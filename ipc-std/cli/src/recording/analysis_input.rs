@@ -1,7 +1,9 @@
 //! The input of an analysis: the events of a trace, or of a process that is recorded for the analysis.
 use core::ops::ControlFlow;
+use core::sync::atomic::{AtomicBool, Ordering};
 use core::time::Duration;
 use std::io;
+use std::sync::Arc;
 
 use dotnet_ipc_syntax::keywords::{self, RUNTIME_PROVIDER};
 use dotnet_ipc_syntax::provider::{self, ProviderSpec};
@@ -22,6 +24,7 @@ use crate::output::failure::Failure;
 use crate::output::globals::Globals;
 use crate::output::signals;
 use crate::process::connection_args::ConnectionArgs;
+use crate::process::cpu_usage::{CpuTimes, CpuUsage};
 use crate::process::target::Target;
 use crate::process::trace_target::{TraceTarget, TraceTargetArgs};
 
@@ -137,6 +140,8 @@ pub(crate) struct InputRead {
     pub(crate) lost: u64,
     /// The id of the process, as the trace states it.
     pub(crate) process_id: Option<u32>,
+    /// The CPU time of the process during the recording, if this system shows the process.
+    pub(crate) cpu: Option<CpuUsage>,
     /// An error if the end of the input is missing. The events before the error were read.
     pub(crate) result: Result<(), Failure>,
 }
@@ -145,7 +150,8 @@ impl InputRead {
     /// Returns the result of reading a trace, after its end.
     pub(crate) fn of<R: io::Read>(trace: &TraceReader<R>, result: Result<(), Failure>) -> Self {
         let lost = trace_file::lost(trace);
-        Self { lost, process_id: trace.trace().and_then(|trace| trace.process_id), result }
+        let process_id = trace.trace().and_then(|trace| trace.process_id);
+        Self { lost, process_id, cpu: None, result }
     }
 }
 
@@ -209,14 +215,16 @@ impl AnalysisInput<'_> {
         let (client, wire_log) = connection.session_client(target)?;
         let LiveSession { session, started, resumed, stopping } =
             session::start(client, &plan, None, globals)?;
-        let progress = (!is_output).then(|| Progress::start(started, plan.duration, stopping));
+        let system = target.process_id().filter(|_| needs.stacks);
+        let cpu = system.and_then(RecordedCpu::start);
+        let progress = (!is_output).then(|| Progress::start(started, plan.duration, Arc::clone(&stopping)));
         let mut trace = TraceReader::new(session).in_order(EventAssembler::ORDER_LIMIT);
         if !needs.stacks {
             trace = trace.without_stacks();
         }
-        let mut recorded = AnalysedEvents { trace, take, is_done: false, events: 0, progress };
+        let mut recorded = AnalysedEvents { trace, take, is_done: false, events: 0, progress, cpu, stopping };
         let (end, read) = session::read_events(&mut recorded);
-        let AnalysedEvents { trace, events, progress, .. } = recorded;
+        let AnalysedEvents { trace, events, progress, cpu, .. } = recorded;
         progress.inspect(Progress::finish);
         // The recording has ended, so from here on a signal ends the tool.
         signals::handle(|_| false)?;
@@ -233,7 +241,28 @@ impl AnalysisInput<'_> {
             session::report_end(session, globals);
             wire_log.check()
         };
-        Ok(InputRead::of(&trace, check()))
+        let read = InputRead::of(&trace, check());
+        // The system can know another process by the id that the runtime has in its own container.
+        let cpu = cpu.filter(|cpu| read.process_id == Some(cpu.process_id)).and_then(|cpu| cpu.usage());
+        Ok(InputRead { cpu, ..read })
+    }
+}
+
+/// The CPU time of a process at the start and at the end of its recording. The rundown after the recording does not
+/// count.
+struct RecordedCpu {
+    process_id: u32,
+    begin: CpuTimes,
+    end: Option<CpuTimes>,
+}
+
+impl RecordedCpu {
+    fn start(process_id: u32) -> Option<Self> {
+        Some(Self { process_id, begin: CpuTimes::of(process_id)?, end: None })
+    }
+
+    fn usage(&self) -> Option<CpuUsage> {
+        CpuUsage::between(&self.begin, self.end.as_ref()?)
     }
 }
 
@@ -245,11 +274,19 @@ struct AnalysedEvents<T> {
     is_done: bool,
     events: u64,
     progress: Option<Progress>,
+    cpu: Option<RecordedCpu>,
+    /// Whether a signal or the end of the duration has stopped the session.
+    stopping: Arc<AtomicBool>,
 }
 
 impl<T: FnMut(&TraceEvent<'_>) -> ControlFlow<()>> LiveEvents for AnalysedEvents<T> {
     fn advance(&mut self) -> io::Result<Option<End>> {
-        let Self { trace, take, is_done, events, progress } = self;
+        let Self { trace, take, is_done, events, progress, cpu, stopping } = self;
+        if let Some(RecordedCpu { process_id, end: end @ None, .. }) = cpu {
+            if stopping.load(Ordering::Relaxed) {
+                *end = CpuTimes::of(*process_id);
+            }
+        }
         match trace.next_event()? {
             Some(event) => {
                 *events = events.saturating_add(1);

@@ -28,7 +28,7 @@ pub(crate) struct ClockArgs {
 #[derive(Debug, clap::Args)]
 #[group(multiple = false)]
 struct ClockChoice {
-    /// Count samples in managed code, the default
+    /// Count samples of threads that run managed code, the default
     #[arg(long)]
     cpu: bool,
     /// Count all samples
@@ -84,6 +84,17 @@ impl ClockArgs {
             _ => (Clock::Cpu, "cpu"),
         })
     }
+}
+
+/// Returns the clocks to record for a clock. The report of CPU time also states how many threads only wait, and shows
+/// all samples if they do not tell which threads run; so it needs the wall clock.
+pub(crate) fn recorded(clock: &Clock) -> impl Iterator<Item = Clock> {
+    [clock.clone()].into_iter().chain((*clock == Clock::Cpu).then_some(Clock::Wall))
+}
+
+/// Returns the clock to show: all samples in place of CPU time, if samples do not tell which threads run.
+pub(crate) fn shown(samples: &mut Samples, clock: Clock) -> Clock {
+    if clock == Clock::Cpu && !samples.tells_running() { Clock::Wall } else { clock }
 }
 
 /// Returns `Samples` without any event. Their names are short or whole.

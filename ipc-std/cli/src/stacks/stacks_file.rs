@@ -12,6 +12,7 @@ use nettrace_analysis::samples::{Clock, Samples, Unit};
 use serde_json::json;
 
 use super::clock_args::{self, ClockArgs};
+use super::cpu_lines::HIDES_RUNNING;
 use super::flame_page::{Recording, has_weights};
 use super::output::{AddedUp, Clocks, InTime, StacksOutput, Writer};
 use super::outputs;
@@ -106,16 +107,18 @@ impl StacksFileArgs {
             return Err(failure.with_hint(format!("choose {} or {last}", names.join(", "))));
         }
         AtomicOutput::check(&self.output, overwrite)?;
-        let clocks = format.clocks(&clock);
+        let mut clocks = format.clocks(&clock);
+        clocks.extend(clock_args::recorded(&clock).filter(|also| !clocks.contains(also)).collect::<Vec<_>>());
         let is_any_clock = matches!(format.clocks, Clocks::Several(_)) && self.clock.is_default();
         let samples = || clock_args::samples(clocks.iter().cloned(), self.short);
         let read_old = |path| -> Result<_, Failure> {
-            let samples = clock_args::read_samples(samples(), path, globals)?;
+            let mut samples = clock_args::read_samples(samples(), path, globals)?;
             // The older trace is checked before a process is recorded. A page needs data of any clock, other files of
             // the chosen one.
             let found = clocks.iter().find(|clock| is_any_clock && has_weights(&samples, clock));
             let trace = TraceTarget::File(path);
-            check(&samples, found.unwrap_or(&clock), trace)?;
+            let clock = clock_args::shown(&mut samples, found.unwrap_or(&clock).clone());
+            check(&samples, &clock, trace)?;
             Ok((trace, samples))
         };
         let old = self.diff.as_deref().map(read_old).transpose()?;
@@ -175,11 +178,18 @@ impl StacksFile<'_> {
         trace: TraceTarget<'_>,
         globals: &Globals,
     ) -> Result<(), Failure> {
-        let InputRead { lost, process_id, result: read } = read;
+        let InputRead { lost, process_id, result: read, .. } = read;
         let Self { path, overwrite, format, mut clock, mut samples, mut timeline, mut old, .. } = self;
         samples.finish(&mut |clock, interval| {
             timeline.iter_mut().for_each(|timeline| timeline.add(clock, interval));
         });
+        let chosen = clock.clone();
+        for samples in [&mut samples].into_iter().chain(old.as_mut().map(|(_, samples)| samples)) {
+            clock = clock_args::shown(samples, clock);
+        }
+        if clock != chosen {
+            globals.note(HIDES_RUNNING);
+        }
         if self.is_any_clock {
             let is_in_old = |clock: &Clock| old.as_ref().is_none_or(|(_, old)| has_weights(old, clock));
             let found = format.clocks(&clock).into_iter();

@@ -23,6 +23,7 @@ mod containers;
 mod convert;
 mod counter_series;
 mod counters;
+mod cpu;
 mod decode;
 #[cfg(target_os = "linux")]
 mod discover;

@@ -82,7 +82,7 @@ fn tables() {
         "{rates}"
     );
     assert_eq!(header, "  SELF %  TOTAL %  FUNCTION (samples in managed code, since the start)");
-    assert!(first.contains("  System.") && !first.contains('!'), "{first}");
+    assert!(first.contains("  RichSource.") && !first.contains('!'), "{first}");
     let options = ["--duration", "0.2", "--threads", "--by", "total", "--wall", "--since-start"];
     let threads = top(&runtime, &options).well().into_text();
     assert!(threads.contains("   RUN %  SHARE %  THREAD (all samples, since the start)\n"), "{threads}");

@@ -104,7 +104,7 @@ pub(super) fn write(
             writeln!(out)?;
         }
         writeln!(out, "{}", cut_end(&group.heading(names), width))?;
-        let threads: Vec<_> = group.threads.iter().take(NAMED).map(|stack| stack.thread()).collect();
+        let threads: Vec<_> = group.threads.iter().take(NAMED).map(|stack| stack.thread(names)).collect();
         let more = match group.threads.len().saturating_sub(NAMED) {
             0 => String::new(),
             more => format!(" and {more} more"),

@@ -1,5 +1,6 @@
 //! The stack of a thread.
-use nettrace_analysis::names::FrameId;
+use nettrace_analysis::names::{FrameId, Names};
+use nettrace_analysis::samples::ThreadRoles;
 
 use crate::output::printable::printable_name;
 
@@ -7,6 +8,7 @@ use crate::output::printable::printable_name;
 #[derive(Debug)]
 pub(super) struct Stack<F> {
     pub(super) thread_id: u64,
+    /// The name that the operating system has for the thread.
     pub(super) thread_name: Option<String>,
     pub(super) is_managed: bool,
     /// The frames, the innermost first.
@@ -27,10 +29,47 @@ impl Stack<FrameId> {
     }
 
     /// Returns the id and the name of the thread.
-    pub(super) fn thread(&self) -> String {
-        match &self.thread_name {
+    pub(super) fn thread(&self, names: &Names) -> String {
+        match self.own_name(names) {
             Some(name) => format!("{} ({})", self.thread_id, printable_name(name)),
             None => self.thread_id.to_string(),
+        }
+    }
+
+    /// Returns the name of the thread, unless the thread only has it from its creator: see [`ThreadRoles`].
+    pub(super) fn own_name(&self, names: &Names) -> Option<&str> {
+        let mut roles = ThreadRoles::default();
+        self.frames.iter().for_each(|frame| roles.add(names.text(*frame)));
+        self.thread_name.as_deref().filter(|name| roles.has_name(name))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_of_creators() {
+        let mut names = Names::default();
+        for line in [
+            "100 10 [System.Private.CoreLib] System.Threading.PortableThreadPool+WorkerThread.WorkerThreadStart()",
+            "200 10 [Shop] Shop.Heartbeat.Beat()",
+        ] {
+            assert!(names.perf_map_line(0, line));
+        }
+        for (thread_name, ips, own) in [
+            (".NET TP Worker", &[0x208, 0x108][..], true),
+            (".NET TP Worker", &[0x208], false),
+            ("Heartbeat", &[0x208], true),
+            (".NET Finalizer", &[], true),
+        ] {
+            let thread_name = Some(thread_name.to_owned());
+            let stack = Stack { thread_id: 1, thread_name, is_managed: true, frames: ips.to_vec() };
+            let stack = stack.map(|ip| {
+                let address = names.address(0, ip);
+                names.frame(address)
+            });
+            assert_eq!(stack.own_name(&names).is_some(), own, "{stack:?}");
         }
     }
 }

@@ -31,6 +31,8 @@ pub(super) struct Period {
     pub(super) total: Activity,
     /// The events that the runtime dropped because its buffer was full, in this period and since the start.
     pub(super) lost: [u64; 2],
+    /// The cores by the system, in this period and since the start.
+    pub(super) cores: [Option<f64>; 2],
     /// The process of the session, in its own PID namespace.
     pub(super) process_id: Option<u32>,
     /// Whether no sample has arrived since the start because the runtime is suspended.

@@ -15,6 +15,7 @@ use super::message::{Message, Period};
 use crate::input::trace_file;
 use crate::output::failure::Failure;
 use crate::output::threads::spawn;
+use crate::process::cpu_usage::CpuTime;
 use crate::recording::rundown;
 use crate::recording::session_failure::{
     NO_THREADS, check_stream, exited, is_suspended, read_failure, suspended,
@@ -57,12 +58,14 @@ pub(super) fn read_in_background(
             trace: TraceReader::new(session).in_order(EventAssembler::ORDER_LIMIT),
             live: Live::default(),
             lost: 0,
+            cpu: [None; 2],
             process_id,
             messages,
             since_start,
         };
         // The names are read after the session has begun, so that no method is compiled in between.
         let named = rundown::read(&client, |row| reader.live.names_mut().event(row));
+        reader.cpu = [process_id.and_then(CpuTime::of); 2];
         match named {
             // An error means that the tool is ending: there is no receiver.
             Ok(()) => _ = reader.messages.send(Message::Named),
@@ -80,6 +83,8 @@ struct Reader {
     live: Live,
     /// The number of events that were lost before the current period.
     lost: u64,
+    /// The CPU time of the process at the start of the period and of the session, if this system shows it.
+    cpu: [Option<CpuTime>; 2],
     /// The process of the command line, if it has one.
     process_id: Option<u32>,
     messages: SyncSender<Message>,
@@ -140,11 +145,19 @@ impl Reader {
     fn next_period(&mut self) -> Box<Period> {
         let last = self.live.next_period();
         let lost = trace_file::lost(&self.trace);
+        let process_id = self.trace.trace().and_then(|trace| trace.process_id);
+        // The system can know another process by the id that the runtime has in its own container.
+        let local = self.process_id.filter(|id| process_id == Some(*id));
+        let now = local.and_then(CpuTime::of);
+        let cores = self.cpu.map(|earlier| now?.cores_since(&earlier?));
+        let [of_period, _] = &mut self.cpu;
+        *of_period = now;
         let mut period = Period {
             last,
             total: self.live.total(),
             lost: [lost.saturating_sub(self.lost), lost],
-            process_id: self.trace.trace().and_then(|trace| trace.process_id),
+            cores,
+            process_id,
             is_suspended: false,
         };
         period.is_suspended = period.has_no_samples() && self.is_suspended();

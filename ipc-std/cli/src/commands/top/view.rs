@@ -6,7 +6,7 @@ use std::sync::Arc;
 use crossterm::event::{KeyCode, KeyEvent};
 use indicatif::{DecimalBytes, HumanCount};
 use nettrace_analysis::live::{Activity, FunctionActivity, ThreadActivity};
-use nettrace_analysis::samples::Weight;
+use nettrace_analysis::samples::{CpuCauses, Weight};
 use unicode_width::UnicodeWidthStr;
 
 use super::message::Period;
@@ -15,6 +15,7 @@ use crate::output::full_screen::{Line, Style};
 use crate::output::printable::printable;
 use crate::output::screen_table::{Column, Columns, Footer, Request, ScreenTable, TableFrame};
 use crate::process::system_threads;
+use crate::stacks::cpu_lines::{HIDES_RUNNING, NOTABLE, is_nearly_idle};
 
 /// What to show of a period.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -48,6 +49,17 @@ impl View {
     /// Returns the numbers to show: since the start, or of the period.
     pub(super) const fn activity(self, period: &Period) -> &Activity {
         if self.since_start { &period.total } else { &period.last }
+    }
+
+    /// Returns the cores that the process uses by the system, in the time of [`Self::activity`].
+    pub(super) const fn cores(self, period: &Period) -> Option<f64> {
+        let [last, total] = period.cores;
+        if self.since_start { total } else { last }
+    }
+
+    /// Returns the view of a period whose samples may not tell which threads run: all samples then.
+    pub(super) fn shown(self, period: &Period) -> Self {
+        Self { wall: self.wall || self.activity(period).hides_running, ..self }
     }
 
     /// Returns up to `len` rows after the first `skip` ones.
@@ -96,7 +108,7 @@ impl View {
     }
 
     fn thread(self, thread: &ThreadActivity, activity: &Activity, process_id: Option<u32>) -> Row {
-        let ThreadActivity { id, name, samples, function, .. } = thread;
+        let ThreadActivity { id, name, roles, samples, function, .. } = thread;
         let name = Some(name.clone()).filter(|name| !name.is_empty());
         Row {
             shares: [
@@ -104,7 +116,7 @@ impl View {
                 percent(samples.running, activity.samples.running),
             ],
             id: Some(*id),
-            name: process_id.and_then(|process| system_threads::name(process, *id)).or(name),
+            name: process_id.and_then(|process| system_threads::own_name(process, *id, *roles)).or(name),
             function: self.name(function),
         }
     }
@@ -132,18 +144,34 @@ fn percent(part: u64, all: u64) -> f64 {
 }
 
 /// Returns the numbers of a period that are not shares of functions, as texts.
-pub(super) fn rates(activity: &Activity) -> Vec<String> {
+pub(super) fn rates(activity: &Activity, cores: Option<f64>) -> Vec<String> {
     let per_second = |count| activity.per_second(count);
-    vec![
-        format!("{:.2} of {} threads run", activity.running_threads(), activity.threads.len()),
-        format!(
-            "GC paused {:.1} %, {:.1}/s",
-            activity.paused_share() * 100.0,
-            per_second(activity.collections)
-        ),
-        format!("{}/s allocated", DecimalBytes(allocated_per_second(activity))),
-        format!("{:.0} exceptions/s", per_second(activity.exceptions)),
-    ]
+    let mut rates = Vec::new();
+    rates.extend(cores.map(|cores| format!("{cores:.2} cores")));
+    let threads = activity.threads.len();
+    rates.push(match activity.hides_running {
+        true => format!("{threads} threads"),
+        false => format!("{:.2} of {threads} threads run", activity.running_threads()),
+    });
+    rates.push(format!(
+        "GC paused {:.1} %, {:.1}/s",
+        activity.paused_share() * 100.0,
+        per_second(activity.collections)
+    ));
+    let CpuCauses { total, pool_spin, session, .. } = activity.causes;
+    let is_idle = is_nearly_idle(total, activity.running_threads());
+    if is_idle && activity.rounds > 0 && !activity.hides_running {
+        rates.push("nearly idle".to_owned());
+    }
+    for (part, what) in [(pool_spin, "spin of idle pool"), (session, "work for this session")] {
+        let share = percent(part, total);
+        if share >= NOTABLE && !is_idle {
+            rates.push(format!("{share:.0} % {what}"));
+        }
+    }
+    rates.push(format!("{}/s allocated", DecimalBytes(allocated_per_second(activity))));
+    rates.push(format!("{:.0} exceptions/s", per_second(activity.exceptions)));
+    rates
 }
 
 /// The width below which threads are shown without names.
@@ -238,7 +266,8 @@ impl Screen {
             lines.truncate(height);
             return lines;
         };
-        head.extend(rates(self.view.activity(period)));
+        let shown = self.view.shown(period);
+        head.extend(rates(shown.activity(period), shown.cores(period)));
         if let Some(silent) = self.silent {
             head.insert(1, format!("no events for {} s", silent.as_secs()));
         }
@@ -253,14 +282,14 @@ impl Screen {
             let line = format!("LOST EVENTS: {lost}, {all} since the start. The numbers are too low");
             lines.push((Style::Reverse, cut_end(&line, width)));
         }
-        if let Some(why) = why_no_samples(period) {
+        if let Some(why) = remark(period) {
             lines.push((Style::Reverse, cut_end(why, width)));
         }
         if height > lines.len().saturating_add(TABLE) {
             lines.push((Style::Plain, String::new()));
         }
-        let mut heading = self.view.heading(width);
-        let basis = self.view.basis();
+        let mut heading = shown.heading(width);
+        let basis = shown.basis();
         let space = width.saturating_sub(heading.width()).saturating_sub(basis.width());
         if space > 1 {
             heading = format!("{heading}{}{basis}", " ".repeat(space));
@@ -271,7 +300,7 @@ impl Screen {
             false => Footer::None,
         };
         let frame = TableFrame { head: lines, heading, footer };
-        let (view, local) = (self.view, self.local);
+        let (view, local) = (shown, self.local);
         self.table.lines((width, height), frame, view.len(period), |skip, room| {
             let rows = view.rows(period, local, skip, room);
             rows.iter().map(|row| row_line(row, width)).collect()
@@ -306,11 +335,12 @@ pub(super) const SILENT: &str = "The runtime sends no events: it is stopped, or 
 /// The text for a runtime that is suspended.
 pub(super) const SUSPENDED: &str = "The runtime is suspended: `dotnet-ipc resume` starts its program";
 
-/// Returns the text that explains why no functions and threads are shown.
-pub(super) const fn why_no_samples(period: &Period) -> Option<&'static str> {
+/// Returns the text that explains why no functions and threads are shown, or all of them.
+pub(super) const fn remark(period: &Period) -> Option<&'static str> {
     match period {
         Period { is_suspended: true, .. } => Some(SUSPENDED),
         period if period.has_no_samples() => Some(NO_SAMPLES),
+        Period { total: Activity { hides_running: true, .. }, .. } => Some(HIDES_RUNNING),
         _ => None,
     }
 }
@@ -380,7 +410,7 @@ mod tests {
         (last.allocated, last.exceptions) = (5_000_000, 7);
         let mut total = last.clone();
         (total.span, total.samples) = (5_000_000_000, weight(2_000, 8_000));
-        let period = Period { last, total, lost: [0, 0], process_id: Some(4242), is_suspended: false };
+        let period = Period { last, total, lost: [0, 0], process_id: Some(4242), ..Period::default() };
         Screen { title: "Shop (4242)".to_owned(), period: Some(period), ..Screen::default() }
     }
 

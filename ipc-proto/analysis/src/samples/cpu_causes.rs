@@ -1,0 +1,72 @@
+//! CPU time that the program's own work does not cause.
+use super::Samples;
+use super::method_table::{MethodName, MethodTable};
+use crate::place::at;
+use crate::samples::Clock;
+
+/// The samples of threads that run by what causes them. [`Samples::cpu_causes`] returns them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[non_exhaustive]
+pub struct CpuCauses {
+    /// All samples.
+    pub total: u64,
+    /// The samples of idle threads of the pool, which spin for a short time before they wait for work.
+    pub pool_spin: u64,
+    /// The samples of work for the recording itself: the event sources of the program describe their events when a
+    /// session enables them, in its first second.
+    pub session: u64,
+}
+
+/// The method in which an idle thread of the pool spins. What it calls to wait is no CPU time.
+const POOL_SPIN: MethodTable = MethodTable(&[("System.Threading.LowLevelLifoSemaphore", &["Wait"])]);
+
+/// Methods that a session calls.
+const SESSION: MethodTable = MethodTable(&[
+    ("System.Diagnostics.Tracing.EventPipeEventProvider", &["Callback*"]),
+    (
+        "System.Diagnostics.Tracing.EventSource",
+        &["CreateManifest*", "SendManifest", "SendCommand", "DoCommand"],
+    ),
+    ("System.Diagnostics.Tracing.ManifestBuilder", &["*"]),
+]);
+
+/// What the frames of a stack show.
+#[derive(Debug, Clone, Copy, Default)]
+struct Cause {
+    spins: bool,
+    session: bool,
+}
+
+impl CpuCauses {
+    /// Adds the samples of another period.
+    pub(crate) const fn add(&mut self, other: Self) {
+        self.total = self.total.saturating_add(other.total);
+        self.pool_spin = self.pool_spin.saturating_add(other.pool_spin);
+        self.session = self.session.saturating_add(other.session);
+    }
+
+    pub(super) fn new(samples: &mut Samples) -> Self {
+        let causes = samples.of_stacks(
+            |method| {
+                let method = MethodName::of(method);
+                let is_in = |table: &MethodTable| method.is_some_and(|method| table.has(method));
+                Cause { spins: is_in(&POOL_SPIN), session: is_in(&SESSION) }
+            },
+            |caller, frame| Cause {
+                spins: caller.spins || frame.spins,
+                session: caller.session || frame.session,
+            },
+        );
+        let mut sums = Self::default();
+        let clock = if samples.recording(&Clock::Cpu).is_some() { Clock::Cpu } else { Clock::Wall };
+        for (_, stack, weight) in samples.weights(&clock) {
+            let cause = at(&causes, stack.0).copied().unwrap_or_default();
+            let add =
+                |sum: &mut u64, counts| *sum = sum.saturating_add(if counts { weight.running } else { 0 });
+            add(&mut sums.total, true);
+            add(&mut sums.pool_spin, cause.spins && !cause.session);
+            add(&mut sums.session, cause.session);
+        }
+        sums
+    }
+}

@@ -1,0 +1,135 @@
+//! Which samples in managed code show a thread that waits.
+//!
+//! The runtime stops all threads for a sample. A thread whose wait ends in this moment is about to return to managed
+//! code, so its sample is one in managed code although the thread has not run. With many sleeping threads, these are
+//! most of the samples. What such a thread has in common is its innermost method: the one that waits.
+use alloc::vec::Vec;
+
+use super::Samples;
+use super::method_table::{MethodName, MethodTable};
+use crate::StackId;
+use crate::place::at;
+
+/// Methods that call the operating system to wait, or that wait themselves. Methods that spin before they wait are
+/// not here, unless they also have the wait inside: a thread that spins runs.
+const WAITS: MethodTable = MethodTable(&[
+    ("System.Threading.Thread", &["Sleep*", "Join*"]),
+    ("System.Threading.WaitHandle", &["Wait*", "SignalAndWait*"]),
+    ("System.Threading.Monitor", &["Wait*", "ObjWait*", "Enter_Slowpath", "TryEnter_*", "ReliableEnter*"]),
+    ("System.Threading.Lock", &["TryEnterSlow*"]),
+    ("System.Threading.Condition", &["Wait*"]),
+    ("System.Threading.ManualResetEventSlim", &["Wait"]),
+    ("System.Threading.SemaphoreSlim", &["Wait", "WaitCore", "WaitUntilCountOrTimeout"]),
+    // The semaphore on which idle threads of the pool wait. Its method `Wait` spins first.
+    ("System.Threading.LowLevelLifoSemaphore", &["WaitForSignal", "WaitCore", "WaitNative"]),
+    ("System.Threading.LowLevelLock", &["WaitAndAcquire"]),
+    ("System.Threading.LowLevelMonitor", &["Wait*"]),
+    ("System.Threading.LowLevelThreadBlocker", &["Wait*", "TimedWait"]),
+    ("System.Threading.LowLevelFutex", &["Wait*"]),
+    ("System.Threading.WaitSubsystem", &["Wait*", "Sleep*", "SignalAndWait*"]),
+    ("System.Threading.WaitSubsystem+ThreadWaitInfo", &["Wait*", "Sleep*"]),
+    ("System.Threading.WaitSubsystem+WaitableObject", &["Wait*"]),
+    // Loops that wait and then pass on the work to others.
+    ("System.Threading.TimerQueue", &["TimerThread"]),
+    ("System.Threading.PortableThreadPool+GateThread", &["GateThreadStart"]),
+    ("System.Threading.PortableThreadPool+WaitThread", &["WaitThreadStart"]),
+    ("System.Threading.PortableThreadPool+IOCompletionPoller", &["Poll"]),
+    ("System.Net.Sockets.SocketAsyncEngine", &["EventLoop"]),
+    ("System.GC", &["Collect", "_Collect", "WaitFor*", "_WaitFor*"]),
+    (
+        "Interop+Sys",
+        &[
+            "LowLevelMonitor_Wait",
+            "LowLevelMonitor_TimedWait",
+            "LowLevelFutex_Wait*",
+            "WaitForSocketEvents",
+            "Poll",
+            "Read",
+            "ReadStdin",
+        ],
+    ),
+    ("Interop+Kernel32", &["Sleep*", "WaitFor*", "GetQueuedCompletionStatus*", "ReadConsole*"]),
+]);
+
+/// Methods in which a running thread meets the stop for the sample. The thread was in their caller.
+const POLLS: MethodTable = MethodTable(&[("System.Threading.Thread", &["PollGC"])]);
+
+/// What the innermost method of a stack shows about its thread.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+enum Kind {
+    #[default]
+    Runs,
+    Waits,
+    Polls,
+}
+
+/// The stacks whose threads wait.
+#[derive(Debug)]
+pub(crate) struct WaitingStacks {
+    /// By the number of a stack.
+    kinds: Vec<Kind>,
+}
+
+impl WaitingStacks {
+    pub(super) fn new(samples: &mut Samples) -> Self {
+        let of_caller = |caller, kind| if kind == Kind::Polls { caller } else { kind };
+        Self { kinds: samples.of_stacks(Kind::of, of_caller) }
+    }
+
+    /// Returns whether the thread of a stack waits.
+    pub(crate) fn has(&self, stack: StackId) -> bool {
+        at(&self.kinds, stack.0) == Some(&Kind::Waits)
+    }
+}
+
+impl Kind {
+    fn of(method: &str) -> Self {
+        match MethodName::of(method) {
+            Some(method) if WAITS.has(method) => Self::Waits,
+            Some(method) if POLLS.has(method) => Self::Polls,
+            _ => Self::Runs,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Kind;
+
+    #[test]
+    fn innermost_methods() {
+        const LIBRARY: &str = "System.Private.CoreLib!System.Threading.";
+        for method in [
+            "Thread.Sleep(int32)",
+            "Thread.SleepInternal(int32)",
+            "WaitHandle.WaitOneNoCheck(int32,bool,class System.Object)",
+            "WaitHandle.WaitOneCore(int,int32,bool)",
+            "WaitHandle.WaitMultipleIgnoringSyncContext(int*,int32,bool,int32)",
+            "Monitor.Wait(class System.Object,int32)",
+            "Monitor.Enter_Slowpath(class System.Object)",
+            "Monitor.ReliableEnter(class System.Object,bool&)",
+            "Lock.TryEnterSlow(int32,value class ThreadId)",
+            "LowLevelLifoSemaphore.WaitForSignal(int32)",
+            "WaitSubsystem+ThreadWaitInfo.Wait(int32,bool,bool)",
+        ] {
+            assert_eq!(Kind::of(&[LIBRARY, method].concat()), Kind::Waits, "{method}");
+        }
+        for method in [
+            "LowLevelLifoSemaphore.Wait(int32,bool)",
+            "LowLevelSpinWaiter.Wait(int32,int32,bool)",
+            "SpinWait.SpinOnceCore(int32)",
+            "Thread.SpinWait(int32)",
+            "Thread.Yield()",
+            "Thread.UninterruptibleSleep0()",
+            "Monitor.Enter(class System.Object,bool&)",
+            "Monitor.Exit(class System.Object)",
+            "SemaphoreSlim.WaitAsync(int32)",
+        ] {
+            assert_eq!(Kind::of(&[LIBRARY, method].concat()), Kind::Runs, "{method}");
+        }
+        let poll = "System.Private.CoreLib!System.Threading.Thread.<PollGC>g__PollGCWorker|67_0()";
+        assert_eq!(Kind::of(poll), Kind::Polls);
+        assert_eq!(Kind::of("System.Net.Sockets!Interop+Sys.WaitForSocketEvents(int,int*)"), Kind::Waits);
+        assert_eq!(Kind::of("Shop!Shop.Thread.Sleep(int32)"), Kind::Runs);
+    }
+}
