@@ -1,7 +1,8 @@
-//! Reduces the trace of a runtime to a size for tests: `reduce_trace SOURCE RESULT SECONDS N`.
+//! Reduces the trace of a runtime to a size for tests: `reduce_trace SOURCE RESULT SECONDS N [jit]`.
 //!
-//! The result has the events of the first SECONDS, of the samples of threads one round of N, and of the rundown only the
-//! rows that name code in the remaining stacks.
+//! The result has the events of the first SECONDS, and of the samples of threads one round of N. Events that name code
+//! remain if the code is in the remaining stacks, and with `jit` all that belong to compilations. Details that no
+//! analysis reads are left out, and so are the suspensions for samples.
 use std::collections::BTreeSet;
 use std::fs;
 
@@ -17,28 +18,45 @@ const LEFT_OUT: u32 = 0x7fff_ffff;
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum Kind {
     Sample,
-    /// A row of the rundown about the code of a method.
+    /// A row about the code of a method.
     Method,
-    /// Another row about single methods.
-    MethodDetail,
+    /// The start of a compilation.
+    Compilation,
+    /// The code that a compilation made.
+    Compiled,
+    /// An event that no analysis reads.
+    Detail,
+    /// The start of a suspension, its end, and events between them.
+    Suspend,
+    Resumed,
+    Suspended,
     OtherRundown,
     Other,
 }
 
 fn kind(metadata: &Metadata<'_>) -> Kind {
     if metadata.provider == "Microsoft-DotNETCore-SampleProfiler" {
-        Kind::Sample
-    } else if metadata.provider == "Microsoft-Windows-DotNETRuntimeRundown" {
-        match metadata.event_id {
-            143 | 144 => Kind::Method,
-            149 | 150 => Kind::MethodDetail,
-            _ => Kind::OtherRundown,
-        }
-    } else if metadata.provider == "Microsoft-Windows-DotNETRuntime" && metadata.event_id == 190 {
-        Kind::MethodDetail
-    } else {
-        Kind::Other
+        return Kind::Sample;
     }
+    if metadata.provider == "Microsoft-Windows-DotNETRuntimeRundown" {
+        return match metadata.event_id {
+            143 | 144 => Kind::Method,
+            149 | 150 => Kind::Detail,
+            _ => Kind::OtherRundown,
+        };
+    }
+    if metadata.provider == "Microsoft-Windows-DotNETRuntime" {
+        return match metadata.event_id {
+            9 => Kind::Suspend,
+            7 | 8 => Kind::Suspended,
+            3 => Kind::Resumed,
+            143 => Kind::Compiled,
+            145 => Kind::Compilation,
+            29 | 58 | 146 | 190 | 203 => Kind::Detail,
+            _ => Kind::Other,
+        };
+    }
+    Kind::Other
 }
 
 /// Calls `each` with every record, and whether the event it is stays; `false` for other records.
@@ -76,11 +94,15 @@ fn number(bytes: &[u8], at: usize) -> u64 {
 
 fn main() -> Result<(), Box<dyn core::error::Error>> {
     let arguments: Vec<_> = std::env::args().skip(1).collect();
-    let [source, result, seconds, rounds] = arguments.as_slice() else { return Err("four arguments".into()) };
+    let [source, result, seconds, rounds, options @ ..] = arguments.as_slice() else {
+        return Err("SOURCE RESULT SECONDS N [jit]".into());
+    };
+    let has_compilations = options.iter().any(|option| option == "jit");
     let (source, seconds, rounds) = (fs::read(source)?, seconds.parse::<f64>()?, rounds.parse::<u64>()?);
 
     // Pass 1: which events stay, which stacks they have, and which addresses these have.
     let (mut first, mut frequency, mut stays) = (None, 1, Vec::new());
+    let mut is_sampling = false;
     let (mut stacks, mut providers) = (BTreeSet::new(), BTreeSet::new());
     records(&source, &mut |record, seen| match (record, seen) {
         (Record::Trace(trace), _) => frequency = trace.frequency,
@@ -97,12 +119,20 @@ fn main() -> Result<(), Box<dyn core::error::Error>> {
             let is_early = time < seconds;
             let is_kept = match seen.map(|(kind, _)| kind) {
                 Some(Kind::Sample) => is_early && is_round,
-                Some(Kind::MethodDetail) | None => false,
-                Some(Kind::Method | Kind::OtherRundown) => true,
+                Some(Kind::Detail) | None => false,
+                Some(Kind::Method | Kind::Compiled | Kind::OtherRundown) => true,
+                Some(Kind::Compilation) => is_early && has_compilations,
+                Some(Kind::Suspend) => {
+                    // 1 and 6 are the reasons of collections.
+                    is_sampling = !matches!(event.payload.first(), Some(1 | 6));
+                    is_early && !is_sampling
+                }
+                Some(Kind::Suspended | Kind::Resumed) => is_early && !is_sampling,
                 Some(Kind::Other) => is_early,
             };
             stays.push(is_kept);
-            if is_kept {
+            // The stack of a row about code is of no use.
+            if is_kept && !seen.is_some_and(|(kind, _)| kind == Kind::Compiled && !has_compilations) {
                 stacks.insert(event.stack_id);
             }
         }
@@ -118,6 +148,7 @@ fn main() -> Result<(), Box<dyn core::error::Error>> {
     });
 
     // Pass 2.
+    let end_of_part = first.unwrap_or_default().saturating_add((seconds * frequency as f64) as u64);
     let only: Vec<_> = providers
         .iter()
         .map(|provider| EventSelector { provider, event_id: None, event_name: None })
@@ -144,7 +175,10 @@ fn main() -> Result<(), Box<dyn core::error::Error>> {
                 seen.is_none_or(|(kind, _)| kind != Kind::Method) || names(number(event.payload, 16));
             let is_kept = stays.next().unwrap_or_default() && is_used;
             let metadata_id = if is_kept { event.metadata_id } else { LEFT_OUT };
-            put(&Record::Event(Event { metadata_id, ..event }));
+            // A row about code that was compiled later must not make the recording longer.
+            let is_compiled = seen.is_some_and(|(kind, _)| kind == Kind::Compiled);
+            let timestamp = if is_compiled { event.timestamp.min(end_of_part) } else { event.timestamp };
+            put(&Record::Event(Event { metadata_id, timestamp, ..event }));
         }
         Record::Stack(stack) if !stacks.contains(&stack.id) => {}
         Record::Trace(_) => {

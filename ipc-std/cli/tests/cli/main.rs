@@ -26,6 +26,7 @@ mod counters;
 mod cpu;
 mod decode;
 #[cfg(target_os = "linux")]
+mod diagnose;
 mod discover;
 mod events;
 mod events_lengths;

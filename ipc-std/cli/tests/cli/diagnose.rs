@@ -1,0 +1,63 @@
+//! Tests of `dotnet-ipc diagnose`, on recordings of a service with one sickness each.
+use std::path::Path;
+
+use serde_json::Value;
+
+use crate::tool::run;
+use crate::traces::path;
+
+fn diagnosis(sickness: &str) -> Value {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testdata/sick");
+    let trace = folder.join(format!("{sickness}.nettrace"));
+    run(&["diagnose", trace.to_str().unwrap(), "--json"]).well().json()
+}
+
+#[test]
+fn each_sickness_is_the_first_finding() {
+    for (sickness, kind, method) in [
+        ("regex", "processor", Some("Contoso.Orders.CustomerNameValidator.IsValid")),
+        ("quadratic", "allocations", Some("Contoso.Orders.DailyReportBuilder.BuildAsync")),
+        ("exceptions", "exceptions", Some("Contoso.Orders.PriceListImporter.TryParsePrice")),
+        ("contention", "contention", Some("Contoso.Orders.AuditTrail.Append")),
+        ("starve", "thread_pool", Some("Contoso.Orders.InventoryClient.GetStock")),
+        ("deadlock", "deadlock", Some("Contoso.Orders.AccountLedger.Transfer")),
+        ("asynchang", "requests", Some("Contoso.Orders.PaymentGateway.WaitForConfirmationAsync")),
+        ("leak", "heap_growth", Some("Contoso.Orders.CustomerSession.Open")),
+        ("loh", "large_objects", Some("Contoso.Orders.ThumbnailRenderer.Scale")),
+        ("finalizer", "finalizer", Some("Contoso.Orders.NativePage.Finalize")),
+        ("sockets", "connections", Some("Contoso.Orders.ShippingRatesClient.GetRateAsync")),
+        ("slowstart", "start", Some("Contoso.Orders.RouteCompiler.CompileAll")),
+        ("threads", "threads", Some("Contoso.Orders.HeartbeatMonitor.Watch")),
+    ] {
+        let diagnosis = diagnosis(sickness);
+        let first = &diagnosis["findings"][0];
+        assert_eq!((&first["kind"], &first["method"]), (&kind.into(), &method.into()), "{sickness}: {diagnosis}");
+        let [evidence, next] = ["evidence", "next"].map(|key| first[key].as_str().unwrap());
+        assert!(method.is_none_or(|method| evidence.contains(method)), "{evidence}");
+        let file = format!("{sickness}.nettrace");
+        assert!(next.contains(&file) || next.contains(&diagnosis["process_id"].to_string()), "{next}");
+    }
+}
+
+#[test]
+fn a_healthy_service() {
+    let diagnosis = diagnosis("healthy");
+    assert_eq!(diagnosis["findings"], Value::Array(Vec::new()));
+    let cores = diagnosis["cores"].as_f64().unwrap();
+    assert!((0.1..2.0).contains(&cores), "{diagnosis}");
+    assert_eq!(diagnosis["processors"], 2);
+    // The system's figures are not in a recording.
+    for unknown in ["threads", "descriptors", "descriptor_limit", "sockets"] {
+        assert!(diagnosis[unknown].is_null(), "{diagnosis}");
+    }
+}
+
+/// A trace without samples, collections and counters has nothing wrong in it, and no figures.
+#[test]
+fn a_trace_with_little_in_it() {
+    let trace = path("gen-net10-activities-small.nettrace");
+    let text = run(&["diagnose", &trace]).well().into_text();
+    assert!(text.contains("Processor:   not known") && text.ends_with("\nNothing stands out.\n"), "{text}");
+    let diagnosis = run(&["diagnose", &trace, "--json"]).well().json();
+    assert!(["cores", "running_samples", "timers", "heap_after_mb"].iter().all(|key| diagnosis[*key].is_null()));
+}
