@@ -3,8 +3,11 @@
 //!
 //! A frame is *exclusive* in the stacks in which it is the innermost one, and *inclusive* in all stacks that have it; a
 //! stack counts once, even if it has the frame several times. Two methods of one name are one frame, whatever their
-//! addresses.
+//! addresses. The *own* weight of a method of the program is that of the stacks in which no method of the program is
+//! further inside: its own work, and that of the framework on its behalf. [`OwnCode`](crate::OwnCode) has the rule.
+mod folding;
 mod machinery;
+mod old_waits;
 mod origins;
 
 use alloc::collections::{BTreeMap, BTreeSet};
@@ -13,6 +16,9 @@ use core::fmt;
 
 use ipc_proto::wire::{to_u32, to_usize};
 
+use self::folding::Folding;
+pub use self::folding::folded_stack;
+pub use self::old_waits::old_waits;
 pub(crate) use self::origins::Origins;
 use crate::StackId;
 use crate::names::{FrameId, Names};
@@ -44,6 +50,10 @@ pub struct Entry {
     pub exclusive: u64,
     /// The weight of the stacks that contain it.
     pub inclusive: u64,
+    /// The weight of the stacks in which it is the innermost frame of the program; 0 for other code.
+    pub own: u64,
+    /// Whether it is code of the program.
+    pub is_own: bool,
 }
 
 /// The order of a list of frames.
@@ -54,6 +64,8 @@ pub enum Order {
     Exclusive,
     /// The frames with the largest inclusive weight first.
     Inclusive,
+    /// The frames with the largest own weight first.
+    Own,
 }
 
 /// A frame of two trees with different shares.
@@ -65,6 +77,10 @@ pub struct Change<'n> {
     pub exclusive: [f64; 2],
     /// The inclusive share of the frame in percent, before and after.
     pub inclusive: [f64; 2],
+    /// The own share of the frame in percent, before and after.
+    pub own: [f64; 2],
+    /// Whether it is code of the program.
+    pub is_own: bool,
 }
 
 /// The calls of a trace by name, with what they weigh by a clock. An example is at [`Samples`].
@@ -84,6 +100,9 @@ struct CallNode {
     next_sibling: u32,
     exclusive: u64,
     inclusive: u64,
+    /// Of the root: the weight of the stacks without code of the program.
+    own: u64,
+    is_own: bool,
 }
 
 /// The calls of several clocks as one tree, with what each thread weighs: for a page whose reader chooses clocks and
@@ -113,10 +132,25 @@ impl CallTree {
     /// part in which the thread ran, or 0 for threads that are left out.
     #[must_use]
     pub fn new(samples: &mut Samples, clock: &Clock, weigh: impl FnMut(ThreadNumber, Weight) -> u64) -> Self {
-        Self::weighed(samples, clock, &Origins::default(), weigh)
+        Self::weighed(samples, clock, &Origins::default(), false, weigh)
     }
 
-    /// Creates the tree of all stacks, as [`new`](Self::new) does, without the innermost frames that only carry out
+    /// Creates the tree of all stacks, as [`new`](Self::new) does, but with one frame, [`FrameId::FOLDED`], for
+    /// each sequence of frames that only start threads, dispatch work items, or start and continue asynchronous
+    /// methods. These are methods of the runtime, and state machines (`Type+<Name>d__1.MoveNext`) of methods that do
+    /// not belong to the program. The innermost frame of a stack is never folded.
+    ///
+    /// Nothing is folded with [`Clock::ThreadTime`] and [`Clock::SampledTime`], which have the rules of other tools.
+    #[must_use]
+    pub fn folded(
+        samples: &mut Samples,
+        clock: &Clock,
+        weigh: impl FnMut(ThreadNumber, Weight) -> u64,
+    ) -> Self {
+        Self::weighed(samples, clock, &Origins::default(), true, weigh)
+    }
+
+    /// Creates the tree of all stacks, as [`folded`](Self::folded) does, and without the innermost frames that only carry out
     /// what the clock counts: methods of the runtime that throw the exception, wait for the lock, send the event or
     /// allocate the object. So the innermost frame of a stack is the method that requested it. With
     /// [`Clock::AllocatedTypes`] it remains the type.
@@ -129,7 +163,7 @@ impl CallTree {
         weigh: impl FnMut(ThreadNumber, Weight) -> u64,
     ) -> Self {
         let origins = Origins::new(samples, clock);
-        let tree = Self::weighed(samples, clock, &origins, weigh);
+        let tree = Self::weighed(samples, clock, &origins, true, weigh);
         let needed: BTreeSet<_> = samples.weights(clock).map(|(_, stack, _)| stack).collect();
         let left_out = origins.left_out(samples, needed.into_iter());
         Self { left_out, ..tree }
@@ -139,6 +173,7 @@ impl CallTree {
         samples: &mut Samples,
         clock: &Clock,
         origins: &Origins,
+        is_folded: bool,
         mut weigh: impl FnMut(ThreadNumber, Weight) -> u64,
     ) -> Self {
         let mut weights: BTreeMap<StackId, u64> = BTreeMap::new();
@@ -149,7 +184,8 @@ impl CallTree {
                 *sum = sum.saturating_add(weight);
             }
         }
-        let (mut tree, places) = Self::of_stacks(samples, weights.keys().copied(), origins);
+        let is_folded = is_folded && !matches!(clock, Clock::ThreadTime | Clock::SampledTime);
+        let (mut tree, places) = Self::of_stacks(samples, weights.keys().copied(), origins, is_folded);
         for (stack, weight) in weights {
             let place = at(&places, stack.0).copied().unwrap_or_default();
             if let Some(node) = at_mut(&mut tree.nodes, place) {
@@ -160,45 +196,76 @@ impl CallTree {
         tree
     }
 
-    /// Creates the tree of some stacks, without weights. Also returns the index of each stack in the tree.
+    /// Creates the tree of some stacks, without weights. Also returns the index of each of these stacks in the tree.
     fn of_stacks(
         samples: &mut Samples,
-        needed: impl Iterator<Item = StackId>,
+        ends: impl Iterator<Item = StackId>,
         origins: &Origins,
+        is_folded: bool,
     ) -> (Self, Vec<u32>) {
         let (names, stacks) = samples.names_and_stacks();
-        // Mark the needed stacks and all their callers.
-        let mut is_needed = alloc::vec![false; stacks.len()];
-        for mut stack in needed {
-            while let Some(needed @ false) = at_mut(&mut is_needed, stack.0) {
-                *needed = true;
+        // Mark the stacks, and all their callers.
+        let mut is_end = alloc::vec![false; stacks.len()];
+        let mut is_caller = alloc::vec![false; stacks.len()];
+        for mut stack in ends {
+            if let Some(is_end) = at_mut(&mut is_end, stack.0) {
+                *is_end = true;
+            }
+            while stack != StackId::EMPTY {
                 stack = origins.caller(stacks, stack);
+                match at_mut(&mut is_caller, stack.0) {
+                    Some(is_caller @ false) => *is_caller = true,
+                    _ => break,
+                }
             }
         }
-        let root = CallNode::new(FrameId::UNKNOWN, NONE);
+        let root = CallNode::new(FrameId::UNKNOWN, false, NONE);
         let mut tree = Self { nodes: alloc::vec![root], left_out: BTreeSet::new() };
         let mut callees: BTreeMap<(u32, FrameId), u32> = BTreeMap::new();
+        let mut folding = is_folded.then(Folding::default);
         let mut frames = Snapshot::new(names);
-        // Callers come before their callees, so one pass is enough.
+        // Callers come before their callees, so one pass is enough. As the caller of another stack, a stack can have
+        // another place than as an end, because its innermost frame is folded then.
         let mut places = alloc::vec![0_u32; stacks.len()];
+        let mut caller_places = if is_folded { places.clone() } else { Vec::new() };
         for (stack, (_, address)) in (1..).zip(stacks.iter()) {
-            if at(&is_needed, stack) != Some(&true) {
+            let [is_end, is_caller] = [&is_end, &is_caller].map(|marks| at(marks, stack) == Some(&true));
+            if !is_end && !is_caller {
                 continue;
             }
             let caller = origins.caller(stacks, StackId(stack));
-            let caller = at(&places, caller.0).copied().unwrap_or_default();
+            let known = if is_folded { &caller_places } else { &places };
+            let caller = at(known, caller.0).copied().unwrap_or_default();
             let frame = frames.of(address);
-            let place = *callees.entry((caller, frame)).or_insert_with(|| tree.add(caller, frame));
-            if let Some(slot) = at_mut(&mut places, stack) {
-                *slot = place;
+            let caller_frame = at(&tree.nodes, caller).map(|node| node.frame);
+            let mut place = |frame: FrameId, names: &Names| {
+                let add = || tree.add(caller, frame, names.is_own(frame));
+                *callees.entry((caller, frame)).or_insert_with(add)
+            };
+            let Some(folding) = &mut folding else {
+                if let Some(slot) = at_mut(&mut places, stack) {
+                    *slot = place(frame, frames.names());
+                }
+                continue;
+            };
+            let has = folding.has(frames.names(), frame);
+            if let Some(slot) = at_mut(&mut places, stack).filter(|_| is_end) {
+                *slot = place(frame, frames.names());
+            }
+            if let Some(slot) = at_mut(&mut caller_places, stack).filter(|_| is_caller) {
+                *slot = match has {
+                    true if caller_frame == Some(FrameId::FOLDED) => caller,
+                    true => place(FrameId::FOLDED, frames.names()),
+                    false => place(frame, frames.names()),
+                };
             }
         }
         (tree, places)
     }
 
-    fn add(&mut self, caller: u32, frame: FrameId) -> u32 {
+    fn add(&mut self, caller: u32, frame: FrameId, is_own: bool) -> u32 {
         let place = to_u32(self.nodes.len());
-        let mut node = CallNode::new(frame, caller);
+        let mut node = CallNode::new(frame, is_own, caller);
         if let Some(caller) = at_mut(&mut self.nodes, caller) {
             node.next_sibling = core::mem::replace(&mut caller.first_callee, place);
         }
@@ -206,14 +273,18 @@ impl CallTree {
         place
     }
 
-    /// Sets the inclusive weight of each node: its exclusive weight and the weights of all nodes below it.
+    /// Sets the inclusive weight of each node: its exclusive weight and the weights of all nodes below it. Of these, the
+    /// own weight is what no node of the program below it has.
     fn add_up(&mut self) {
         for place in (0..to_u32(self.nodes.len())).rev() {
             let Some(node) = at_mut(&mut self.nodes, place) else { continue };
             node.inclusive = node.inclusive.saturating_add(node.exclusive);
-            let CallNode { caller, inclusive, .. } = *node;
+            node.own = node.own.saturating_add(node.exclusive);
+            let CallNode { caller, inclusive, is_own, .. } = *node;
+            let passed = if is_own || caller == NONE { 0 } else { core::mem::take(&mut node.own) };
             if let Some(caller) = at_mut(&mut self.nodes, caller) {
                 caller.inclusive = caller.inclusive.saturating_add(inclusive);
+                caller.own = caller.own.saturating_add(passed);
             }
         }
     }
@@ -229,20 +300,27 @@ impl CallTree {
         self.nodes.first().map_or(0, |root| root.inclusive)
     }
 
+    /// Returns the weight of the stacks without code of the program.
+    #[must_use]
+    pub fn not_own(&self) -> u64 {
+        self.nodes.first().map_or(0, |root| root.own)
+    }
+
     /// Returns the share of a weight in the total, in percent.
     #[must_use]
     pub fn share(&self, weight: u64) -> f64 {
         if self.total() == 0 { 0.0 } else { weight as f64 / self.total() as f64 * 100.0 }
     }
 
-    /// Returns all frames with their weights, the heaviest first. Frames of equal weight are ordered by their other
-    /// weight, then by the order in which they were named.
+    /// Returns all frames with their weights, the heaviest first. Of frames of equal weight, code of the program comes
+    /// first. Then they are ordered by their other weight, and by the order in which they were named.
     #[must_use]
     pub fn top(&self, order: Order) -> Vec<Entry> {
         let mut entries: BTreeMap<FrameId, Entry> = BTreeMap::new();
         self.walk(|_, node, is_outermost| {
-            let entry = entries.entry(node.frame).or_insert_with(|| Entry::new(node.frame));
+            let entry = entries.entry(node.frame).or_insert_with(|| Entry::new(node));
             entry.exclusive = entry.exclusive.saturating_add(node.exclusive);
+            entry.own = entry.own.saturating_add(node.own);
             if is_outermost {
                 entry.inclusive = entry.inclusive.saturating_add(node.inclusive);
             }
@@ -250,11 +328,32 @@ impl CallTree {
         let mut entries: Vec<_> = entries.into_values().collect();
         entries.sort_by_key(|entry| {
             core::cmp::Reverse(match order {
-                Order::Exclusive => (entry.exclusive, entry.inclusive),
-                Order::Inclusive => (entry.inclusive, entry.exclusive),
+                Order::Exclusive => (entry.exclusive, entry.is_own, entry.inclusive),
+                Order::Inclusive => (entry.inclusive, entry.is_own, entry.exclusive),
+                Order::Own => (entry.own, entry.is_own, entry.inclusive),
             })
         });
         entries
+    }
+
+    /// Returns the frame of the program that most stacks with code of the program have in common: the innermost one that
+    /// is in four fifths of their weight. `None` if there is no such frame.
+    ///
+    /// Its callees can share the own weight, so that it has none itself.
+    #[must_use]
+    pub fn common_own(&self) -> Option<Entry> {
+        let weight = self.total().saturating_sub(self.not_own());
+        let least = weight.saturating_sub(weight / 5).max(1);
+        // The first node of each frame: of frames in the same stacks, a callee has a larger number.
+        let mut first: BTreeMap<FrameId, usize> = BTreeMap::new();
+        for (number, node) in self.nodes.iter().enumerate().filter(|(_, node)| node.is_own) {
+            first.entry(node.frame).or_insert(number);
+        }
+        let common =
+            self.top(Order::Own).into_iter().filter(|entry| entry.is_own && entry.inclusive >= least);
+        common.min_by_key(|entry| {
+            (entry.inclusive, core::cmp::Reverse((entry.own, first.get(&entry.frame).copied())))
+        })
     }
 
     /// Returns the callers of a frame, the heaviest first. If a frame calls itself, the outermost call counts. Stacks
@@ -265,7 +364,7 @@ impl CallTree {
         self.walk(|_, node, is_outermost| {
             let caller = (node.caller != NodeId::ROOT.0).then(|| at(&self.nodes, node.caller)).flatten();
             if let (true, true, Some(caller)) = (node.frame == frame, is_outermost, caller) {
-                Entry::add(&mut entries, caller.frame, node);
+                Entry::add(&mut entries, caller, node);
             }
         });
         by_inclusive(entries)
@@ -279,7 +378,7 @@ impl CallTree {
         self.walk(|place, node, is_outermost| {
             if node.frame == frame && is_outermost {
                 for callee in self.callees_of(place) {
-                    Entry::add(&mut entries, callee.1.frame, callee.1);
+                    Entry::add(&mut entries, callee.1, callee.1);
                 }
             }
         });
@@ -292,11 +391,11 @@ impl CallTree {
         let mut children: Vec<_> = self
             .callees_of(node.0)
             .map(|(place, node)| {
-                let CallNode { frame, exclusive, inclusive, .. } = *node;
-                (NodeId(place), Entry { frame, exclusive, inclusive })
+                let CallNode { exclusive, inclusive, own, .. } = *node;
+                (NodeId(place), Entry { exclusive, inclusive, own, ..Entry::new(node) })
             })
             .collect();
-        children.sort_by_key(|(node, entry)| (core::cmp::Reverse(entry.inclusive), *node));
+        children.sort_by_key(|(node, entry)| (core::cmp::Reverse((entry.inclusive, entry.is_own)), *node));
         children
     }
 
@@ -366,18 +465,23 @@ impl CallTree {
         for (i, tree, names) in [(0, old, old_names), (1, self, names)] {
             for entry in tree.top(Order::Exclusive) {
                 let name = names.text(entry.frame);
-                let unchanged = || Change { name, exclusive: [0.0; 2], inclusive: [0.0; 2] };
+                let [exclusive, inclusive, own] = [[0.0; 2]; 3];
+                let unchanged = || Change { name, exclusive, inclusive, own, is_own: false };
                 let change = changes.entry(name).or_insert_with(unchanged);
-                if let (Some(exclusive), Some(inclusive)) =
-                    (change.exclusive.get_mut(i), change.inclusive.get_mut(i))
-                {
-                    (*exclusive, *inclusive) = (tree.share(entry.exclusive), tree.share(entry.inclusive));
+                change.is_own |= entry.is_own;
+                for (shares, weight) in [
+                    (&mut change.exclusive, entry.exclusive),
+                    (&mut change.inclusive, entry.inclusive),
+                    (&mut change.own, entry.own),
+                ] {
+                    if let Some(share) = shares.get_mut(i) {
+                        *share = tree.share(weight);
+                    }
                 }
             }
         }
         let differs = |change: &Change<'_>| {
-            let [exclusive, inclusive] = [change.exclusive, change.inclusive].map(|[old, new]| new != old);
-            exclusive || inclusive
+            [change.exclusive, change.inclusive, change.own].iter().any(|[old, new]| new != old)
         };
         let mut changes: Vec<_> = changes.into_values().filter(differs).collect();
         let size = |[old, new]: [f64; 2]| if new > old { new - old } else { old - new };
@@ -436,10 +540,21 @@ impl ThreadTree {
     /// Creates the tree of all stacks that have a weight by one of the clocks.
     #[must_use]
     pub fn new(samples: &mut Samples, clocks: &[Clock]) -> Self {
+        Self::of_stacks(samples, clocks, false)
+    }
+
+    /// Creates the tree of all stacks, as [`new`](Self::new) does, with the frames that [`CallTree::folded`] has; for
+    /// all clocks.
+    #[must_use]
+    pub fn folded(samples: &mut Samples, clocks: &[Clock]) -> Self {
+        Self::of_stacks(samples, clocks, true)
+    }
+
+    fn of_stacks(samples: &mut Samples, clocks: &[Clock], is_folded: bool) -> Self {
         let rows = |clock| samples.weights(clock).filter(|(_, _, weight)| weight.total() > 0).collect();
         let rows: Vec<Vec<_>> = clocks.iter().map(rows).collect();
         let stacks = rows.iter().flatten().map(|(_, stack, _)| *stack);
-        let (tree, places) = CallTree::of_stacks(samples, stacks, &Origins::default());
+        let (tree, places) = CallTree::of_stacks(samples, stacks, &Origins::default(), is_folded);
         let node = |stack: StackId| NodeId(at(&places, stack.0).copied().unwrap_or_default());
         let of_node = |(thread, stack, weight): (_, _, Weight)| (node(stack), thread, weight.total());
         let weights = rows.into_iter().map(|rows| {
@@ -471,25 +586,30 @@ impl ThreadTree {
 }
 
 impl CallNode {
-    const fn new(frame: FrameId, caller: u32) -> Self {
-        Self { frame, caller, first_callee: NONE, next_sibling: NONE, exclusive: 0, inclusive: 0 }
+    const fn new(frame: FrameId, is_own: bool, caller: u32) -> Self {
+        let [exclusive, inclusive, own] = [0; 3];
+        Self { frame, caller, first_callee: NONE, next_sibling: NONE, exclusive, inclusive, own, is_own }
     }
 }
 
 impl Entry {
-    const fn new(frame: FrameId) -> Self {
-        Self { frame, exclusive: 0, inclusive: 0 }
+    /// Creates an entry for the frame of a node, without weight.
+    const fn new(node: &CallNode) -> Self {
+        let [exclusive, inclusive, own] = [0; 3];
+        Self { frame: node.frame, exclusive, inclusive, own, is_own: node.is_own }
     }
 
-    fn add(entries: &mut BTreeMap<FrameId, Self>, frame: FrameId, node: &CallNode) {
-        let entry = entries.entry(frame).or_insert_with(|| Self::new(frame));
+    /// Adds the weights of a node to the entry for the frame of `of`.
+    fn add(entries: &mut BTreeMap<FrameId, Self>, of: &CallNode, node: &CallNode) {
+        let entry = entries.entry(of.frame).or_insert_with(|| Self::new(of));
         entry.exclusive = entry.exclusive.saturating_add(node.exclusive);
         entry.inclusive = entry.inclusive.saturating_add(node.inclusive);
+        entry.own = entry.own.saturating_add(node.own);
     }
 }
 
 fn by_inclusive(entries: BTreeMap<FrameId, Entry>) -> Vec<Entry> {
     let mut entries: Vec<_> = entries.into_values().collect();
-    entries.sort_by_key(|entry| core::cmp::Reverse((entry.inclusive, entry.exclusive)));
+    entries.sort_by_key(|entry| core::cmp::Reverse((entry.inclusive, entry.is_own, entry.exclusive)));
     entries
 }

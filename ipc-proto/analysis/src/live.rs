@@ -77,6 +77,8 @@ pub struct FunctionActivity {
     pub exclusive: Weight,
     /// The samples that contain the function.
     pub inclusive: Weight,
+    /// Whether it is code of the program, by the rule of [`Names::set_own_code`].
+    pub is_own: bool,
 }
 
 /// The samples of a thread.
@@ -94,6 +96,8 @@ pub struct ThreadActivity {
     /// The innermost function of most samples in managed code. If the thread has no such samples: of most of its
     /// samples. In the sums of all periods: the function of the last period with the thread.
     pub function: Arc<str>,
+    /// Whether the function is code of the program.
+    pub is_own: bool,
 }
 
 impl Activity {
@@ -158,6 +162,8 @@ pub struct Live {
     /// names that the current period states.
     thread_names: BTreeMap<u64, String>,
     total: Total,
+    /// Whether the functions have all frames of stacks.
+    is_raw: bool,
 }
 
 /// The sums of all periods.
@@ -165,7 +171,7 @@ pub struct Live {
 struct Total {
     /// The sums, without functions and threads.
     numbers: Activity,
-    functions: BTreeMap<Arc<str>, (Weight, Weight)>,
+    functions: BTreeMap<Arc<str>, FunctionActivity>,
     threads: BTreeMap<u64, ThreadActivity>,
 }
 
@@ -180,6 +186,7 @@ impl Default for Live {
             has_events: false,
             thread_names: BTreeMap::new(),
             total: Total::default(),
+            is_raw: false,
         }
     }
 }
@@ -189,6 +196,11 @@ impl Live {
     pub const FUNCTIONS: usize = 1 << 14;
     /// How many threads the sums of all periods have at most.
     pub const THREADS: usize = 1 << 14;
+
+    /// Makes the functions have all frames of stacks from this period on, not only those of [`CallTree::of_origins`].
+    pub const fn keep_all_frames(&mut self) {
+        self.is_raw = true;
+    }
 
     /// Takes the next event of the session.
     pub fn event(&mut self, event: &TraceEvent<'_>) {
@@ -248,13 +260,8 @@ impl Live {
     /// Returns what the program did in all periods together.
     #[must_use]
     pub fn total(&self) -> Activity {
-        let functions = self.total.functions.iter().map(|(name, (exclusive, inclusive))| FunctionActivity {
-            name: name.clone(),
-            exclusive: *exclusive,
-            inclusive: *inclusive,
-        });
         Activity {
-            functions: functions.collect(),
+            functions: self.total.functions.values().cloned().collect(),
             threads: self.total.threads.values().cloned().collect(),
             ..self.total.numbers.clone()
         }
@@ -277,7 +284,8 @@ impl Live {
             let part = |weight: Weight| if is_running { weight.running } else { weight.waiting };
             // A tree does not have the number of events.
             let of_tree = |amount| Weight { count: 0, ..Weight::new(amount, is_running) };
-            let tree = CallTree::of_origins(&mut self.samples, &Clock::Wall, |_, weight| part(weight));
+            let tree = if self.is_raw { CallTree::new } else { CallTree::of_origins };
+            let tree = tree(&mut self.samples, &Clock::Wall, |_, weight| part(weight));
             for entry in tree.top(Order::Exclusive) {
                 let (exclusive, inclusive) = functions.entry(entry.frame).or_default();
                 exclusive.add(of_tree(entry.exclusive));
@@ -293,8 +301,8 @@ impl Live {
         }
         let names = self.samples.names();
         let function = |(frame, (exclusive, inclusive))| {
-            let name = names.shared_text(frame);
-            FunctionActivity { name, exclusive, inclusive }
+            let (name, is_own) = (names.shared_text(frame), names.is_own(frame));
+            FunctionActivity { name, exclusive, inclusive, is_own }
         };
         activity.functions = functions.into_iter().map(function).collect();
         activity
@@ -326,10 +334,10 @@ impl Live {
         let activity = |(thread, samples): (ThreadNumber, Weight)| {
             let sampled = self.samples.threads().get(thread.number())?;
             let frame = heaviest.get(&thread).map_or(FrameId::UNKNOWN, |(_, frame)| *frame);
-            let function = names.shared_text(frame);
+            let (function, is_own) = (names.shared_text(frame), names.is_own(frame));
             let name = self.thread_names.get(&sampled.id).unwrap_or(&sampled.name).clone();
             let roles = roles.get(thread.number()).copied().unwrap_or_default();
-            Some(ThreadActivity { id: sampled.id, name, roles, samples, function })
+            Some(ThreadActivity { id: sampled.id, name, roles, samples, function, is_own })
         };
         let mut threads: Vec<_> = sums.into_iter().filter_map(activity).collect();
         threads.sort_by_key(|thread| thread.id);
@@ -352,14 +360,16 @@ impl Total {
         add(&mut numbers.allocated, period.allocated);
         add(&mut numbers.exceptions, period.exceptions);
         add(&mut numbers.omitted, period.omitted);
-        for FunctionActivity { name, exclusive, inclusive } in &period.functions {
-            if functions.len() >= Live::FUNCTIONS && !functions.contains_key(name) {
+        for function in &period.functions {
+            if functions.len() >= Live::FUNCTIONS && !functions.contains_key(&function.name) {
                 add(&mut numbers.omitted, 1);
                 continue;
             }
-            let sums = functions.entry(name.clone()).or_default();
-            sums.0.add(*exclusive);
-            sums.1.add(*inclusive);
+            let [exclusive, inclusive] = [Weight::default(); 2];
+            let empty = || FunctionActivity { exclusive, inclusive, ..function.clone() };
+            let sum = functions.entry(function.name.clone()).or_insert_with(empty);
+            sum.exclusive.add(function.exclusive);
+            sum.inclusive.add(function.inclusive);
         }
         for thread in &period.threads {
             if threads.len() >= Live::THREADS && !threads.contains_key(&thread.id) {
@@ -371,6 +381,7 @@ impl Total {
             sum.samples.add(thread.samples);
             sum.function.clone_from(&thread.function);
             sum.roles.merge(thread.roles);
+            sum.is_own = thread.is_own;
             if !thread.name.is_empty() {
                 sum.name.clone_from(&thread.name);
             }

@@ -49,16 +49,16 @@ use core::ops::Range;
 use nettrace::{Metadata, TraceEvent};
 
 use self::code_map::CodeMap;
-use self::frames::{Address, FrameTable, State, UNKNOWN};
+use self::frames::{Address, FOLDED, FrameTable, State, UNKNOWN};
 pub use self::frames::{AddressId, FrameId};
 use self::modules::{Modules, NO_MODULE, ROWS};
 pub use self::spelling::short_name;
 use self::spelling::{MAX_METHOD, is_method, module_name, split_managed};
 pub(crate) use self::spelling::{cut, method_name};
-use crate::KnownProvider;
 use crate::event_fields::{number, text};
 use crate::rows::{MethodRow, ModuleRow};
 use crate::text::owned;
+use crate::{KnownProvider, OwnCode};
 
 /// Names addresses by the events of a trace. The [module](self) has the rules.
 ///
@@ -91,6 +91,8 @@ pub struct Names {
     dropped: u64,
     /// Whether frames are named in short.
     is_short: bool,
+    /// The rule for the code of the program.
+    own_code: OwnCode,
 }
 
 impl Names {
@@ -171,6 +173,11 @@ impl Names {
         self.is_short = true;
     }
 
+    /// Sets which code belongs to the program. Frames that have a name already keep what they are, so call this first.
+    pub fn set_own_code(&mut self, own_code: OwnCode) {
+        self.own_code = own_code;
+    }
+
     /// Returns the name of an address, as far as it is known now.
     pub fn frame(&mut self, address: AddressId) -> FrameId {
         let frame = self.full_frame(address);
@@ -178,8 +185,13 @@ impl Names {
         if !self.is_short || is_label {
             return frame;
         }
-        let text = String::from(self.short(frame));
-        self.frames.frame(&text)
+        let (text, is_own) = (String::from(self.short(frame)), self.is_own(frame));
+        let short = self.frames.frame(&text, || is_own);
+        // Methods of several modules can have the same short name.
+        if is_own {
+            self.frames.set_own(short);
+        }
+        short
     }
 
     fn full_frame(&mut self, address: AddressId) -> FrameId {
@@ -195,7 +207,9 @@ impl Names {
             return self.method_frame(method);
         }
         match self.modules.at(process, ip) {
-            Some((module, _)) => self.frames.frame(&alloc::format!("{}!?", self.modules.name(module))),
+            Some((module, _)) => {
+                self.frames.frame(&alloc::format!("{}!?", self.modules.name(module)), || false)
+            }
             None => FrameId::UNKNOWN,
         }
     }
@@ -203,12 +217,15 @@ impl Names {
     /// Returns the full name of a frame.
     #[must_use]
     pub fn text(&self, frame: FrameId) -> &str {
-        self.frames.text(frame).map_or(UNKNOWN, |text| text)
+        match self.frames.text(frame) {
+            Some(text) => text,
+            None => text_without_code(frame),
+        }
     }
 
     /// Returns the full name of a frame, shared.
     pub(crate) fn shared_text(&self, frame: FrameId) -> Arc<str> {
-        self.frames.text(frame).map_or_else(|| UNKNOWN.into(), Arc::clone)
+        self.frames.text(frame).map_or_else(|| text_without_code(frame).into(), Arc::clone)
     }
 
     /// Returns the name of a frame without module and arguments.
@@ -221,6 +238,12 @@ impl Names {
     #[must_use]
     pub fn is_named(&self, frame: FrameId) -> bool {
         is_method(self.text(frame))
+    }
+
+    /// Returns whether a frame is code of the program, by its full name, also if [`shorten`](Self::shorten) was called.
+    #[must_use]
+    pub fn is_own(&self, frame: FrameId) -> bool {
+        self.frames.is_own(frame)
     }
 
     /// Returns the module and the offset in its file of an address in a mapped file (V6).
@@ -341,12 +364,18 @@ impl Names {
             return frame;
         }
         let (module, is_complete) = self.modules.of_method(method.module);
-        let frame = self.frames.frame(&alloc::format!("{module}!{}", self.code.text(method)));
+        let text = alloc::format!("{module}!{}", self.code.text(method));
+        let frame = self.frames.frame(&text, || self.own_code.owns(&text));
         if let Some(method) = self.code.method_mut(place).filter(|_| is_complete) {
             method.frame = Some(frame);
         }
         frame
     }
+}
+
+/// Returns the text of a frame that is not in the table.
+fn text_without_code(frame: FrameId) -> &'static str {
+    if frame == FrameId::FOLDED { FOLDED } else { UNKNOWN }
 }
 
 /// Returns the process of an event: `0` is the process of the trace, if the trace states one.

@@ -5,8 +5,8 @@ use alloc::vec::Vec;
 /// Decides which methods belong to the program.
 ///
 /// Without patterns, these do not belong to it: methods in a module or a namespace of .NET (`System`, `Microsoft` and
-/// some older names), native code, code that is generated at run time, addresses without a name, and the names of
-/// events. All others do, also those of other libraries.
+/// some older names), native code, code that is generated at run time, addresses without a name, the names of events,
+/// and `[…]`, which stands for other frames. All others do, also those of other libraries.
 ///
 /// With patterns, only methods that one of them describes belong to the program. A pattern is the start of a module, or
 /// of a method with its namespace and type, and ends with a whole word: `Shop` is the start of `Shop.Cart.Total`, and
@@ -57,7 +57,7 @@ impl OwnCode {
         // The module can contain no `!`, but the arguments of the method can.
         let head = method.split('(').next().unwrap_or_default();
         let (module, name) = head.split_once('!').unwrap_or(("", head));
-        if name == "?" {
+        if name == "?" || head.starts_with('[') {
             return false;
         }
         if !self.patterns.is_empty() {
@@ -101,6 +101,7 @@ mod tests {
             "?!?",
             "Shop!?",
             "EventName: Shop/Start",
+            "[threads and async]",
             "System",
         ] {
             assert!(!code.owns(method), "{method}");

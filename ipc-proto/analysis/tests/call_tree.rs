@@ -12,7 +12,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 use nettrace::{AssemblerStep, EventAssembler, Limits};
-use nettrace_analysis::call_tree::{CallTree, Entry, NodeId, Order};
+use nettrace_analysis::OwnCode;
+use nettrace_analysis::call_tree::{CallTree, Entry, NodeId, Order, ThreadTree, folded_stack, old_waits};
 use nettrace_analysis::samples::{Clock, Samples};
 
 use crate::runtime_events::{Written, each_event};
@@ -95,7 +96,7 @@ fn check(trace: &Path, expected: &Path, order: Order) {
         assert!(found, "{trace:?}: {name} {inclusive} {exclusive}: {:#?}", &top[..30.min(top.len())]);
         // The order is the same, except for shares that are equal to two decimals.
         let (ours, theirs) = match order {
-            Order::Exclusive => (at_place[1], exclusive),
+            Order::Exclusive | Order::Own => (at_place[1], exclusive),
             Order::Inclusive => (at_place[0], inclusive),
         };
         assert!(is_near(ours, *theirs), "{trace:?}: {name} {theirs}, at its place {ours}");
@@ -257,6 +258,215 @@ fn with_methods(methods: &[(&str, &str)]) -> Written {
     trace
 }
 
+/// Samples by one clock, of stacks of methods, the innermost first, each by its place in a list.
+fn sampled(methods: &[(&str, &str)], clock: &Clock, (id, version): (u32, u32), stacks: &[&[u64]]) -> Samples {
+    let mut trace = with_methods(methods);
+    let provider =
+        if id == 0 { "Microsoft-DotNETCore-SampleProfiler" } else { "Microsoft-Windows-DotNETRuntime" };
+    for (time, stack) in (10_u64..).zip(stacks) {
+        let stack: Vec<u64> = stack.iter().map(|place| ((place + 1) << 8) + 1).collect();
+        let payload = [&[2, 0, 0, 0][..], &[1; 14], &[0; 30]].concat();
+        trace.event_of(provider, time, 1, (id, version), &payload).stack(&stack);
+    }
+    let mut samples = Samples::new([clock.clone()]);
+    each_event(&trace.bytes(), |event| samples.event(event));
+    samples
+}
+
+/// Returns the names of the frames of the heaviest path of a tree.
+fn path<'s>(samples: &'s Samples, tree: &CallTree) -> Vec<&'s str> {
+    let first = |node| tree.children(node).first().copied();
+    let path = core::iter::successors(first(NodeId::ROOT), |(node, _)| first(*node));
+    path.map(|(_, entry)| samples.names().short(entry.frame)).collect()
+}
+
+/// A stack counts for the innermost method of the program, and such methods come first if others weigh as much.
+#[test]
+fn own_code() {
+    let methods = [
+        ("App.Program", "Main"),
+        ("System.Text.Regex", "Match"),
+        ("App.Names", "IsValid"),
+        ("System.String", "Concat"),
+    ];
+    // Main > Match > IsValid > Concat, Main > Concat, Match, and IsValid > Match.
+    let stacks: &[&[u64]] = &[&[3, 2, 1, 0], &[3, 2, 1, 0], &[3, 0], &[1], &[1, 2]];
+    let mut samples = sampled(&methods, &Clock::Cpu, (0, 0), stacks);
+    let tree = CallTree::new(&mut samples, &Clock::Cpu, |_, weight| weight.total());
+    let names = samples.names();
+    let rows = |order| {
+        let row = |entry: Entry| (names.short(entry.frame), entry.exclusive, entry.inclusive, entry.own);
+        tree.top(order).into_iter().map(row).collect::<Vec<_>>()
+    };
+    let main = ("App.Program.Main", 0, 3, 1);
+    let concat = ("System.String.Concat", 3, 3, 0);
+    let is_valid = ("App.Names.IsValid", 0, 3, 3);
+    let matches = ("System.Text.Regex.Match", 2, 4, 0);
+    assert_eq!(rows(Order::Own), [is_valid, main, matches, concat]);
+    assert_eq!(rows(Order::Exclusive), [concat, matches, main, is_valid]);
+    assert_eq!(rows(Order::Inclusive), [matches, main, is_valid, concat]);
+    assert_eq!((tree.total(), tree.not_own()), (5, 1));
+    assert_eq!(tree.common_own(), None);
+    let own = tree.top(Order::Own).iter().filter(|entry| entry.is_own).count();
+    assert_eq!(own, 2);
+    // A short name has lost the module, by which alone a method is one of the framework.
+    for is_short in [false, true] {
+        let mut samples = Samples::new([Clock::Cpu]);
+        samples.names_mut().set_own_code(OwnCode::new(["App.Names".to_owned()]));
+        if is_short {
+            samples.names_mut().shorten();
+        }
+        let mut trace = with_methods(&methods);
+        trace
+            .event_of("Microsoft-DotNETCore-SampleProfiler", 10, 1, (0, 0), &[2, 0, 0, 0])
+            .stack(&[0x401, 0x301, 0x101]);
+        each_event(&trace.bytes(), |event| samples.event(event));
+        let tree = CallTree::new(&mut samples, &Clock::Cpu, |_, weight| weight.total());
+        let own: Vec<_> = tree.top(Order::Own).into_iter().filter(|entry| entry.is_own).collect();
+        assert_eq!(
+            own.iter().map(|entry| samples.names().short(entry.frame)).collect::<Vec<_>>(),
+            ["App.Names.IsValid"]
+        );
+    }
+}
+
+/// The method that has most stacks in common is the innermost such method of the program, also if it only calls others.
+#[test]
+fn common_own_code() {
+    let methods = [
+        ("App.Program", "Main"),
+        ("App.Page", "Render"),
+        ("App.Page", "Scale"),
+        ("App.Page", "Decode"),
+        ("System.String", "Concat"),
+    ];
+    for (stacks, common) in [
+        (&[&[4, 2, 1, 0][..], &[2, 1, 0], &[3, 1, 0], &[4, 3, 1], &[4]][..], Some("App.Page.Render")),
+        (&[&[4, 2, 1, 0], &[2, 1, 0]], Some("App.Page.Scale")),
+        (&[&[1, 0], &[1, 0]], Some("App.Page.Render")),
+        (&[&[2, 0], &[3, 0], &[1], &[1]], None),
+        (&[&[4], &[4]], None),
+    ] {
+        let mut samples = sampled(&methods, &Clock::Cpu, (0, 0), stacks);
+        let tree = CallTree::new(&mut samples, &Clock::Cpu, |_, weight| weight.total());
+        let found = tree.common_own().map(|entry| samples.names().short(entry.frame));
+        assert_eq!(found, common, "{stacks:?}");
+    }
+}
+
+/// Frames that only carry threads and continuations become one; the innermost frame stays.
+#[test]
+fn folded_frames() {
+    const BOX: &str = "System.Runtime.CompilerServices.AsyncTaskMethodBuilder`1+AsyncStateMachineBox`1[System.__Canon,App.Cart+<AddAsync>d__1]";
+    let methods = [
+        ("System.Threading.Thread", "StartCallback"),
+        ("System.Threading.PortableThreadPool+WorkerThread", "WorkerThreadStart"),
+        ("System.Threading.ThreadPoolWorkQueue", "Dispatch"),
+        (BOX, "MoveNext"),
+        ("System.Threading.ExecutionContext", "RunInternal"),
+        ("App.Cart+<AddAsync>d__1", "MoveNext"),
+        ("System.Threading.Tasks.Task`1[System.Int32]", "TrySetResult"),
+        ("System.Net.Http.HttpClient+<<SendAsync>g__Core|83_0>d`1[System.__Canon]", "MoveNext"),
+        ("System.Threading.Tasks.Task+DelayPromise", "CompleteTimedOut"),
+        ("System.Threading.Tasks.Task", "Wait"),
+        ("System.Linq.Enumerable+ListWhereIterator`1[System.__Canon]", "MoveNext"),
+        ("System.Net.Sockets.SocketAsyncEngine", "EventLoop"),
+    ];
+    let folded = "[threads and async]";
+    let [cart, wait] = ["App.Cart+<AddAsync>d__1.MoveNext", "System.Threading.Tasks.Task.Wait"];
+    for (stack, expected) in [
+        (&[9, 5, 4, 3, 2, 1, 0][..], &[folded, cart, wait][..]),
+        (&[9, 5, 4, 3, 6, 5, 2, 0], &[folded, cart, folded, cart, wait]),
+        (&[9, 7, 6, 5, 0], &[folded, cart, folded, wait]),
+        (&[9, 8, 0], &[folded, wait]),
+        // The innermost frame, and frames of other purposes.
+        (&[2, 1, 0], &[folded, "System.Threading.ThreadPoolWorkQueue.Dispatch"]),
+        (&[0], &["System.Threading.Thread.StartCallback"]),
+        (&[5, 9, 0], &[folded, wait, cart]),
+        (&[5, 10], &["System.Linq.Enumerable+ListWhereIterator`1[System.__Canon].MoveNext", cart]),
+        (&[5, 11], &["System.Net.Sockets.SocketAsyncEngine.EventLoop", cart]),
+    ] {
+        let clock = Clock::Cpu;
+        let mut samples = sampled(&methods, &clock, (0, 0), &[stack]);
+        let tree = CallTree::folded(&mut samples, &clock, |_, weight| weight.total());
+        assert_eq!(path(&samples, &tree), expected, "{stack:?}");
+        let tree = CallTree::of_origins(&mut samples, &clock, |_, weight| weight.total());
+        assert_eq!(path(&samples, &tree), expected, "{stack:?}");
+        let whole = CallTree::new(&mut samples, &clock, |_, weight| weight.total());
+        assert_eq!(path(&samples, &whole).len(), stack.len());
+        let stack = samples.weights(&clock).next().unwrap().1;
+        let addresses: Vec<_> = samples.stacks().addresses(stack).collect();
+        let frames: Vec<_> =
+            addresses.into_iter().map(|address| samples.names_mut().frame(address)).collect();
+        let frames = folded_stack(samples.names(), &frames);
+        let frames: Vec<_> = frames.iter().rev().map(|frame| samples.names().short(*frame)).collect();
+        assert_eq!(frames, expected);
+        let tree = ThreadTree::folded(&mut samples, &[clock]);
+        let frames: Vec<_> = tree.calls().map(|(_, frame)| samples.names().short(frame)).collect();
+        assert_eq!(frames, expected);
+    }
+    // A stack that ends in the middle of another one, and the rules of other tools.
+    let stacks: &[&[u64]] = &[&[9, 2, 1, 0], &[1, 0], &[2, 1, 0], &[2, 1, 0]];
+    let mut samples = sampled(&methods, &Clock::Cpu, (0, 0), stacks);
+    let tree = CallTree::folded(&mut samples, &Clock::Cpu, |_, weight| weight.total());
+    let name = |entry: &Entry| (samples.names().short(entry.frame), entry.exclusive, entry.inclusive);
+    let rows: Vec<_> = tree.top(Order::Exclusive).iter().map(name).collect();
+    assert_eq!(
+        rows,
+        [
+            ("System.Threading.ThreadPoolWorkQueue.Dispatch", 2, 2),
+            ("System.Threading.PortableThreadPool+WorkerThread.WorkerThreadStart", 1, 1),
+            (wait, 1, 1),
+            (folded, 0, 4),
+        ]
+        .map(|row| row)
+    );
+    let clock = Clock::ThreadTime;
+    let mut samples = sampled(&methods, &clock, (0, 0), &[&[9, 2, 1, 0], &[9, 2, 1, 0]]);
+    let tree = CallTree::folded(&mut samples, &clock, |_, weight| weight.total());
+    assert!(tree.top(Order::Inclusive).iter().all(|entry| samples.names().text(entry.frame) != folded));
+}
+
+/// A thread waits from before the recording if all its samples are in a lock, and no event has the wait.
+#[test]
+fn waits_from_before_the_recording() {
+    let methods = [
+        ("App.Program", "Run"),                            // 0x100
+        ("System.Threading.Monitor", "Enter_Slowpath"),    // 0x200
+        ("System.Threading.Lock", "TryEnterSlow"),         // 0x300
+        ("System.Threading.WaitHandle", "WaitOneNoCheck"), // 0x400
+        ("System.Threading.Monitor", "Wait"),              // 0x500
+        ("System.Threading.SemaphoreSlim", "Wait"),        // 0x600
+    ];
+    let mut trace = with_methods(&methods);
+    let mut sample = |time, thread, stack: &[u64]| {
+        trace
+            .event_of("Microsoft-DotNETCore-SampleProfiler", time, thread, (0, 0), &[1, 0, 0, 0])
+            .stack(stack);
+    };
+    // Threads 1 and 2 wait for a lock, 3 got it, 4 and 5 wait for something else, 6 runs, and 7 began to wait later.
+    let stacks: [(u64, &[u64]); 7] = [
+        (1, &[0x201, 0x101]),
+        (2, &[0x401, 0x301, 0x101]),
+        (3, &[0x201, 0x101]),
+        (4, &[0x501, 0x101]),
+        (5, &[0x501, 0x601, 0x101]),
+        (6, &[0x101]),
+        (7, &[0x201, 0x101]),
+    ];
+    for time in [10, 20] {
+        stacks.iter().for_each(|(thread, stack)| sample(time, *thread, stack));
+    }
+    sample(30, 3, &[0x101]);
+    trace.event(5, 7, (81, 1), &[0; 3]).stack(&[0x201, 0x101]);
+    let mut samples = Samples::new([Clock::Wall, Clock::Contention]);
+    each_event(&trace.bytes(), |event| samples.event(event));
+    samples.finish(&mut |_, _| {});
+    let old: Vec<_> =
+        old_waits(&mut samples).iter().map(|thread| samples.threads()[thread.number()].id).collect();
+    assert_eq!(old, [1, 2]);
+}
+
 /// The innermost frame of a stack is the method that throws, waits, sends or allocates, not the runtime's code for it.
 #[test]
 fn origins_of_events() {
@@ -270,6 +480,12 @@ fn origins_of_events() {
         ("System.String", "FastAllocateString"),                  // 0x700
         ("System.Threading.LockCookie", "NoLock"),                // 0x800
         ("System.Runtime.EHOther", "NoException"),                // 0x900
+        ("System.Threading.Thread", "StartCore"),                 // 0xa00
+        ("System.Threading.Thread", "Start"),                     // 0xb00
+        ("System.Net.Http.HttpTelemetry", "RequestStart"),        // 0xc00
+        ("System.Diagnostics.DiagnosticListener", "Write"),       // 0xd00
+        ("System.Number", "ThrowFormatException"),                // 0xe00
+        ("App.ShopEventSource", "Order"),                         // 0xf00
     ];
     let of_types = Clock::AllocatedTypes;
     let events = |provider: &str, event_id| Clock::Events { provider: provider.to_owned(), event_id };
@@ -282,6 +498,12 @@ fn origins_of_events() {
         (Clock::Allocations, 10, &[0x700, 0x100], run, 1),
         (of_types, 10, &[0x700, 0x100], "?", 1),
         (events("My-Source", None), 1, &[0x600, 0x100], run, 1),
+        (events(runtime, Some(70)), 70, &[0xa00, 0xb00, 0x100], run, 2),
+        (events("My-Source", Some(1)), 1, &[0x600, 0xc00, 0x100], run, 2),
+        (events("My-Source", None), 1, &[0x600, 0xd00, 0x100], run, 2),
+        (Clock::Exceptions, 80, &[0x300, 0xe00, 0x100], run, 2),
+        // The program's own event source.
+        (events("My-Source", None), 1, &[0x600, 0xf00, 0x100], "App!App.ShopEventSource.Order()", 1),
         // A frame between others stays, and so does the code of another purpose.
         (Clock::Exceptions, 80, &[0x100, 0x200, 0x100], run, 0),
         (

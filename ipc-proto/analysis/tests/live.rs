@@ -68,6 +68,26 @@ fn shares_are_those_of_the_call_tree() {
     }
 }
 
+/// Frames of the runtime between others can be one function, and code of the program is marked.
+#[test]
+fn folded_functions() {
+    let trace = std::fs::read(path("analysis/net31-sampled.nettrace")).unwrap();
+    let mut live = live(&trace);
+    each_event(&trace, |event| live.event(event));
+    for activity in [live.next_period(), live.total()] {
+        let name = |is_own| {
+            let functions = activity.functions.iter().filter(move |function| function.is_own == is_own);
+            functions.map(|function| &*function.name).collect::<Vec<_>>()
+        };
+        assert!(name(false).contains(&"[threads and async]"));
+        assert!(!name(false).iter().any(|name| name.contains("ExecutionContext")));
+        assert!(name(true).contains(&"Workload!Work+<Loop>c__AnonStorey0.<>m__0()"), "{:?}", name(true));
+        assert!(
+            activity.threads.iter().any(|thread| thread.is_own && name(true).contains(&&*thread.function))
+        );
+    }
+}
+
 #[test]
 fn periods_add_up_to_the_total() {
     let trace = std::fs::read(path("analysis/net10-startup.nettrace")).unwrap();

@@ -3,6 +3,7 @@
 /// Arguments that several commands have, and their parsers.
 mod args {
     pub(crate) mod comparison;
+    pub(crate) mod frame_args;
     pub(crate) mod process_arg;
     pub(crate) mod socket_path;
     pub(crate) mod time_range_args;
@@ -111,6 +112,7 @@ mod output {
     pub(crate) mod failure;
     pub(crate) mod field;
     pub(crate) mod full_screen;
+    pub(crate) mod function_name;
     pub(crate) mod globals;
     pub(crate) mod narrow_terminal;
     pub(crate) mod output_file;
@@ -154,6 +156,7 @@ mod recording {
     pub(crate) mod session;
     pub(crate) mod session_failure;
     pub(crate) mod summary;
+    pub(crate) mod thread_samples;
     pub(crate) mod trace_profile;
 }
 

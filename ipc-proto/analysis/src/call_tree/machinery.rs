@@ -3,52 +3,130 @@
 use crate::KnownProvider;
 use crate::samples::Clock;
 
-/// The library that has all of these methods. Short names lack it.
-const LIBRARY: &str = "System.Private.CoreLib!";
+/// What a method carries out for its caller.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Task {
+    /// Throws an exception, and searches its handler.
+    Throw,
+    /// Acquires a lock.
+    Lock,
+    /// Sends an event.
+    Send,
+    /// Allocates an object.
+    Allocate,
+    /// Starts a thread.
+    StartThread,
+    /// Passes a work item to the thread pool.
+    Enqueue,
+    /// Waits for a handle.
+    Wait,
+    /// Meets the stop for a sample: the running thread was in the caller.
+    Poll,
+}
 
-/// Types whose methods throw an exception and search its handler.
-const EXCEPTIONS: &[&str] = &["System.Runtime.EH", "System.Runtime.StackFrameIterator"];
-/// Types whose methods acquire a lock.
-const LOCKS: &[&str] = &["System.Threading.Monitor", "System.Threading.Lock"];
-/// The start of the names of types whose methods send events.
-const EVENTS: &[&str] = &["System.Diagnostics.Tracing"];
-/// Methods that allocate an object.
-const ALLOCATIONS: &[&str] = &[
-    "System.String.FastAllocateString",
-    "System.GC.AllocateNewArray",
-    "System.GC.AllocateUninitializedArray",
-    "System.GC.AllocateArray",
-    "System.RuntimeTypeHandle.InternalAlloc",
-    "System.RuntimeTypeHandle.InternalAllocNoChecks",
-];
-/// Methods in which a running thread meets the stop for a sample: it was in their caller.
-const POLLS: &[&str] = &["System.Threading.Thread.PollGC", "System.Threading.Thread.<PollGC>g__PollGCWorker"];
+impl Task {
+    /// Returns the starts of the names of types and methods.
+    const fn starts(self) -> &'static [&'static str] {
+        match self {
+            Self::Throw => &[
+                "System.Runtime.EH",
+                "System.Runtime.StackFrameIterator",
+                "System.Runtime.ExceptionServices.ExceptionDispatchInfo",
+                "System.Runtime.CompilerServices.TaskAwaiter",
+                "System.Runtime.CompilerServices.ValueTaskAwaiter",
+                "System.Runtime.CompilerServices.ConfiguredTaskAwaitable",
+                "System.Runtime.CompilerServices.ConfiguredValueTaskAwaitable",
+                "System.ThrowHelper",
+            ],
+            Self::Lock => {
+                &["System.Threading.Monitor", "System.Threading.Lock", "System.Threading.ObjectHeader"]
+            }
+            Self::Send => &[
+                "System.Diagnostics.Tracing",
+                "System.Diagnostics.Metrics",
+                "System.Diagnostics.Activity",
+                "System.Diagnostics.ActivitySource",
+                "System.Diagnostics.DiagnosticListener",
+                "System.Diagnostics.DiagnosticSource",
+                "System.Diagnostics.DsesFilterAndTransform",
+            ],
+            Self::Allocate => &[
+                "System.String.FastAllocateString",
+                "System.GC.AllocateNewArray",
+                "System.GC.AllocateUninitializedArray",
+                "System.GC.AllocateArray",
+                "System.RuntimeTypeHandle.InternalAlloc",
+                "System.RuntimeTypeHandle.InternalAllocNoChecks",
+            ],
+            Self::StartThread => &[
+                "System.Threading.Thread.Start",
+                "System.Threading.Thread.StartCore",
+                "System.Threading.Thread.StartInternal",
+                "System.Threading.Thread.UnsafeStart",
+            ],
+            Self::Enqueue => &["System.Threading.ThreadPool", "System.Threading.ThreadPoolWorkQueue"],
+            Self::Wait => &["System.Threading.WaitHandle"],
+            Self::Poll => {
+                &["System.Threading.Thread.PollGC", "System.Threading.Thread.<PollGC>g__PollGCWorker"]
+            }
+        }
+    }
 
-/// Returns the starts of the names of methods that carry out what a clock counts, in up to two lists.
-pub(super) fn of(clock: &Clock) -> [&'static [&'static str]; 2] {
+    /// Returns whether a method carries this out. `is_own` states whether it is code of the program.
+    pub(super) fn has(self, method: &str, is_own: bool) -> bool {
+        if has(self.starts(), method) {
+            return true;
+        }
+        let name = method.split('(').next().unwrap_or_default();
+        let Some((type_name, method)) = name.rsplit_once('.').filter(|_| !is_own) else { return false };
+        match self {
+            Self::Throw => method.starts_with("Throw"),
+            // The event sources of the framework, and the types that decide whether to send an event.
+            Self::Send => {
+                ["EventSource", "Telemetry", "Diagnostics"].iter().any(|end| type_name.ends_with(end))
+            }
+            _ => false,
+        }
+    }
+}
+
+/// Returns what the innermost methods of the stacks of a clock carry out.
+pub(super) fn of(clock: &Clock) -> &'static [Task] {
     match clock {
-        Clock::Cpu | Clock::Wall => [POLLS, &[]],
-        Clock::Exceptions => [EXCEPTIONS, &[]],
-        Clock::Contention => [LOCKS, EVENTS],
-        Clock::Allocations | Clock::AllocatedTypes => [ALLOCATIONS, &[]],
-        Clock::Events { provider, event_id } => match (KnownProvider::of(provider.as_str().into()), event_id)
-        {
-            (Some(KnownProvider::Runtime), Some(80)) => of(&Clock::Exceptions),
-            (Some(KnownProvider::Runtime), Some(81 | 91)) => of(&Clock::Contention),
-            (Some(KnownProvider::Runtime), Some(10 | 303)) => of(&Clock::Allocations),
+        Clock::Cpu | Clock::Wall => &[Task::Poll],
+        Clock::Exceptions => &[Task::Throw],
+        Clock::Contention => &[Task::Lock, Task::Send],
+        Clock::Allocations | Clock::AllocatedTypes => &[Task::Allocate],
+        Clock::Events { provider, event_id } => match KnownProvider::of(provider.as_str().into()) {
+            Some(KnownProvider::Runtime) => of_runtime_event(*event_id),
             // A sample is no event that the code sends.
-            (Some(KnownProvider::SampleProfiler | KnownProvider::UniversalEvents), _) => of(&Clock::Wall),
-            _ => [EVENTS, &[]],
+            Some(KnownProvider::SampleProfiler | KnownProvider::UniversalEvents) => of(&Clock::Wall),
+            _ => &[Task::Send],
         },
-        _ => [&[], &[]],
+        _ => &[],
+    }
+}
+
+const fn of_runtime_event(event_id: Option<u32>) -> &'static [Task] {
+    match event_id {
+        // Thrown, caught, finally blocks and filters.
+        Some(80 | 250..=256) => &[Task::Throw],
+        // Contention and the creation of locks.
+        Some(81 | 90 | 91) => &[Task::Lock, Task::Send],
+        // Collections, which an allocation can cause, and allocations.
+        Some(1 | 10 | 35 | 303) => &[Task::Allocate],
+        Some(70 | 71) => &[Task::StartThread],
+        Some(301 | 302) => &[Task::Wait, Task::Send],
+        _ => &[Task::Send, Task::Enqueue],
     }
 }
 
 /// Returns whether a method has one of these starts, which end with the name of a type or of a method.
 pub(super) fn has(starts: &[&str], method: &str) -> bool {
-    let method = method.strip_prefix(LIBRARY).unwrap_or(method);
+    // Short names lack the module.
+    let method = method.split_once('!').map_or(method, |(_, name)| name);
     starts.iter().any(|start| {
         let rest = method.strip_prefix(start);
-        rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(['.', ':', '+', '`', '(', '|']))
+        rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(['.', ':', '+', '`', '(', '[', '|']))
     })
 }

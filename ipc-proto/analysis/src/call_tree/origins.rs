@@ -21,8 +21,8 @@ pub(crate) struct Origins {
 
 impl Origins {
     pub(crate) fn new(samples: &mut Samples, clock: &Clock) -> Self {
-        let lists = machinery::of(clock);
-        if lists.iter().all(|list| list.is_empty()) {
+        let tasks = machinery::of(clock);
+        if tasks.is_empty() {
             return Self::default();
         }
         let (names, stacks) = samples.names_and_stacks();
@@ -35,7 +35,7 @@ impl Origins {
             let frame = frames.of(address);
             let names = frames.names();
             let is_label = names.ip(address).is_none();
-            let has = || lists.iter().any(|list| machinery::has(list, names.text(frame)));
+            let has = || tasks.iter().any(|task| task.has(names.text(frame), names.is_own(frame)));
             let is_machinery = !is_label && *known.entry(frame).or_insert_with(has);
             origins.push(if is_machinery { of_caller } else { StackId(number) });
             callers.push(if is_label && of_caller != StackId::EMPTY { of_caller } else { caller });

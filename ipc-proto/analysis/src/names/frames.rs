@@ -20,10 +20,18 @@ pub struct FrameId(pub(crate) u32);
 impl FrameId {
     /// The frame of an address of which nothing is known: `?!?`.
     pub const UNKNOWN: Self = Self(0);
+    /// The frame that stands for frames of the runtime between others: `[threads and async]`. See
+    /// [`CallTree::folded`](crate::call_tree::CallTree::folded).
+    pub const FOLDED: Self = Self(1);
+
+    /// The first frame that is in [`FrameTable::texts`].
+    const FIRST: u32 = 2;
 }
 
 /// The text of [`FrameId::UNKNOWN`].
 pub(super) const UNKNOWN: &str = "?!?";
+/// The text of [`FrameId::FOLDED`].
+pub(super) const FOLDED: &str = "[threads and async]";
 
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Address {
@@ -49,8 +57,8 @@ pub(super) struct FrameTable {
     /// The addresses that are not bound.
     open: BTreeMap<(u64, u64), AddressId>,
     labels: BTreeMap<Arc<str>, AddressId>,
-    /// The texts of the frames after [`FrameId::UNKNOWN`].
-    texts: Vec<Arc<str>>,
+    /// The texts of the frames from [`FrameId::FIRST`] on, and whether they are code of the program.
+    texts: Vec<(Arc<str>, bool)>,
     ids: BTreeMap<Arc<str>, FrameId>,
     /// The number of times that addresses were bound to methods or removed: another number means that addresses have
     /// got other ids.
@@ -86,7 +94,7 @@ impl FrameTable {
         if self.addresses.len() >= Self::LIMIT {
             return Self::NONE;
         }
-        let frame = self.frame(text);
+        let frame = self.frame(text, || false);
         let id = self.add(0, 0, State::Label(frame));
         self.labels.insert(text.into(), id);
         id
@@ -117,8 +125,8 @@ impl FrameTable {
         is_seen
     }
 
-    /// Returns the frame of a text.
-    pub(super) fn frame(&mut self, text: &str) -> FrameId {
+    /// Returns the frame of a text. For a new one, `is_own` returns whether it is code of the program.
+    pub(super) fn frame(&mut self, text: &str, is_own: impl FnOnce() -> bool) -> FrameId {
         if let Some(id) = self.ids.get(text) {
             return *id;
         }
@@ -126,15 +134,30 @@ impl FrameTable {
             return FrameId::UNKNOWN;
         }
         let text: Arc<str> = text.into();
-        self.texts.push(text.clone());
-        let id = FrameId(to_u32(self.texts.len()));
+        let id = FrameId(to_u32(self.texts.len()).saturating_add(FrameId::FIRST));
+        self.texts.push((text.clone(), is_own()));
         self.ids.insert(text, id);
         id
     }
 
-    /// Returns the text of a frame; `None` for [`FrameId::UNKNOWN`].
+    /// Returns the text of a frame; `None` for those before [`FrameId::FIRST`].
     pub(super) fn text(&self, frame: FrameId) -> Option<&Arc<str>> {
-        at(&self.texts, frame.0.checked_sub(1)?)
+        at(&self.texts, frame.0.checked_sub(FrameId::FIRST)?).map(|(text, _)| text)
+    }
+
+    /// Returns whether a frame is code of the program.
+    pub(super) fn is_own(&self, frame: FrameId) -> bool {
+        let place = frame.0.checked_sub(FrameId::FIRST);
+        place.and_then(|place| at(&self.texts, place)).is_some_and(|(_, is_own)| *is_own)
+    }
+
+    /// Makes a frame code of the program.
+    pub(super) fn set_own(&mut self, frame: FrameId) {
+        let place = frame.0.checked_sub(FrameId::FIRST);
+        let text = place.and_then(|place| at_mut(&mut self.texts, place));
+        if let Some((_, is_own)) = text {
+            *is_own = true;
+        }
     }
 
     /// Removes all addresses, labels and frames, and returns the methods to which addresses were bound.

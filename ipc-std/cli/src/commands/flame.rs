@@ -26,6 +26,13 @@ event sources, which `report` counts, and ends with CPU_TIME if the thread ran,
 UNMANAGED_CODE_TIME if it waited or ran native code. Such a file has at most
 1,048,576 changes of stacks, from the beginning of the trace.
 
+In html and svg, code of the program (see --own) is orange and other code blue,
+[threads and async] stands for functions that start threads, dispatch work items
+and continue async methods, and ~ marks the part of an async method or an iterator
+that the compiler moved into a MoveNext. A narrow label has no arguments, then no
+module, then less of the namespace. --raw shows all functions with exact names, as
+--thread-time and the other formats do.
+
 A page of html has all clocks and threads of the trace to choose from, loads nothing
 and sends nothing. It shows 50,000 calls at most, the heaviest; smaller ones count
 for their callers.

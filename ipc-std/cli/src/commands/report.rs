@@ -5,19 +5,23 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use indicatif::HumanCount;
-use nettrace_analysis::call_tree::{CallTree, Change, NodeId, Order};
+use nettrace_analysis::call_tree::{self, CallTree, Change, Entry, NodeId, Order};
 use nettrace_analysis::names::Names;
-use nettrace_analysis::samples::{Clock, Samples, UNKNOWN_TYPE, Unit, Waits, Weight};
+use nettrace_analysis::samples::{Clock, Samples, ThreadNumber, UNKNOWN_TYPE, Unit, Waits, Weight};
 use serde_json::{Map, Value, json};
+use unicode_width::UnicodeWidthStr;
 
+use crate::args::frame_args::FrameArgs;
 use crate::output::columns::{cut_end, terminal_width};
 use crate::output::failure::Failure;
+use crate::output::function_name::{FunctionName, function_name, mark};
 use crate::output::globals::Globals;
 use crate::output::printable::{integer, printable_name};
 use crate::output::stdout::{json_to_stdout, to_stdout};
 use crate::process::cpu_usage::CpuUsage;
 use crate::process::trace_target::{TraceTarget, TraceTargetArgs};
 use crate::recording::analysis_input::{AnalysisArgs, InputRead, Needs};
+use crate::recording::thread_samples;
 use crate::stacks::clock_args::{self, ClockArgs};
 use crate::stacks::cpu_lines::{CpuSummary, HIDES_RUNNING, unnamed_line};
 
@@ -51,16 +55,28 @@ program that was compiled ahead of time does not tell running from waiting: its
 report is that of --wall.
 
 EXCLUSIVE is the share of stacks in which a function is the innermost one, and
-INCLUSIVE the share of those that have it. A sample does not see native code:
-it counts for the managed function that called it. ?!? is an address that the
-trace does not name; between methods, it is code of the runtime that calls static
-constructors, reflection and callbacks. The runtime's functions that throw, wait for a lock, send an
-event or allocate are left out at the end of stacks, so that --exceptions,
+INCLUSIVE the share of those that have it. OWN is the share of stacks in which it
+is the innermost function of the program: its work, and what the framework does
+for it. The first table has the three such functions with the largest share, and
+before them the function of the program that most stacks have in common; --by own
+shows all. A sample does not see native code: it counts for the managed function
+that called it. ?!? is an address that the trace does not name; between methods,
+it is code of the runtime that calls static constructors, reflection and callbacks.
+
+* marks functions of the program (see --own). ~ marks the part of an async method
+or an iterator that the compiler moved into a MoveNext. [threads and async] stands
+for functions that start threads, dispatch work items and continue async methods.
+The runtime's functions that throw, wait for a lock, send an event, start a
+thread or allocate are left out at the end of stacks, so that --exceptions,
 --contention, --event and --allocations show the functions that call them; a line
-names what is left out. Files of `flame` have all functions.
+names what is left out. --raw shows all with exact names; so does --thread-time,
+and so do files of `flame` but html and svg. On a terminal, a long name loses its
+arguments first, then its module, then its namespace from the left.
 
 A wait for a lock that has not ended counts up to the end of the trace. Waits of
-which the trace lacks the start or the end have no time. Notes state both. COUNT
+which the trace lacks the start or the end have no time. Notes state both, and how
+many threads wait from before the recording: samples show them, which are taken at
+the end for a process; not with .NET 8 and 9, which wait in native code. COUNT
 of --by-type is the number of events, not of objects. If there is nothing to
 show, the exit status is 9.
 
@@ -72,14 +88,18 @@ is read twice, or a text in names. Version 4 names only threads whose purpose
 its events show, such as .NET Finalizer. --diff reads OLD whole.
 
 With --json, the result is {\"clock\", \"unit\", \"total\", \"samples\", \"lost\",
-\"unnamed_frames\", \"frames\"}; a frame is {\"name\", \"exclusive\", \"inclusive\"}.
-Shares are in percent. --threads adds \"threads\", and --tree adds \"tree\", whose
+\"unnamed_frames\", \"not_own\", \"frames\"}; a frame is {\"name\", \"exclusive\",
+\"inclusive\", \"own_share\", \"own\"}: \"own\" states whether it is a function of the
+program, and \"not_own\" is the share of stacks without any. Shares are in percent.
+--threads adds \"threads\", and --tree adds \"tree\", whose
 nodes have a \"depth\" and follow their caller. --diff adds \"total_before\" and
-\"samples_before\", and to a frame \"exclusive_before\" and \"inclusive_before\".
+\"samples_before\", and to a frame \"exclusive_before\", \"inclusive_before\" and
+\"own_share_before\".
 --by-type adds \"types\" of {\"type\", \"bytes\", \"count\", \"share\"}, and
 \"type_functions\" that also have a \"function\". \"left_out\" has the functions that
 are left out, \"waits\" the numbers of waits {\"open\", \"without_end\",
-\"without_start\"}, \"uncounted\" that of allocations without a size. With --cpu,
+\"without_start\"}, \"waiting_before\" that of threads that wait from before the
+recording, \"uncounted\" that of allocations without a size. With --cpu,
 \"system_cores\", \"sampled_cores\", \"sampler_cores\", \"compilation_cores\" and
 \"collection_cores\" are cores, null if they are not known, \"pool_spin\" and
 \"session\" shares of the samples: the spin of idle pool threads, and work for the
@@ -114,6 +134,8 @@ pub(crate) struct Args {
     /// Leave out modules and arguments of functions
     #[arg(long)]
     short: bool,
+    #[command(flatten)]
+    frames: FrameArgs,
     /// Show the functions whose shares differ most from those in OLD
     #[arg(long, value_name = "OLD", conflicts_with_all = ["threads", "tree"])]
     diff: Option<PathBuf>,
@@ -125,38 +147,43 @@ pub(crate) struct Args {
 enum ReportOrder {
     Exclusive,
     Inclusive,
+    Own,
 }
 
 pub(crate) fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
     let (clock, clock_name) = args.clock.clock()?;
     // A mistake on the command line is reported before the older trace is read, which can take long.
     let input = args.analysis.input(&args.target)?;
-    let old =
-        args.diff.as_deref().map(|trace| ReadOld::read(trace, &clock, args.short, globals)).transpose()?;
-    let samples = clock_args::samples(clock_args::recorded(&clock), args.short);
-    let mut samples = samples.of_part(input.part.part());
-    let InputRead { lost, cpu, result: read, .. } =
+    let old = args.diff.as_deref().map(|trace| ReadOld::read(trace, &clock, args, globals)).transpose()?;
+    let mut samples = args.samples(&clock).of_part(input.part.part());
+    let InputRead { lost, cpu, client, result: read, .. } =
         input.read(Needs::of(core::slice::from_ref(&clock)), false, globals, |event| {
             samples.event(event);
             ControlFlow::Continue(())
         })?;
     samples.finish(&mut |_, _| {});
+    if let (Clock::Contention, Some(client), Ok(()), true) =
+        (&clock, &client, &read, samples.part().is_whole())
+    {
+        // A failure is ignored: without samples, only a note is missing.
+        let _ = thread_samples::read(client, |event| samples.event(event));
+    }
     let thread_names = cpu.as_ref().map(|cpu| cpu.thread_names.clone()).unwrap_or_default();
     let hides_running = clock_args::shown(&mut samples, clock.clone()) != clock
         || old.as_ref().is_some_and(|old| old.hides_running);
     let cpu = (clock == Clock::Cpu).then(|| CpuSummary::new(&mut samples, cpu));
     let (clock, clock_name) = if hides_running { (Clock::Wall, "wall") } else { (clock, clock_name) };
-    let old = old.map(|old| old.by(&clock)).transpose()?;
-    let tree = CallTree::of_origins(&mut samples, &clock, |_, weight| weight.total());
+    let old = old.map(|old| old.by(&clock, args)).transpose()?;
+    let tree = args.tree(&mut samples, &clock, |_, weight| weight.total());
     // That no thread runs is a result.
     let has_result = tree.total() > 0 || (clock == Clock::Cpu && samples.samples() > 0);
     if !has_result && read.is_err() {
         // That the trace cannot be read explains why nothing was found.
         return read;
     }
-    let nothing = (!has_result).then(|| clock_args::nothing(&samples, &clock, input.target));
+    let nothing = (!has_result).then(|| clock_args::nothing(&mut samples, &clock, input.target));
     let by_type = args.clock.by_type;
-    let counts = by_type.then(|| CallTree::of_origins(&mut samples, &clock, |_, weight| weight.count));
+    let counts = by_type.then(|| args.tree(&mut samples, &clock, |_, weight| weight.count));
     let report =
         CallReport { args, clock, clock_name, tree, counts, lost, old, cpu, hides_running, thread_names };
     if globals.json {
@@ -165,11 +192,34 @@ pub(crate) fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
     if let Some(failure) = nothing {
         return Err(failure);
     }
-    clock_args::remarks(&samples, &report.clock).iter().for_each(|remark| globals.note(remark));
+    clock_args::remarks(&mut samples, &report.clock).iter().for_each(|remark| globals.note(remark));
     if !globals.json {
         to_stdout(|out| report.write(&mut samples, out))?;
     }
     read
+}
+
+impl Args {
+    /// Returns samples without any event.
+    fn samples(&self, clock: &Clock) -> Samples {
+        clock_args::samples(clock_args::recorded(clock), self.short, &self.frames)
+    }
+
+    /// Returns the tree of the frames that are shown.
+    fn tree(
+        &self,
+        samples: &mut Samples,
+        clock: &Clock,
+        weigh: impl FnMut(ThreadNumber, Weight) -> u64,
+    ) -> CallTree {
+        let tree = if self.is_exact(clock) { CallTree::new } else { CallTree::of_origins };
+        tree(samples, clock, weigh)
+    }
+
+    /// Returns whether all frames are shown, with their exact names. Thread time has the rule of another tool.
+    fn is_exact(&self, clock: &Clock) -> bool {
+        self.frames.raw || *clock == Clock::ThreadTime
+    }
 }
 
 struct CallReport<'a> {
@@ -212,22 +262,21 @@ struct ReadOld<'a> {
 }
 
 impl<'a> ReadOld<'a> {
-    fn read(path: &'a Path, clock: &Clock, is_short: bool, globals: &Globals) -> Result<Self, Failure> {
-        let samples = clock_args::samples(clock_args::recorded(clock), is_short);
-        let mut samples = clock_args::read_samples(samples, path, globals)?;
+    fn read(path: &'a Path, clock: &Clock, args: &Args, globals: &Globals) -> Result<Self, Failure> {
+        let mut samples = clock_args::read_samples(args.samples(clock), path, globals)?;
         let hides_running = clock_args::shown(&mut samples, clock.clone()) != *clock;
         let read = Self { trace: TraceTarget::File(path), samples, hides_running };
         if hides_running { Ok(read) } else { read.check(clock) }
     }
 
-    fn check(self, clock: &Clock) -> Result<Self, Failure> {
+    fn check(mut self, clock: &Clock) -> Result<Self, Failure> {
         let has_weight = self.samples.weights(clock).any(|(_, _, weight)| weight.total() > 0);
-        if has_weight { Ok(self) } else { Err(clock_args::nothing(&self.samples, clock, self.trace)) }
+        if has_weight { Ok(self) } else { Err(clock_args::nothing(&mut self.samples, clock, self.trace)) }
     }
 
-    fn by(self, clock: &Clock) -> Result<Old<'a>, Failure> {
+    fn by(self, clock: &Clock, args: &Args) -> Result<Old<'a>, Failure> {
         let Self { trace, mut samples, .. } = self.check(clock)?;
-        let tree = CallTree::of_origins(&mut samples, clock, |_, weight| weight.total());
+        let tree = args.tree(&mut samples, clock, |_, weight| weight.total());
         Ok(Old { trace, samples, tree })
     }
 }
@@ -242,9 +291,7 @@ struct CallLine {
     indent: usize,
     /// Whether the function is one of several callees, or a root.
     is_branch: bool,
-    name: String,
-    exclusive: u64,
-    inclusive: u64,
+    entry: Entry,
 }
 
 /// A row of the list of threads.
@@ -262,7 +309,22 @@ impl CallReport<'_> {
         match self.args.by {
             ReportOrder::Exclusive => Order::Exclusive,
             ReportOrder::Inclusive => Order::Inclusive,
+            ReportOrder::Own => Order::Own,
         }
+    }
+
+    /// Returns the functions in the order of the report. By own share, only those of the program have a place.
+    fn top(&self) -> Vec<Entry> {
+        let mut top = self.tree.top(self.order());
+        if let ReportOrder::Own = self.args.by {
+            top.retain(|entry| entry.own > 0);
+        }
+        top
+    }
+
+    /// Returns a name for a column of this width.
+    fn name(&self, name: &str, width: usize) -> String {
+        FunctionName::new(name, self.args.is_exact(&self.clock)).fit(width)
     }
 
     fn to_json(&self, samples: &mut Samples) -> Value {
@@ -279,21 +341,33 @@ impl CallReport<'_> {
             };
             self.threads(samples).into_iter().map(row).collect::<Value>()
         });
+        let waiting_before = call_tree::old_waits(samples).len();
         let names = samples.names();
-        let top = self.tree.top(self.order()).into_iter().take(self.args.top);
-        let frame = |name: &str, exclusive, inclusive| json!({ "name": name, "exclusive": share(exclusive), "inclusive": share(inclusive) });
-        let frames = top.map(|entry| frame(names.text(entry.frame), entry.exclusive, entry.inclusive));
+        let frame = |entry: Entry| {
+            json!({
+                "name": names.text(entry.frame),
+                "exclusive": share(entry.exclusive),
+                "inclusive": share(entry.inclusive),
+                "own_share": share(entry.own),
+                "own": entry.is_own,
+            })
+        };
+        let frames = self.top().into_iter().take(self.args.top).map(frame);
         let frames = match &self.old {
             Some(old) => {
                 let change = |change: Change<'_>| {
-                    let ([exclusive_before, exclusive], [inclusive_before, inclusive]) =
-                        (change.exclusive, change.inclusive);
+                    let [exclusive_before, exclusive] = change.exclusive;
+                    let [inclusive_before, inclusive] = change.inclusive;
+                    let [own_share_before, own_share] = change.own;
                     json!({
                         "name": change.name,
                         "exclusive": exclusive,
                         "inclusive": inclusive,
+                        "own_share": own_share,
+                        "own": change.is_own,
                         "exclusive_before": exclusive_before,
                         "inclusive_before": inclusive_before,
+                        "own_share_before": own_share_before,
                     })
                 };
                 self.changes(samples, old).into_iter().take(self.args.top).map(change).collect()
@@ -308,6 +382,7 @@ impl CallReport<'_> {
         add("samples", samples.count(&self.clock).into());
         add("lost", self.lost.into());
         add("unnamed_frames", self.tree.unnamed_share(names).into());
+        add("not_own", share(self.tree.not_own()).into());
         if let Some(old) = &self.old {
             add("total_before", integer(old.tree.total()));
             add("samples_before", old.samples.count(&self.clock).into());
@@ -317,8 +392,13 @@ impl CallReport<'_> {
         }
         if self.clock == Clock::Contention {
             let Waits { open, without_end, without_start, .. } = samples.waits();
-            let waits = json!({ "open": open, "without_end": without_end, "without_start": without_start });
+            let waits = json!({
+                "open": open,
+                "without_end": without_end,
+                "without_start": without_start,
+            });
             add("waits", waits);
+            add("waiting_before", waiting_before.into());
         }
         if let uncounted @ 1.. = samples.unknown(&self.clock) {
             add("uncounted", uncounted.into());
@@ -361,9 +441,9 @@ impl CallReport<'_> {
             add("threads", threads);
         }
         if self.args.tree {
-            let lines = self.lines(samples);
+            let lines = self.lines();
             let node = |line: &CallLine| {
-                let mut node = frame(&line.name, line.exclusive, line.inclusive);
+                let mut node = frame(line.entry);
                 if let Some(node) = node.as_object_mut() {
                     node.insert("depth".to_owned(), line.depth.into());
                 }
@@ -500,10 +580,11 @@ impl CallReport<'_> {
 
     fn write_types(&self, samples: &Samples, width: usize, out: &mut dyn Write) -> io::Result<()> {
         let (types, functions) = self.types(samples.names());
-        let line = |row: &TypeRow<'_>, name: &str| {
+        let start = |row: &TypeRow<'_>| {
             let (share, bytes, count) = (self.tree.share(row.bytes), self.amount(row.bytes), row.count);
-            cut_end(&format!("{share:>7.2} % {bytes:>14}  {count:>9}  {name}"), width)
+            format!("{share:>7.2} % {bytes:>14}  {count:>9}  ")
         };
+        let line = |row: &TypeRow<'_>, name: &str| cut_end(&format!("{}{name}", start(row)), width);
         writeln!(out, "\n{:>9} {:>14}  {:>9}  TYPE", "SHARE", "BYTES", "COUNT")?;
         for row in &types {
             writeln!(out, "{}", line(row, &printable_name(row.type_name)))?;
@@ -517,15 +598,19 @@ impl CallReport<'_> {
         }
         writeln!(out, "\n{:>9} {:>14}  {:>9}  TYPE, FUNCTION", "SHARE", "BYTES", "COUNT")?;
         for row in &functions {
-            let name = format!("{}, {}", printable_name(row.type_name), printable_name(row.function));
-            writeln!(out, "{}", line(row, &name))?;
+            let room = width.saturating_sub(start(row).width()).saturating_sub(2);
+            let type_name = function_name(row.type_name, room / 2);
+            let function = self.name(row.function, room.saturating_sub(type_name.width()));
+            writeln!(out, "{}", line(row, &format!("{type_name}, {function}")))?;
         }
         Ok(())
     }
 
     fn write_top(&self, samples: &Samples, width: usize, out: &mut dyn Write) -> io::Result<()> {
-        let top = self.tree.top(self.order());
-        if top.is_empty() {
+        /// The number of functions of the program that precede the others.
+        const OWN: usize = 4;
+        let top = self.top();
+        if self.tree.top(self.order()).is_empty() {
             return writeln!(out, "\n{}: {}", clock_args::NO_STACK, clock_args::WHY_NO_STACK);
         }
         let unnamed = top.iter().find(|entry| samples.names().text(entry.frame) == UNNAMED);
@@ -535,12 +620,28 @@ impl CallReport<'_> {
         if let Some(line) = unnamed_line(exclusive, inclusive) {
             writeln!(out, "{}", cut_end(&line, width))?;
         }
-        writeln!(out, "\n{:>9} {:>9}  FUNCTION", "EXCLUSIVE", "INCLUSIVE")?;
-        for entry in top.iter().take(self.args.top) {
-            let [exclusive, inclusive] =
-                [entry.exclusive, entry.inclusive].map(|weight| self.tree.share(weight));
-            let name = printable_name(samples.names().text(entry.frame));
-            writeln!(out, "{}", cut_end(&format!("{exclusive:>7.2} % {inclusive:>7.2} %  {name}"), width))?;
+        let not_own = (self.tree.not_own() > 0).then(|| self.tree.not_own());
+        if let ReportOrder::Own = self.args.by {
+            writeln!(out, "\n{:>9} {:>9}  FUNCTION", "OWN", "INCLUSIVE")?;
+            self.write_own(samples, &top, not_own, self.args.top, width, out)?;
+        } else {
+            let mut own = self.tree.top(Order::Own);
+            own.retain(|entry| entry.own > 0);
+            own.truncate(OWN - 1);
+            if let Some(common) = self.tree.common_own().filter(|common| !own.contains(common)) {
+                own.insert(0, common);
+            }
+            writeln!(out)?;
+            // A program without a framework needs no other order.
+            if !own.iter().eq(top.iter().take(own.len())) {
+                writeln!(out, "{:>9} {:>9}  FUNCTION OF THE PROGRAM", "OWN", "INCLUSIVE")?;
+                self.write_own(samples, &own, None, OWN, width, out)?;
+                writeln!(out)?;
+            }
+            writeln!(out, "{:>9} {:>9}  FUNCTION", "EXCLUSIVE", "INCLUSIVE")?;
+            for entry in top.iter().take(self.args.top) {
+                self.write_entry(samples, entry, [entry.exclusive, entry.inclusive], width, out)?;
+            }
         }
         if let more @ 1.. = top.len().saturating_sub(self.args.top) {
             writeln!(out, "{more} more functions; --top {} shows all", top.len())?;
@@ -548,14 +649,61 @@ impl CallReport<'_> {
         Ok(())
     }
 
+    /// Writes up to `len` functions of the program, and where the weight of the other stacks belongs among them.
+    fn write_own(
+        &self,
+        samples: &Samples,
+        own: &[Entry],
+        mut not_own: Option<u64>,
+        len: usize,
+        width: usize,
+        out: &mut dyn Write,
+    ) -> io::Result<()> {
+        let write_rest = |weight: u64, out: &mut dyn Write| {
+            writeln!(out, "{:>7.2} % {:>9}  [no own code]", self.tree.share(weight), "")
+        };
+        for entry in own.iter().take(len) {
+            if let Some(weight) = not_own.take_if(|weight| *weight > entry.own) {
+                write_rest(weight, out)?;
+            }
+            self.write_entry(samples, entry, [entry.own, entry.inclusive], width, out)?;
+        }
+        not_own.map_or(Ok(()), |weight| write_rest(weight, out))
+    }
+
+    /// Writes a function with two of its weights.
+    fn write_entry(
+        &self,
+        samples: &Samples,
+        entry: &Entry,
+        weights: [u64; 2],
+        width: usize,
+        out: &mut dyn Write,
+    ) -> io::Result<()> {
+        let [first, second] = weights.map(|weight| self.tree.share(weight));
+        let start = format!("{first:>7.2} % {second:>7.2} % {}", mark(entry.is_own));
+        let name = self.name(samples.names().text(entry.frame), width.saturating_sub(start.len()));
+        writeln!(out, "{}", cut_end(&format!("{start}{name}"), width))
+    }
+
     /// Returns the functions whose shares differ, the largest change first.
     fn changes<'n>(&self, samples: &'n Samples, old: &'n Old<'_>) -> Vec<Change<'n>> {
         let mut changes = self.tree.difference(samples.names(), &old.tree, old.samples.names());
-        if let ReportOrder::Inclusive = self.args.by {
-            let size = |change: &Change<'_>| (change.inclusive[1] - change.inclusive[0]).abs();
-            changes.sort_by(|a, b| size(b).total_cmp(&size(a)));
-        }
+        let size = |change: &Change<'_>| {
+            let [before, after] = self.shares(change);
+            (after - before).abs()
+        };
+        changes.sort_by(|a, b| size(b).total_cmp(&size(a)));
         changes
+    }
+
+    /// Returns the shares of a function in the order of the report, before and after.
+    const fn shares(&self, change: &Change<'_>) -> [f64; 2] {
+        match self.args.by {
+            ReportOrder::Exclusive => change.exclusive,
+            ReportOrder::Inclusive => change.inclusive,
+            ReportOrder::Own => change.own,
+        }
     }
 
     fn write_changes(
@@ -575,16 +723,15 @@ impl CallReport<'_> {
         let kind = match self.args.by {
             ReportOrder::Exclusive => "EXCLUSIVE",
             ReportOrder::Inclusive => "INCLUSIVE",
+            ReportOrder::Own => "OWN",
         };
         writeln!(out, "\n{:>9} {:>9} {:>9}  FUNCTION, BY {kind} SHARE", "BEFORE", "AFTER", "CHANGE")?;
         for change in changes.iter().take(self.args.top) {
-            let [before, after] = match self.args.by {
-                ReportOrder::Exclusive => change.exclusive,
-                ReportOrder::Inclusive => change.inclusive,
-            };
-            let (difference, name) = (after - before, printable_name(change.name));
-            let line = format!("{before:>7.2} % {after:>7.2} % {difference:>+7.2} %  {name}");
-            writeln!(out, "{}", cut_end(&line, width))?;
+            let [before, after] = self.shares(change);
+            let (difference, mark) = (after - before, mark(change.is_own));
+            let start = format!("{before:>7.2} % {after:>7.2} % {difference:>+7.2} % {mark}");
+            let name = self.name(change.name, width.saturating_sub(start.len()));
+            writeln!(out, "{}", cut_end(&format!("{start}{name}"), width))?;
         }
         if let more @ 1.. = changes.len().saturating_sub(self.args.top) {
             writeln!(out, "{more} more functions; --top {} shows all", changes.len())?;
@@ -601,12 +748,9 @@ impl CallReport<'_> {
             let id = format!("{process}{}", row.id);
             let name =
                 if row.name.is_empty() { String::new() } else { format!("{}, ", printable_name(&row.name)) };
-            let (amount, top) = (self.amount(row.total), printable_name(&row.top));
-            writeln!(
-                out,
-                "{}",
-                cut_end(&format!("{share:>7.2} % {amount:>12}  {id:>10}  {name}{top}"), width)
-            )?;
+            let start = format!("{share:>7.2} % {:>12}  {id:>10}  {name}", self.amount(row.total));
+            let top = self.name(&row.top, width.saturating_sub(start.width()));
+            writeln!(out, "{}", cut_end(&format!("{start}{top}"), width))?;
         }
         if let more @ 1.. = rows.len().saturating_sub(self.args.top) {
             writeln!(out, "{more} more threads; --top {} shows all", rows.len())?;
@@ -615,15 +759,16 @@ impl CallReport<'_> {
     }
 
     fn write_tree(&self, samples: &Samples, width: usize, out: &mut dyn Write) -> io::Result<()> {
-        let (lines, is_cut) = self.lines(samples);
+        let (lines, is_cut) = self.lines();
         writeln!(out, "\n{:>9} {:>9}  CALLS", "INCLUSIVE", "EXCLUSIVE")?;
         for line in &lines {
+            let CallLine { entry, indent, is_branch, .. } = line;
             let [exclusive, inclusive] =
-                [line.exclusive, line.inclusive].map(|weight| self.tree.share(weight));
-            let (indent, name) = (line.indent, printable_name(&line.name));
-            let mark = if line.is_branch { '+' } else { ' ' };
-            let text = format!("{inclusive:>7.2} % {exclusive:>7.2} %  {:indent$}{mark} {name}", "");
-            writeln!(out, "{}", cut_end(&text, width))?;
+                [entry.exclusive, entry.inclusive].map(|weight| self.tree.share(weight));
+            let (branch, own) = (if *is_branch { '+' } else { ' ' }, mark(entry.is_own));
+            let start = format!("{inclusive:>7.2} % {exclusive:>7.2} %  {:indent$}{branch}{own}", "");
+            let name = self.name(samples.names().text(entry.frame), width.saturating_sub(start.len()));
+            writeln!(out, "{}", cut_end(&format!("{start}{name}"), width))?;
         }
         if is_cut {
             writeln!(out, "more calls; --top shows more")?;
@@ -632,7 +777,7 @@ impl CallReport<'_> {
     }
 
     /// Returns the lines of the tree, and whether there are more.
-    fn lines(&self, samples: &Samples) -> (Vec<CallLine>, bool) {
+    fn lines(&self) -> (Vec<CallLine>, bool) {
         // The maximum indentation in columns: the names of a deep tree would otherwise be beyond the edge of the
         // terminal.
         const MAX_INDENT: usize = 60;
@@ -650,9 +795,7 @@ impl CallReport<'_> {
             if lines.len() == limit {
                 return (lines, true);
             }
-            let name = samples.names().text(entry.frame).to_owned();
-            let (exclusive, inclusive) = (entry.exclusive, entry.inclusive);
-            lines.push(CallLine { depth, indent, is_branch, name, exclusive, inclusive });
+            lines.push(CallLine { depth, indent, is_branch, entry });
             let children = visible(node);
             let forks = children.len() > 1;
             let indent = if forks { indent.saturating_add(2).min(MAX_INDENT) } else { indent };
@@ -677,7 +820,7 @@ impl CallReport<'_> {
         let mut rows = Vec::new();
         for (place, (number, total)) in numbers.into_iter().enumerate() {
             let tree = (place < shown).then(|| {
-                CallTree::of_origins(samples, &self.clock, |thread, weight| {
+                self.args.tree(samples, &self.clock, |thread, weight| {
                     if thread.number() == number { weight.total() } else { 0 }
                 })
             });

@@ -11,14 +11,18 @@ use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
 use std::time::Instant;
 
 use ipc_std::{Client, ErrorKind};
+use nettrace_analysis::WaitKind;
+use nettrace_analysis::call_tree::folded_stack;
 use nettrace_analysis::names::{FrameId, Names};
-use nettrace_analysis::{OwnCode, WaitKind};
 use serde_json::json;
 
 use self::rundown_cache::CachedRundown;
 use self::sampler::{Recorded, Sampler};
 use self::thread_stack::Stack;
+use crate::args::frame_args::FrameArgs;
+use crate::output::columns::terminal_width;
 use crate::output::failure::{Failure, Kind};
+use crate::output::function_name::{FunctionName, mark};
 use crate::output::globals::Globals;
 use crate::output::printable::{json_line, printable_name};
 use crate::output::signals;
@@ -44,7 +48,12 @@ are older than a week, are removed.
 \"[outside managed code]\" means that the thread waits, or runs native code that
 the method below it has called. Threads without managed code are not shown, only
 counted, where the operating system shows the threads of the process.
-\"?!?\" is code that the runtime does not name, such as its host.
+\"?!?\" is code that the runtime does not name, such as its host. * marks methods of
+the program (see --own), ~ the part of an async method or an iterator that the
+compiler moved into a MoveNext. [threads and async] stands for methods that start
+threads, dispatch work items and continue async methods; --raw shows them. On a
+terminal, a long name loses its arguments first, then its module, then its
+namespace from the left.
 
 With more than 20 threads, or with --group, threads with the same stack are one
 entry: \"34 threads: Monitor.Wait < … < InventoryClient.GetStock\", with the method
@@ -54,11 +63,12 @@ the stack is that of the first thread. Threads in code of the program come first
 many before few; those with methods of the runtime's own library only, last.
 
 With --json, a line is a thread: {\"thread_id\", \"thread_name\", \"state\",
-\"frames\"}. The state is \"managed\" or \"external\". The operating system has the
-name; it is null with --name and --socket, and where it is not known: a thread
+\"frames\", \"own\"}. The state is \"managed\" or \"external\". \"own\" states for each
+frame whether it is a method of the program. The operating system has the name; it
+is null with --name and --socket, and where it is not known: a thread
 has the name of its creator until it gets one, so \".NET TP Worker\" is only the
 name of threads in the methods of the pool. With --group a line is {\"threads\",
-\"count\", \"state\", \"frames\"}: the ids of the threads, and the stack of the first
+\"count\", \"state\", \"frames\", \"own\"}: the ids of the threads, and the stack of the first
 one.
 
 Examples:
@@ -85,6 +95,8 @@ pub(crate) struct Args {
     #[arg(long)]
     short: bool,
     #[command(flatten)]
+    frames: FrameArgs,
+    #[command(flatten)]
     connection: ConnectionArgs,
 }
 
@@ -101,6 +113,7 @@ pub(crate) fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
     let mut rundown = cached.as_ref().and_then(|cached| {
         let mut recorded = Recorded::read(cached.open()?)?;
         let stacks = recorded.take_stacks();
+        args.frames.prepare(&mut recorded.rundown.names);
         recorded.rundown.finish(stacks);
         Some(recorded.rundown)
     });
@@ -129,6 +142,7 @@ pub(crate) fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
                 let stacks = recorded.take_stacks();
                 let trace = recorded.trace.take();
                 let rundown = rundown.insert(recorded.rundown);
+                args.frames.prepare(&mut rundown.names);
                 let stacks = rundown.finish(stacks);
                 watch.begin(args)?;
                 let is_open = show(&stacks, recorded.unmanaged, &rundown.names, args, globals)?;
@@ -200,20 +214,21 @@ fn show(
     args: &Args,
     globals: &Globals,
 ) -> Result<bool, Failure> {
-    let name =
-        |frame: &FrameId| printable_name(if args.short { names.short(*frame) } else { names.text(*frame) });
+    let shown = ShownFrames { names, args, width: terminal_width().unwrap_or(usize::MAX) };
     let is_grouped = args.group || !(args.no_group || globals.json) && stacks.len() > UNGROUPED;
     let is_open = to_open_stdout(|out| {
         if is_grouped {
-            groups::write(stacks, names, &OwnCode::default(), &name, globals.json, out)?;
+            groups::write(stacks, &shown, globals.json, out)?;
         }
         for (number, stack) in stacks.iter().enumerate().filter(|_| !is_grouped) {
             if globals.json {
+                let (frames, own) = shown.to_json(&stack.frames);
                 let line = json!({
                     "thread_id": stack.thread_id,
                     "thread_name": stack.own_name(names),
                     "state": stack.state(),
-                    "frames": stack.frames.iter().map(name).collect::<Vec<_>>(),
+                    "frames": frames,
+                    "own": own,
                 });
                 writeln!(out, "{}", json_line(&line))?;
                 continue;
@@ -222,7 +237,7 @@ fn show(
                 writeln!(out)?;
             }
             writeln!(out, "Thread {}", stack.thread(names))?;
-            write_frames(stack.is_managed, stack.frames.iter().map(name), out)?;
+            shown.write(stack.is_managed, &stack.frames, out)?;
         }
         if let (Some(count @ 1..), false) = (unmanaged, globals.json) {
             let threads =
@@ -244,14 +259,40 @@ fn show(
     Ok(is_open)
 }
 
-/// Writes a stack, the innermost frame first.
-fn write_frames(
-    is_managed: bool,
-    frames: impl IntoIterator<Item = String>,
-    out: &mut dyn Write,
-) -> io::Result<()> {
-    if !is_managed {
-        writeln!(out, "    [outside managed code]")?;
+/// How frames are shown.
+struct ShownFrames<'a> {
+    names: &'a Names,
+    args: &'a Args,
+    width: usize,
+}
+
+impl ShownFrames<'_> {
+    /// Returns the frames of a stack that are shown.
+    fn of(&self, frames: &[FrameId]) -> Vec<FrameId> {
+        if self.args.frames.raw { frames.to_vec() } else { folded_stack(self.names, frames) }
     }
-    frames.into_iter().try_for_each(|frame| writeln!(out, "    {frame}"))
+
+    fn name(&self, frame: FrameId) -> &str {
+        if self.args.short { self.names.short(frame) } else { self.names.text(frame) }
+    }
+
+    /// Returns the names of the frames of a stack, and whether they are methods of the program.
+    fn to_json(&self, frames: &[FrameId]) -> (Vec<String>, Vec<bool>) {
+        let frame = |frame| (printable_name(self.name(frame)), self.names.is_own(frame));
+        self.of(frames).into_iter().map(frame).unzip()
+    }
+
+    /// Writes a stack, the innermost frame first.
+    fn write(&self, is_managed: bool, frames: &[FrameId], out: &mut dyn Write) -> io::Result<()> {
+        /// The columns before a method, the last of which has the mark for code of the program.
+        const INDENT: usize = 4;
+        if !is_managed {
+            writeln!(out, "    [outside managed code]")?;
+        }
+        self.of(frames).into_iter().try_for_each(|frame| {
+            let name = FunctionName::new(self.name(frame), self.args.frames.raw);
+            let mark = mark(self.names.is_own(frame));
+            writeln!(out, "{mark:>INDENT$}{}", name.fit(self.width.saturating_sub(INDENT)))
+        })
+    }
 }

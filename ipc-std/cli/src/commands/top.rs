@@ -12,10 +12,12 @@ use std::time::Instant;
 
 use dotnet_ipc_syntax::durations;
 use ipc_std::Stopper;
+use nettrace_analysis::live::Live;
 use serde_json::{Value, json};
 
 use self::message::{Message, Period};
 use self::view::{Row, Screen, View};
+use crate::args::frame_args::FrameArgs;
 use crate::output::failure::Failure;
 use crate::output::full_screen::{self, FullScreen};
 use crate::output::globals::Globals;
@@ -47,7 +49,10 @@ ahead of time does not tell running from waiting, all samples are shown.
 Of a thread, RUN is the share of its own samples that are in managed code, SHARE
 its share in the samples of all threads there, and then comes the function that
 was innermost most often. \"GC paused\" counts the pauses of collections that have
-ended. ?!? is code that the runtime does not name.
+ended. ?!? is code that the runtime does not name. * marks functions of the program
+(see --own), ~ the part of an async method or an iterator that the compiler moved
+into a MoveNext. [threads and async] stands for functions that start threads,
+dispatch work items and continue async methods; --raw shows them.
 
   f, t, Tab   functions, threads, the other one
   s           sort by SELF or TOTAL, threads by RUN or number
@@ -62,8 +67,9 @@ Without a terminal, a table is written each second. With --json, a line each
 second is {\"seconds\", \"clock\", \"samples\", \"running_samples\", \"running_threads\",
 \"system_cores\", \"pool_spin\", \"session\", \"gc_paused_percent\", \"collections\", \"allocated_bytes_per_second\",
 \"exceptions_per_second\", \"lost\", \"functions\", \"threads\"}. A function is
-{\"name\", \"exclusive\", \"inclusive\"}, a thread {\"thread_id\", \"thread_name\",
-\"running\", \"share\", \"function\"}; their shares are in percent.
+{\"name\", \"exclusive\", \"inclusive\", \"own\"}, a thread {\"thread_id\",
+\"thread_name\", \"running\", \"share\", \"function\", \"own\"}; their shares are in
+percent, and \"own\" states whether the function is one of the program.
 
 Examples:
   dotnet-ipc top 4242
@@ -90,6 +96,8 @@ pub(crate) struct Args {
     /// Show methods without module and arguments
     #[arg(long)]
     short: bool,
+    #[command(flatten)]
+    frames: FrameArgs,
     /// Without a terminal, show N functions or threads
     #[arg(long, value_name = "N", default_value_t = 10)]
     top: usize,
@@ -128,7 +136,13 @@ pub(crate) fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
         wall: args.wall,
         since_start: args.since_start,
         short: args.short,
+        exact: args.frames.raw,
     };
+    let mut live = Live::default();
+    args.frames.prepare(live.names_mut());
+    if args.frames.raw {
+        live.keep_all_frames();
+    }
     let process_id = args.target.target().process_id();
     let mut display = if full_screen::is_available() && !globals.json {
         let screen = Screen { view, title: title(args.target.target()), ..Screen::default() };
@@ -140,7 +154,7 @@ pub(crate) fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
         Display::Text { view, top: args.top, is_silent: false, is_without_samples: false }
     };
     is_running.store(true, Ordering::SeqCst);
-    session::read_in_background(client, session, process_id, sender, args.since_start)?;
+    session::read_in_background(client, session, live, process_id, sender, args.since_start)?;
     let duration = args.duration;
     let mut shown = Loop { messages, duration, deadline: None, stopper, is_running, process_id, globals };
     let shown = shown.run(&mut display);
@@ -301,7 +315,7 @@ impl Loop<'_> {
             view.heading(usize::MAX)
         )?;
         writeln!(out, " ({})", view.basis())?;
-        rows.iter().try_for_each(|row| writeln!(out, "{}", view::row_line(row, usize::MAX)))?;
+        rows.iter().try_for_each(|row| writeln!(out, "{}", view::row_line(row, usize::MAX, view.exact)))?;
         writeln!(out)
     }
 
@@ -311,7 +325,12 @@ impl Loop<'_> {
         let rows = |threads| View { threads, ..view }.rows(period, self.is_local(period), 0, top);
         let function = |row: &Row| {
             let [exclusive, inclusive] = row.shares;
-            json!({"name": &*row.function, "exclusive": exclusive, "inclusive": inclusive})
+            json!({
+                "name": &*row.function,
+                "exclusive": exclusive,
+                "inclusive": inclusive,
+                "own": row.is_own,
+            })
         };
         let thread = |row: &Row| {
             let [running, share] = row.shares;
@@ -321,6 +340,7 @@ impl Loop<'_> {
                 "running": running,
                 "share": share,
                 "function": &*row.function,
+                "own": row.is_own,
             })
         };
         let share = |part: u64| part as f64 * 100.0 / activity.causes.total.max(1) as f64;

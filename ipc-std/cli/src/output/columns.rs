@@ -1,10 +1,7 @@
 //! Text in the columns of a terminal, in which some characters take two and some none.
 use std::io::{self, IsTerminal};
 
-use nettrace_analysis::names::short_name;
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
-
-use super::printable::printable_name;
 
 /// Returns the width of the terminal, if standard output is one.
 pub(crate) fn terminal_width() -> Option<usize> {
@@ -29,26 +26,6 @@ pub(crate) fn cut_middle(text: &str, width: usize) -> String {
     let start = start_of(text.chars(), rest / 2);
     let end = start_of(text.chars().rev(), rest.saturating_sub(start.width()));
     format!("{start}{}{}", ellipsis(width), end.chars().rev().collect::<String>())
-}
-
-/// Returns the full name of a method, or the short one, for a width. What a method is called, and its type, say most: a
-/// name that is too long loses its arguments, then its module, and then its namespace from the left.
-pub(crate) fn method_in(name: &str, is_short: bool, width: Option<usize>) -> String {
-    let short = short_name(name);
-    let name = printable_name(if is_short { short } else { name });
-    let Some(width) = width.filter(|width| name.width() > *width) else { return name };
-    let without_arguments = name.split('(').next().unwrap_or_default();
-    if without_arguments.width() <= width {
-        return without_arguments.to_owned();
-    }
-    let mut rest = printable_name(short);
-    while rest.width() > width {
-        match rest.split_once('.') {
-            Some((_, shorter)) if shorter.contains('.') => rest = shorter.to_owned(),
-            _ => return cut_middle(&rest, width),
-        }
-    }
-    rest
 }
 
 /// Fills a text with spaces at its end, up to a width.
@@ -93,24 +70,6 @@ mod tests {
         }
         assert_eq!(cut_end("好好好", 5), "好好…");
         assert_eq!(cut_end("abc", 0), "");
-    }
-
-    #[test]
-    fn methods_are_cut_to_columns() {
-        const NAME: &str = "OrderService!Contoso.Orders.AuditTrail.Append(class System.String)";
-        for (width, expected) in [
-            (80, NAME),
-            (50, "OrderService!Contoso.Orders.AuditTrail.Append"),
-            (40, "Contoso.Orders.AuditTrail.Append"),
-            (30, "Orders.AuditTrail.Append"),
-            (20, "AuditTrail.Append"),
-            (10, "Audi…ppend"),
-        ] {
-            assert_eq!(method_in(NAME, false, Some(width)), expected);
-        }
-        assert_eq!(method_in(NAME, false, None), NAME);
-        assert_eq!(method_in(NAME, true, None), "Contoso.Orders.AuditTrail.Append");
-        assert_eq!(method_in("app!?", false, Some(3)), "a…?");
     }
 
     #[test]

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use dotnet_ipc_syntax::keywords::{self, RUNTIME_PROVIDER};
 use dotnet_ipc_syntax::provider::{self, ProviderSpec};
 use ipc_proto::types::EventLevel;
-use ipc_std::{TraceReader, TraceSession};
+use ipc_std::{Client, TraceReader, TraceSession};
 use nettrace::{End, EventAssembler, TraceEvent};
 use nettrace_analysis::samples::Clock;
 
@@ -142,6 +142,8 @@ pub(crate) struct InputRead {
     pub(crate) process_id: Option<u32>,
     /// The CPU time of the process during the recording, if this system shows the process.
     pub(crate) cpu: Option<CpuUsage>,
+    /// The client of the process, if one was recorded.
+    pub(crate) client: Option<Client>,
     /// An error if the end of the input is missing. The events before the error were read.
     pub(crate) result: Result<(), Failure>,
 }
@@ -151,7 +153,7 @@ impl InputRead {
     pub(crate) fn of<R: io::Read>(trace: &TraceReader<R>, result: Result<(), Failure>) -> Self {
         let lost = trace_file::lost(trace);
         let process_id = trace.trace().and_then(|trace| trace.process_id);
-        Self { lost, process_id, cpu: None, result }
+        Self { lost, process_id, cpu: None, client: None, result }
     }
 }
 
@@ -214,7 +216,7 @@ impl AnalysisInput<'_> {
         let plan = if needs.stacks { plan.with_named_stacks(needs.rundown) } else { plan };
         let (client, wire_log) = connection.session_client(target)?;
         let LiveSession { session, started, resumed, stopping } =
-            session::start(client, &plan, None, globals)?;
+            session::start(client.clone(), &plan, None, globals)?;
         let system = target.process_id().filter(|_| needs.stacks);
         let cpu = system.and_then(RecordedCpu::start);
         let progress = (!is_output).then(|| Progress::start(started, plan.duration, Arc::clone(&stopping)));
@@ -244,7 +246,7 @@ impl AnalysisInput<'_> {
         let read = InputRead::of(&trace, check());
         // The system can know another process by the id that the runtime has in its own container.
         let cpu = cpu.filter(|cpu| read.process_id == Some(cpu.process_id)).and_then(|cpu| cpu.usage());
-        Ok(InputRead { cpu, ..read })
+        Ok(InputRead { cpu, client: Some(client), ..read })
     }
 }
 

@@ -3,8 +3,10 @@ use core::ops::ControlFlow;
 use std::path::Path;
 
 use dotnet_ipc_syntax::only_arg::OnlyArg;
+use nettrace_analysis::call_tree;
 use nettrace_analysis::samples::{Clock, Samples, Unit, Waits};
 
+use crate::args::frame_args::FrameArgs;
 use crate::input::trace_file;
 use crate::output::failure::{Failure, Kind};
 use crate::output::globals::Globals;
@@ -87,9 +89,10 @@ impl ClockArgs {
 }
 
 /// Returns the clocks to record for a clock. The report of CPU time also states how many threads only wait, and shows
-/// all samples if they do not tell which threads run; so it needs the wall clock.
+/// all samples if they do not tell which threads run; that of locks states how many threads wait from before the
+/// recording. So both need the wall clock.
 pub(crate) fn recorded(clock: &Clock) -> impl Iterator<Item = Clock> {
-    [clock.clone()].into_iter().chain((*clock == Clock::Cpu).then_some(Clock::Wall))
+    [clock.clone()].into_iter().chain([Clock::Cpu, Clock::Contention].contains(clock).then_some(Clock::Wall))
 }
 
 /// Returns the clock to show: all samples in place of CPU time, if samples do not tell which threads run.
@@ -97,9 +100,14 @@ pub(crate) fn shown(samples: &mut Samples, clock: Clock) -> Clock {
     if clock == Clock::Cpu && !samples.tells_running() { Clock::Wall } else { clock }
 }
 
-/// Returns `Samples` without any event. Their names are short or whole.
-pub(crate) fn samples(clocks: impl IntoIterator<Item = Clock>, is_short: bool) -> Samples {
+/// Returns `Samples` without any event. Their names are short or whole, and state what belongs to the program.
+pub(crate) fn samples(
+    clocks: impl IntoIterator<Item = Clock>,
+    is_short: bool,
+    frames: &FrameArgs,
+) -> Samples {
     let mut samples = Samples::new(clocks);
+    frames.prepare(samples.names_mut());
     if is_short {
         samples.names_mut().shorten();
     }
@@ -117,7 +125,7 @@ pub(crate) fn read_samples(mut samples: Samples, file: &Path, globals: &Globals)
 }
 
 /// Returns the failure of a trace or a process that has nothing to show for a clock, and what to do.
-pub(crate) fn nothing(samples: &Samples, clock: &Clock, target: TraceTarget<'_>) -> Failure {
+pub(crate) fn nothing(samples: &mut Samples, clock: &Clock, target: TraceTarget<'_>) -> Failure {
     let failure = |what: &str, hint: &str| {
         Failure::new(Kind::NothingFound, format!("{target}{what}")).with_hint(hint.to_owned())
     };
@@ -126,6 +134,9 @@ pub(crate) fn nothing(samples: &Samples, clock: &Clock, target: TraceTarget<'_>)
             ": this part has nothing to show",
             "without --from, --to and --thread the whole trace is read",
         );
+    }
+    if let (Clock::Contention, Some(waits)) = (clock, waits_from_before(samples)) {
+        return failure(&format!(": no wait began or ended, but {waits}"), SHOW_WAITS);
     }
     if samples.weights(clock).any(|(_, _, weight)| weight.total() > 0) {
         return failure(&format!(": {NO_STACK}"), WHY_NO_STACK);
@@ -202,10 +213,25 @@ const fn missing_in_process(clock: &Clock) -> (&'static str, &'static str) {
     }
 }
 
+/// How to see the threads that wait for locks.
+const SHOW_WAITS: &str = "see `stack` and `locks`";
+
+/// Returns a sentence about the threads that wait for locks from before the recording, if there are any.
+fn waits_from_before(samples: &mut Samples) -> Option<String> {
+    match call_tree::old_waits(samples).len() {
+        0 => None,
+        1 => Some("1 thread waits for a lock since before the recording".to_owned()),
+        count => Some(format!("{count} threads wait for locks since before the recording")),
+    }
+}
+
 /// Returns what the trace lacks for a clock, in sentences.
-pub(crate) fn remarks(samples: &Samples, clock: &Clock) -> Vec<String> {
+pub(crate) fn remarks(samples: &mut Samples, clock: &Clock) -> Vec<String> {
     let mut remarks = Vec::new();
     if *clock == Clock::Contention {
+        if let Some(waits) = waits_from_before(samples) {
+            remarks.push(format!("{waits}: {SHOW_WAITS}"));
+        }
         let Waits { open, without_end, without_start, .. } = samples.waits();
         if open > 0 {
             remarks.push(format!("waits that had not ended: {open}; they count up to the end of the trace"));

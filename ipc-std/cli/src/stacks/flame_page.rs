@@ -14,6 +14,7 @@ use nettrace_analysis::call_tree::ThreadTree;
 use nettrace_analysis::samples::{Clock, Samples};
 use sha2::{Digest, Sha256};
 
+use crate::output::function_name::FunctionName;
 use crate::output::printable::printable;
 
 /// The maximum number of calls on a page: the heaviest ones. The weight of any other call counts for its caller.
@@ -54,11 +55,13 @@ pub(crate) fn has_weights(samples: &Samples, clock: &Clock) -> bool {
 }
 
 /// Writes the page of a recording, or of its difference from an older one. The page opens with the clock `first`. It
-/// also offers the other [`clocks`] for which all its recordings have data.
+/// also offers the other [`clocks`] for which all its recordings have data. If `is_exact`, it has all frames with their
+/// exact names.
 pub(crate) fn write(
     recording: &mut Recording<'_>,
     old: Option<&mut Recording<'_>>,
     first: &Clock,
+    is_exact: bool,
     out: &mut impl Write,
 ) -> io::Result<()> {
     let mut clocks = clocks(first);
@@ -66,7 +69,7 @@ pub(crate) fn write(
     if let Some(old) = &old {
         clocks.retain(|clock| has_weights(old.samples, clock));
     }
-    let mut graph = Graph::default();
+    let mut graph = Graph { is_exact, ..Graph::default() };
     let rows = graph.add(recording.samples, &clocks);
     let old = old.map(|old| (old.name.as_str(), graph.add(old.samples, &clocks)));
     let old_rows = old.as_ref().map(|(_, rows)| rows.as_slice());
@@ -131,7 +134,9 @@ pub(crate) fn write(
 
 /// The calls of one recording or two.
 struct Graph {
-    names: Vec<String>,
+    is_exact: bool,
+    /// The names, and whether they are functions of the program.
+    names: Vec<(String, bool)>,
     numbers: HashMap<String, u32>,
     /// The caller and the name of each call. The first is the root, which is its own caller and has no name. A caller
     /// comes before its callees.
@@ -148,21 +153,24 @@ struct Row {
 
 impl Default for Graph {
     fn default() -> Self {
-        Self { names: Vec::new(), numbers: HashMap::new(), calls: vec![(0, 0)], places: HashMap::new() }
+        let (names, numbers) = (Vec::new(), HashMap::new());
+        Self { is_exact: false, names, numbers, calls: vec![(0, 0)], places: HashMap::new() }
     }
 }
 
 impl Graph {
     /// Adds the calls of a recording. Returns its rows by each clock.
     fn add(&mut self, samples: &mut Samples, clocks: &[Clock]) -> Vec<Vec<Row>> {
-        let tree = ThreadTree::new(samples, clocks);
+        let tree = if self.is_exact { ThreadTree::new } else { ThreadTree::folded };
+        let tree = tree(samples, clocks);
         let names = samples.names();
         // The number of the call for each node of the tree.
         let mut calls = vec![0_u32];
         // The number of the name for each frame: a frame is in many calls, and its name is searched once.
         let mut frames = HashMap::new();
         for (caller, frame) in tree.calls() {
-            let name = *frames.entry(frame).or_insert_with(|| self.name(names.text(frame)));
+            let name = || self.name(names.text(frame), names.is_own(frame));
+            let name = *frames.entry(frame).or_insert_with(name);
             let caller = calls.get(caller.number()).copied().unwrap_or_default();
             let call = *self.places.entry((caller, name)).or_insert_with(|| {
                 self.calls.push((caller, name));
@@ -182,14 +190,13 @@ impl Graph {
     }
 
     /// Returns the number of a name.
-    fn name(&mut self, text: &str) -> u32 {
-        let text = printable(text);
-        if let Some(name) = self.numbers.get(text.as_ref()) {
+    fn name(&mut self, text: &str, is_own: bool) -> u32 {
+        if let Some(name) = self.numbers.get(text) {
             return *name;
         }
         let name = to_u32(self.names.len());
-        self.names.push(text.clone().into_owned());
-        self.numbers.insert(text.into_owned(), name);
+        self.names.push((text.to_owned(), is_own));
+        self.numbers.insert(text.to_owned(), name);
         name
     }
 
@@ -243,7 +250,7 @@ impl Graph {
         Places { of_call, shown }
     }
 
-    /// Writes the names and the calls: for each call, the number of its name, and the distance to its caller.
+    /// Writes the names with where they can be cut and whether they are own, and the calls: for each call, the number of its name, and the distance to its caller.
     fn write(&self, places: &Places, out: &mut impl Write) -> io::Result<()> {
         let mut numbers = HashMap::new();
         let (mut names, mut frames, mut callers) = (Vec::new(), vec![-1], vec![0]);
@@ -255,8 +262,16 @@ impl Graph {
             }));
             callers.push(number.saturating_sub(to_usize(places.of(*caller))));
         }
+        let own = names.iter().map(|(_, is_own)| u8::from(*is_own));
+        write!(out, ",\n\"own\":")?;
+        list(out, own)?;
+        let names: Vec<_> = names.iter().map(|(name, _)| FunctionName::new(name, self.is_exact)).collect();
         write!(out, ",\n\"names\":")?;
-        list(out, names.into_iter().map(|name| json(name)))?;
+        list(out, names.iter().map(|name| json(name.text())))?;
+        write!(out, ",\n\"places\":")?;
+        let places =
+            |name: &FunctionName<'_>| name.utf16_places().map(|place| place.to_string()).collect::<Vec<_>>();
+        list(out, names.iter().map(|name| format!("[{}]", places(name).join(","))))?;
         write!(out, ",\n\"frames\":")?;
         list(out, frames)?;
         write!(out, ",\n\"callers\":")?;

@@ -49,6 +49,8 @@ pub(super) struct AddedUp<'r, 's> {
     /// The older recording to compare with.
     pub(super) old: Option<Recording<'s>>,
     pub(super) clock: &'r Clock,
+    /// Whether a graph has all frames, with their exact names.
+    pub(super) is_exact: bool,
     /// The start of the trace, in nanoseconds since 1970.
     pub(super) unix_start: i128,
 }

@@ -16,6 +16,7 @@ use super::cpu_lines::HIDES_RUNNING;
 use super::flame_page::{Recording, has_weights};
 use super::output::{AddedUp, Clocks, InTime, StacksOutput, Writer};
 use super::outputs;
+use crate::args::frame_args::FrameArgs;
 use crate::output::atomic_output::AtomicOutput;
 use crate::output::failure::{Failure, Kind};
 use crate::output::globals::Globals;
@@ -39,6 +40,8 @@ pub(crate) struct StacksFileArgs {
     /// Leave out modules and arguments of methods
     #[arg(long)]
     short: bool,
+    #[command(flatten)]
+    frames: FrameArgs,
     #[command(flatten)]
     clock: ClockArgs,
 }
@@ -110,7 +113,7 @@ impl StacksFileArgs {
         let mut clocks = format.clocks(&clock);
         clocks.extend(clock_args::recorded(&clock).filter(|also| !clocks.contains(also)).collect::<Vec<_>>());
         let is_any_clock = matches!(format.clocks, Clocks::Several(_)) && self.clock.is_default();
-        let samples = || clock_args::samples(clocks.iter().cloned(), self.short);
+        let samples = || clock_args::samples(clocks.iter().cloned(), self.short, &self.frames);
         let read_old = |path| -> Result<_, Failure> {
             let mut samples = clock_args::read_samples(samples(), path, globals)?;
             // The older trace is checked before a process is recorded. A page needs data of any clock, other files of
@@ -118,7 +121,7 @@ impl StacksFileArgs {
             let found = clocks.iter().find(|clock| is_any_clock && has_weights(&samples, clock));
             let trace = TraceTarget::File(path);
             let clock = clock_args::shown(&mut samples, found.unwrap_or(&clock).clone());
-            check(&samples, &clock, trace)?;
+            check(&mut samples, &clock, trace)?;
             Ok((trace, samples))
         };
         let old = self.diff.as_deref().map(read_old).transpose()?;
@@ -127,6 +130,7 @@ impl StacksFileArgs {
             overwrite,
             format,
             timeline: format.is_in_time(&clock).then(|| Timeline::new(clock.clone())),
+            is_exact: self.frames.raw || clock == Clock::ThreadTime,
             clock,
             is_any_clock,
             samples: samples().of_part(part),
@@ -144,6 +148,8 @@ pub(crate) struct StacksFile<'a> {
     clock: Clock,
     /// Whether data of any clock is enough, because the file is a page with several clocks.
     is_any_clock: bool,
+    /// Whether a graph has all frames, with their exact names.
+    is_exact: bool,
     samples: Samples,
     /// The stacks in the order of time, for a file that has them so.
     timeline: Option<Timeline>,
@@ -179,7 +185,8 @@ impl StacksFile<'_> {
         globals: &Globals,
     ) -> Result<(), Failure> {
         let InputRead { lost, process_id, result: read, .. } = read;
-        let Self { path, overwrite, format, mut clock, mut samples, mut timeline, mut old, .. } = self;
+        let Self { path, overwrite, format, mut clock, mut samples, mut timeline, mut old, is_exact, .. } =
+            self;
         samples.finish(&mut |clock, interval| {
             timeline.iter_mut().for_each(|timeline| timeline.add(clock, interval));
         });
@@ -196,11 +203,11 @@ impl StacksFile<'_> {
             let found = found.filter(|clock| has_weights(&samples, clock)).find(is_in_old);
             clock = found.unwrap_or(clock);
         }
-        if let Err(failure) = check(&samples, &clock, trace) {
+        if let Err(failure) = check(&mut samples, &clock, trace) {
             // If the trace cannot be read, that failure explains why nothing was found.
             return read.and(Err(failure));
         }
-        if let Some((trace, samples)) = &old {
+        if let Some((trace, samples)) = &mut old {
             check(samples, &clock, *trace)?;
         }
         if let Some(dropped @ 1..) = timeline.as_ref().map(Timeline::dropped) {
@@ -210,7 +217,7 @@ impl StacksFile<'_> {
                 Timeline::LIMIT
             ));
         }
-        clock_args::remarks(&samples, &clock).iter().for_each(|remark| globals.note(remark));
+        clock_args::remarks(&mut samples, &clock).iter().for_each(|remark| globals.note(remark));
         let mut output = AtomicOutput::open(path, overwrite)?;
         let mut file = Sink { output: &mut output, failure: None };
         let new = &mut Recording { name: trace.to_string(), samples: &mut samples, lost };
@@ -225,7 +232,7 @@ impl StacksFile<'_> {
                 write(InTime { profile: &profile, name: &new.name, process_id, unix_start }, &mut out)
             }
             (Writer::AddedUp(write) | Writer::Either(write, _), _) => {
-                write(AddedUp { new, old, clock: &clock, unix_start }, &mut out)
+                write(AddedUp { new, old, clock: &clock, is_exact, unix_start }, &mut out)
             }
             // Impossible: a file in the order of time always has a timeline.
             (Writer::InTime(_), None) => Ok(()),
@@ -247,7 +254,7 @@ impl StacksFile<'_> {
 }
 
 /// Fails if no stack weighs something by a clock.
-fn check(samples: &Samples, clock: &Clock, trace: TraceTarget<'_>) -> Result<(), Failure> {
+fn check(samples: &mut Samples, clock: &Clock, trace: TraceTarget<'_>) -> Result<(), Failure> {
     if has_weights(samples, clock) {
         return Ok(());
     }

@@ -366,18 +366,25 @@ fn a_difference_has_the_weights_of_both_traces() {
     let lines: Vec<_> = ran.text().lines().skip(2).collect();
     assert_eq!(lines[0], format!("Before: {old}, 2 samples"));
     assert_eq!(lines[2], "   BEFORE     AFTER    CHANGE  FUNCTION, BY EXCLUSIVE SHARE");
-    assert_eq!(lines[3], " 100.00 %   25.00 %  -75.00 %  ManagedModule!T.Old()");
-    assert_eq!(lines[4], "   0.00 %   50.00 %  +50.00 %  ManagedModule!T.New()");
-    assert_eq!(lines[5], "   0.00 %   25.00 %  +25.00 %  ManagedModule!T.Main()");
+    assert_eq!(lines[3], " 100.00 %   25.00 %  -75.00 % *ManagedModule!T.Old()");
+    assert_eq!(lines[4], "   0.00 %   50.00 %  +50.00 % *ManagedModule!T.New()");
+    assert_eq!(lines[5], "   0.00 %   25.00 %  +25.00 % *ManagedModule!T.Main()");
     assert_eq!(lines.len(), 6);
     let by_inclusive = run(&["report", &new, "--diff", &old, "--by", "inclusive", "--top", "1"]).well();
     assert!(
         by_inclusive
             .text()
-            .contains(" 100.00 %   25.00 %  -75.00 %  ManagedModule!T.Old()\n2 more functions")
+            .contains(" 100.00 %   25.00 %  -75.00 % *ManagedModule!T.Old()\n2 more functions")
     );
     assert!(run(&["report", &new, "--diff", &new]).well().text().ends_with("\nAll shares are equal\n"));
+    // All functions belong to the program, so each has its exclusive share.
+    let by_own = run(&["report", &new, "--diff", &old, "--by", "own"]).well().into_text();
+    assert!(
+        by_own.contains("FUNCTION, BY OWN SHARE\n 100.00 %   25.00 %  -75.00 % *ManagedModule!T.Old()"),
+        "{by_own}"
+    );
     let report = run(&["report", &new, "--diff", &old, "--json"]).well().json();
+    assert_eq!(report["frames"][0]["own_share_before"], 100.0);
     assert_eq!((&report["total_before"], &report["total"]), (&2.into(), &4.into()));
     let first = &report["frames"][0];
     assert_eq!((&first["exclusive_before"], &first["exclusive"]), (&100.0.into(), &25.0.into()));
@@ -423,6 +430,85 @@ fn the_page_in_chromium() {
     assert_eq!(ran.status, Some(0), "{ran:?}");
 }
 
+/// The page has from the tool which functions belong to the program, and where names can be cut.
+#[test]
+fn a_page_knows_own_functions_and_folds_the_others() {
+    let methods = ["Total", "\u{1f980}<AddAsync>d__1.MoveNext"].map(utf16);
+    let sample = |time, stack| Happened { kind: SAMPLE, time, thread: 1, stack };
+    let trace = trace(&methods, &[sample(1, &[0, 1]), sample(2, &[0])]);
+    let shown = page_of(trace.clone(), &[]);
+    assert_eq!(shown.data["names"][0], "ManagedModule!T.Total()");
+    // The end without arguments, after the module, and the method; in units of UTF-16.
+    assert_eq!(shown.data["places"], serde_json::json!([[21, 14, 16], [41, 14, 16, 33]]));
+    assert_eq!(shown.data["own"], serde_json::json!([1, 1]));
+    let shown = page_of(trace, &["--own", "T.Total"]);
+    assert_eq!(shown.data["own"], serde_json::json!([1, 0]));
+
+    let startup = analysed("net10-startup.nettrace");
+    let names = |options: &[&str]| {
+        let shown = page(&startup, &[&["--wall"], options].concat());
+        let name = |name: &Value| name.as_str().unwrap().to_owned();
+        let names: Vec<_> = shown.data["names"].as_array().unwrap().iter().map(name).collect();
+        assert_eq!(shown.data["own"].as_array().unwrap().len(), names.len());
+        assert_eq!(shown.data["places"].as_array().unwrap().len(), names.len());
+        names
+    };
+    let is_start = |name: &String| name.contains("System.Threading.Thread+StartHelper.Run(");
+    let folded = names(&[]);
+    assert!(folded.iter().any(|name| name == "[threads and async]") && !folded.iter().any(is_start));
+    let raw = names(&["--raw"]);
+    assert!(raw.iter().any(is_start) && !raw.iter().any(|name| name == "[threads and async]"));
+
+    let graph = |options: &[&str]| {
+        run(&[&["flame", &startup, "-o", "-", "--format", "svg", "--wall"], options].concat()).into_text()
+    };
+    assert!(
+        graph(&[]).contains("<title>[threads and async] (")
+            && !graph(&[]).contains("Thread+StartHelper.Run(")
+    );
+    assert!(
+        !graph(&["--raw"]).contains("[threads and async]")
+            && graph(&["--raw"]).contains("Thread+StartHelper.Run(")
+    );
+    // Files for other tools have all frames.
+    for format in ["folded", "speedscope"] {
+        let file = run(&["flame", &startup, "-o", "-", "--format", format, "--wall"]).into_text();
+        assert!(
+            !file.contains("[threads and async]") && file.contains("Thread+StartHelper.Run("),
+            "{format}"
+        );
+    }
+}
+
+/// A label that is too narrow for its name keeps the method, without a script and with it. Own functions are orange.
+#[test]
+fn labels_of_a_graph_keep_the_method() {
+    let methods = ["Outer", "A<B>&C", "Inner"].map(utf16);
+    let sample = |time, stack| Happened { kind: SAMPLE, time, thread: 1, stack };
+    let mut samples = vec![sample(1, &[0, 1]), sample(2, &[0, 2])];
+    samples.extend((3..40).map(|time| sample(time, &[0])));
+    let trace = trace(&methods, &samples);
+    let graph = run_with(&["flame", "-", "-o", "-", "--format", "svg", "--own", "T.Inner"], trace);
+    let graph = graph.into_text();
+    let call = |name: &str| {
+        let call = graph.split("<title>").find(|call| call.starts_with(name)).unwrap();
+        call.split_once("</g>").unwrap().0.to_owned()
+    };
+    let outer = call("ManagedModule!T.Outer()");
+    assert!(outer.ends_with(">ManagedModule!T.Outer()</text>"), "{outer}");
+    let inner = call("ManagedModule!T.Inner()");
+    assert!(inner.ends_with(">Inn…</text>") || inner.ends_with("Inner</text>"), "{inner}");
+    let escaped = call("ManagedModule!T.A&lt;B&gt;&amp;C()");
+    assert!(
+        escaped.ends_with(">A&lt;B…</text>") || escaped.ends_with("A&lt;B&gt;&amp;C</text>"),
+        "{escaped}"
+    );
+    let red =
+        |call: &str| call.split_once("rgb(").unwrap().1.split(',').next().unwrap().parse::<u8>().unwrap();
+    assert!(red(&inner) > 200 && red(&outer) < 200 && red(&escaped) < 200);
+    assert!(graph.contains(r"textContent.replace(/\([^]*$/") && !graph.contains(r"replace(/\([^(]*\)$/"));
+}
+
 /// The stacks of a graph are in memory, each with all its names. So their depth and their names have limits.
 #[test]
 fn a_graph_has_the_outer_calls_and_the_start_of_names() {
@@ -438,8 +524,8 @@ fn a_graph_has_the_outer_calls_and_the_start_of_names() {
         let graph = run(&[&convert[..], options].concat()).into_text();
         let titles: Vec<&str> =
             graph.split("<title>").skip(1).map(|rest| rest.split_once("</title>").unwrap().0).collect();
-        let name =
-            |start: &str| format!("ManagedModule!T.{}… (2 samples, 100.00%{difference})", &start[..256 - 16]);
+        // Of a name that is too long, the method remains.
+        let name = |start: &str| format!("{}… (2 samples, 100.00%{difference})", &start[..255]);
         let expected = [
             &["all (2 samples, 100%)".to_owned(), name(&"a:".repeat(200))][..],
             &vec![name(&"b".repeat(400)); 255],

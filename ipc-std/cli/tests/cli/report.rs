@@ -2,6 +2,7 @@
 
 use std::fs;
 
+use ipc_testkit::{FakeRuntime, Profile, Response};
 use nettrace::{Event, Metadata, Stack, Trace, TraceWriter, Version};
 use serde_json::Value;
 
@@ -18,8 +19,12 @@ fn names(report: &Value) -> Vec<&str> {
 
 #[test]
 fn cpu_is_the_default() {
-    let text = run(&["report", &startup(), "--top", "2"]).well().into_text();
-    assert_eq!(run(&["report", &startup(), "--top", "2", "--cpu"]).well().into_text(), text);
+    // No method is one of the program.
+    let text = run(&["report", &startup(), "--top", "2", "--own", "Nothing"]).well().into_text();
+    assert_eq!(
+        run(&["report", &startup(), "--top", "2", "--own", "Nothing", "--cpu"]).well().into_text(),
+        text
+    );
     let lines: Vec<_> = text.lines().collect();
     assert_eq!(lines[0], "CPU: samples of threads in managed code");
     // Two more samples are in GC.Collect, which is no code that runs.
@@ -53,6 +58,67 @@ fn thread_time() {
     assert_eq!(frames.len(), 20);
     for (frame, expected) in frames.iter().zip(expected) {
         assert!((frame["exclusive"].as_f64().unwrap() - expected[1]).abs() < 0.0151, "{frame} {expected:?}");
+    }
+}
+
+/// Before all functions stand those of the program with what the framework does for them.
+#[test]
+fn own_functions_come_first() {
+    let text = run(&["report", &startup(), "--top", "2"]).well().into_text();
+    let lines: Vec<_> = text.lines().skip(3).collect();
+    assert_eq!(
+        lines[..6],
+        [
+            "      OWN INCLUSIVE  FUNCTION OF THE PROGRAM",
+            "  25.00 %   25.00 % *Workload!Work.Loop()",
+            "  12.50 %   12.50 % *Workload!RichSource.Everything(int32)",
+            "   6.25 %   31.25 % *Workload!Work.Main(class System.String[])",
+            "",
+            "EXCLUSIVE INCLUSIVE  FUNCTION",
+        ]
+    );
+    // Of functions of equal share, those of the program come first.
+    assert_eq!(lines[6], "  12.50 %   12.50 % *Workload!RichSource.Everything(int32)");
+    assert!(lines[7].starts_with("  12.50 %   12.50 %  System."), "{text}");
+
+    let text = run(&["report", &startup(), "--by", "own"]).well().into_text();
+    let lines: Vec<_> = text.lines().skip(3).collect();
+    assert_eq!(lines[0], "      OWN INCLUSIVE  FUNCTION");
+    assert!(lines[1].starts_with("  56.25 %            [no own code]"), "{text}");
+    assert_eq!(lines[2], "  25.00 %   25.00 % *Workload!Work.Loop()");
+    let report = run(&["report", &startup(), "--by", "own", "--json"]).well().json();
+    let frames = report["frames"].as_array().unwrap();
+    assert!(frames.iter().all(|frame| frame["own"] == true), "{report}");
+    let own: f64 = frames.iter().map(|frame| frame["own_share"].as_f64().unwrap()).sum();
+    assert!((own + report["not_own"].as_f64().unwrap() - 100.0).abs() < 1e-6, "{report}");
+
+    // Short names have lost the module, by which the framework is known.
+    let short =
+        run(&["report", &startup(), "--by", "own", "--short", "--own", "Workload"]).well().into_text();
+    assert!(short.contains(" % *Work.Loop\n") && !short.contains("System."), "{short}");
+    let pattern = ["report", &startup(), "--by", "own", "--own", "RichSource", "--own", "System.GC"];
+    let text = run(&pattern).well().into_text();
+    assert!(text.contains("*Workload!RichSource.Everything") && !text.contains("Work.Loop"), "{text}");
+    assert!(text.contains("*System.Private.CoreLib!System.GC._Collect"), "{text}");
+}
+
+/// Functions that only carry threads and continuations become one, unless all are wanted.
+#[test]
+fn folded_functions() {
+    let trace = startup();
+    for options in [&["--tree"][..], &["--by", "inclusive"], &["--json", "--tree"]] {
+        let report = |also: &[&str]| {
+            let args = [&["report", &trace, "--wall", "--top", "1000"][..], options, also].concat();
+            run(&args).well().into_text()
+        };
+        let is_folded = |text: &str| {
+            let is_folded = text.contains("[threads and async]");
+            assert_eq!(is_folded, !text.contains("System.Threading.Thread+StartHelper.Run("), "{text}");
+            is_folded
+        };
+        assert!(is_folded(&report(&[])) && !is_folded(&report(&["--raw"])), "{options:?}");
+        let times = run(&[&["report", &trace, "--thread-time", "--top", "1000"][..], options].concat());
+        assert!(!is_folded(times.well().text()), "{options:?}");
     }
 }
 
@@ -155,13 +221,18 @@ fn truncated_and_from_standard_input() {
     run_with(&["report", "-"], *b"no trace").fails(6, "corrupt");
 }
 
-/// Returns a trace of events of the runtime: each with its time in nanoseconds, thread, id, version and payload.
+/// Returns a trace of events of the runtime: each with its time in nanoseconds, thread, id, version and payload. An event
+/// with id 0 is a sample.
 fn runtime_events(events: &[(u64, u64, u32, u32, Vec<u8>)]) -> Vec<u8> {
     let (mut buf, mut trace) = (vec![0; 64 << 10], Vec::new());
     let mut writer = TraceWriter::new(&Trace::new(Version::V4), &mut buf).unwrap();
     put!(trace, writer.stack(&Stack { id: 1, bytes: &0x1000_u64.to_le_bytes() }));
     for (number, (time, thread, id, version, payload)) in (1..).zip(events) {
-        let mut metadata = Metadata::new(number, "Microsoft-Windows-DotNETRuntime", *id, "");
+        let provider = match id {
+            0 => "Microsoft-DotNETCore-SampleProfiler",
+            _ => "Microsoft-Windows-DotNETRuntime",
+        };
+        let mut metadata = Metadata::new(number, provider, *id, "");
         metadata.version = *version;
         put!(trace, writer.describe(&metadata));
         let event = Event {
@@ -249,6 +320,49 @@ fn waits_without_an_end() {
     }
     let folded = run_with(&["flame", "-", "--contention", "-o", "-", "--format", "folded"], trace);
     assert_eq!(folded.text(), "?!? 5000000\n");
+}
+
+/// A wait from before the recording has no event, but samples show it; those of a process are taken at the end.
+#[test]
+fn waits_from_before_the_recording() {
+    let numbers = [1_u64, 1, 0x1000].map(u64::to_le_bytes).concat();
+    let sizes = [0x100_u32, 0, 0].map(u32::to_le_bytes).concat();
+    let name = ["System.Threading.Monitor", "Enter_Slowpath", "void ()"].map(utf16).concat();
+    let method = (1, 1, 143, 1, [numbers, sizes, name].concat());
+    let sample = |thread| (2, thread, 0, 0, vec![1, 0, 0, 0]);
+    let trace = runtime_events(&[method.clone(), sample(5), sample(6)]);
+    let expected = "2 threads wait for locks since before the recording";
+    for args in
+        [&["report", "-", "--contention"][..], &["flame", "-", "-o", "-", "--format", "html", "--contention"]]
+    {
+        let ran = run_with(args, trace.clone());
+        assert_eq!(ran.status, Some(9), "{ran:?}");
+        assert!(
+            ran.stderr.contains(&format!(": no wait began or ended, but {expected}; see `stack`")),
+            "{ran:?}"
+        );
+    }
+    let report = run_with(&["report", "-", "--contention", "--json"], trace);
+    assert_eq!(report.json()["waiting_before"], 2);
+    let one = runtime_events(&[method.clone(), sample(5)]);
+    run_with(&["report", "-", "--contention"], one).fails(9, "1 thread waits for a lock since before");
+    let started = runtime_events(&[method.clone(), (1, 5, 81, 1, vec![0; 3]), sample(5), sample(6)]);
+    let ran = run_with(&["report", "-", "--contention"], started);
+    assert!(
+        ran.stderr.contains("1 thread waits for a lock since before the recording: see `stack`"),
+        "{ran:?}"
+    );
+
+    let runtime = FakeRuntime::start(Profile::net10()).unwrap();
+    // The recording has a rundown, and the samples need none.
+    for (code, events) in [(0x0205, vec![method]), (0x0203, vec![sample(5), sample(6)])] {
+        let trace = runtime_events(&events);
+        runtime.on(ipc_proto::Code(code), move |_| Response::Trace(trace.clone()));
+    }
+    let socket = runtime.path().to_str().unwrap().to_owned();
+    let args = ["report", "--socket", &socket, "--contention", "--duration", "0"];
+    let ran = run(&args);
+    assert!(ran.stderr.contains(expected) && !ran.stderr.contains("record for longer"), "{ran:?}");
 }
 
 /// A sample shows the stack, but no time passes until the next one.

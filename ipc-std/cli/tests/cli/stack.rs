@@ -39,7 +39,7 @@ fn stack(runtime: &FakeRuntime, options: &[&str]) -> Ran {
 #[test]
 fn the_first_stack_of_each_thread_has_the_names_of_the_trace() {
     let runtime = traced(startup());
-    let threads = stack(&runtime, &["--json"]).well().lines();
+    let threads = stack(&runtime, &["--json", "--raw"]).well().lines();
     let samples = run(&[
         "events",
         &analysed("net10-startup.nettrace"),
@@ -62,8 +62,8 @@ fn the_first_stack_of_each_thread_has_the_names_of_the_trace() {
     }
     assert!(named > 10, "{named}");
 
-    let text = stack(&runtime, &[]).well().into_text();
-    let short = stack(&runtime, &["--short"]).well().into_text();
+    let text = stack(&runtime, &["--raw"]).well().into_text();
+    let short = stack(&runtime, &["--short", "--raw"]).well().into_text();
     assert_eq!(text.lines().count(), short.lines().count());
     assert_eq!(text.matches("Thread ").count(), threads.len());
     let external = threads.iter().filter(|thread| thread["state"] == "external").count();
@@ -72,6 +72,35 @@ fn the_first_stack_of_each_thread_has_the_names_of_the_trace() {
     assert!(
         text.contains("System.Private.CoreLib!System.") && !short.contains("System.Private.CoreLib!System.")
     );
+}
+
+/// Methods that only carry threads and continuations become one, and those of the program are marked.
+#[test]
+fn own_methods_are_marked_and_others_folded() {
+    let runtime = traced(startup());
+    let text = stack(&runtime, &["--short"]).well().into_text();
+    assert!(text.contains("\n   *Work.") && text.contains("\n    System.Threading."), "{text}");
+    assert!(
+        text.contains("\n    [threads and async]\n") && !text.contains("Thread+StartHelper.Run\n"),
+        "{text}"
+    );
+    let raw = stack(&runtime, &["--short", "--raw", "--own", "System.Threading.Tasks"]).well().into_text();
+    assert!(raw.contains("Thread+StartHelper.Run\n") && !raw.contains("[threads and async]"), "{raw}");
+    assert!(!raw.contains("\n   *Work."), "{raw}");
+    for (options, is_folded) in [(&["--json"][..], true), (&["--json", "--raw"], false)] {
+        let threads = stack(&runtime, options).well().lines();
+        let mut folded = 0;
+        for thread in &threads {
+            let [frames, own] = ["frames", "own"].map(|field| thread[field].as_array().unwrap());
+            assert_eq!(frames.len(), own.len());
+            for (frame, own) in frames.iter().zip(own) {
+                let name = frame.as_str().unwrap();
+                assert_eq!(own.as_bool().unwrap(), name.starts_with("Workload!"), "{name}");
+                folded += usize::from(name == "[threads and async]");
+            }
+        }
+        assert_eq!(folded > 0, is_folded);
+    }
 }
 
 #[test]

@@ -82,7 +82,17 @@ fn tables() {
         "{rates}"
     );
     assert_eq!(header, "  SELF %  TOTAL %  FUNCTION (samples in managed code, since the start)");
-    assert!(first.contains("  RichSource.") && !first.contains('!'), "{first}");
+    // Of functions of equal weight, those of the program come first.
+    assert!(first.contains(" *RichSource.") && !first.contains('!'), "{first}");
+    let all = ["--duration", "0.2", "--wall", "--by", "total", "--since-start", "--top", "100"];
+    let folded = top(&runtime, &all).well().into_text();
+    assert!(
+        folded.contains("  [threads and async]\n") && !folded.contains("Thread+StartHelper.Run("),
+        "{folded}"
+    );
+    let raw = top(&runtime, &[&all[..], &["--raw", "--own", "RichSource"]].concat()).well().into_text();
+    assert!(raw.contains("Thread+StartHelper.Run(") && !raw.contains("[threads and async]"), "{raw}");
+    assert!(!raw.contains(" *Workload!Work."), "{raw}");
     let options = ["--duration", "0.2", "--threads", "--by", "total", "--wall", "--since-start"];
     let threads = top(&runtime, &options).well().into_text();
     assert!(threads.contains("   RUN %  SHARE %  THREAD (all samples, since the start)\n"), "{threads}");

@@ -11,7 +11,8 @@ use nettrace_analysis::{OwnCode, WaitKind};
 
 use super::{ShownThreads, hexadecimal};
 use crate::diagnosis::main_thread::is_entry_point;
-use crate::output::columns::{method_in, terminal_width};
+use crate::output::columns::terminal_width;
+use crate::output::function_name::function_name;
 use crate::output::printable::printable_name;
 use crate::output::rows::milliseconds;
 
@@ -209,7 +210,8 @@ impl LockText<'_> {
 
     /// Returns the name of a method for a line in which it begins at a column.
     fn method(&self, name: &str, column: usize) -> String {
-        method_in(name, self.is_short, terminal_width().map(|width| width.saturating_sub(column)))
+        let width = terminal_width().unwrap_or(usize::MAX);
+        function_name(if self.is_short { short_name(name) } else { name }, width.saturating_sub(column))
     }
 
     fn has_processes(&self) -> bool {

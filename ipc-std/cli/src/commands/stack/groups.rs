@@ -4,12 +4,12 @@ use std::collections::BTreeMap;
 use std::io::{self, Write};
 
 use nettrace_analysis::names::{FrameId, Names};
-use nettrace_analysis::{OwnCode, WaitKind, outline};
+use nettrace_analysis::{WaitKind, outline};
 use serde_json::json;
 
+use super::ShownFrames;
 use super::thread_stack::Stack;
-use super::write_frames;
-use crate::output::columns::{cut_end, terminal_width};
+use crate::output::columns::cut_end;
 use crate::output::printable::{json_line, printable_name};
 
 /// How many threads of a group are named.
@@ -37,8 +37,8 @@ enum GroupCode {
 }
 
 impl<'s> StackGroup<'s> {
-    fn new(frames: &[FrameId], names: &Names, own: &OwnCode) -> Self {
-        let own = frames.iter().position(|frame| own.owns(names.text(*frame)));
+    fn new(frames: &[FrameId], names: &Names) -> Self {
+        let own = frames.iter().position(|frame| names.is_own(*frame));
         let is_runtime = |frame: &FrameId| names.text(*frame).starts_with(LIBRARY);
         let code = match own {
             Some(_) => GroupCode::Program,
@@ -81,21 +81,20 @@ impl<'s> StackGroup<'s> {
 /// Writes the groups of threads.
 pub(super) fn write(
     stacks: &[Stack<FrameId>],
-    names: &Names,
-    own: &OwnCode,
-    name: &dyn Fn(&FrameId) -> String,
+    shown: &ShownFrames<'_>,
     is_json: bool,
     out: &mut dyn Write,
 ) -> io::Result<()> {
-    let width = terminal_width().unwrap_or(usize::MAX);
-    for (number, group) in groups(stacks, names, own).iter().enumerate() {
-        let frames = group.frames().iter().map(name);
+    let names = shown.names;
+    for (number, group) in groups(stacks, names).iter().enumerate() {
         if is_json {
+            let (frames, own) = shown.to_json(group.frames());
             let line = json!({
                 "threads": group.threads.iter().map(|stack| stack.thread_id).collect::<Vec<_>>(),
                 "count": group.threads.len(),
                 "state": if group.is_managed() { "managed" } else { "external" },
-                "frames": frames.collect::<Vec<_>>(),
+                "frames": frames,
+                "own": own,
             });
             writeln!(out, "{}", json_line(&line))?;
             continue;
@@ -103,14 +102,14 @@ pub(super) fn write(
         if number > 0 {
             writeln!(out)?;
         }
-        writeln!(out, "{}", cut_end(&group.heading(names), width))?;
+        writeln!(out, "{}", cut_end(&group.heading(names), shown.width))?;
         let threads: Vec<_> = group.threads.iter().take(NAMED).map(|stack| stack.thread(names)).collect();
         let more = match group.threads.len().saturating_sub(NAMED) {
             0 => String::new(),
             more => format!(" and {more} more"),
         };
         writeln!(out, "    {}{more}", threads.join(", "))?;
-        write_frames(group.is_managed(), frames, out)?;
+        shown.write(group.is_managed(), group.frames(), out)?;
     }
     Ok(())
 }
@@ -120,16 +119,15 @@ pub(super) fn write(
 ///
 /// Threads whose stacks have the same [`outline`] are a group. Of the innermost frames that only wait, only the outermost
 /// one counts: what it does until it has waited says nothing about the program.
-fn groups<'s>(stacks: &'s [Stack<FrameId>], names: &Names, own: &OwnCode) -> Vec<StackGroup<'s>> {
-    let mut known = BTreeMap::new();
+fn groups<'s>(stacks: &'s [Stack<FrameId>], names: &Names) -> Vec<StackGroup<'s>> {
     let mut groups: BTreeMap<(bool, Vec<FrameId>), StackGroup<'s>> = BTreeMap::new();
     for stack in stacks {
         let waiting = WaitKind::leading_frames(stack.frames.iter().map(|frame| names.text(*frame)));
         let frames = stack.frames.get(waiting.saturating_sub(1)..).unwrap_or_default();
-        let is_own = |frame: &FrameId| *known.entry(*frame).or_insert_with(|| own.owns(names.text(*frame)));
+        let is_own = |frame: &FrameId| names.is_own(*frame);
         let group = groups
             .entry((stack.is_managed && waiting == 0, outline(frames, is_own)))
-            .or_insert_with(|| StackGroup::new(&stack.frames, names, own));
+            .or_insert_with(|| StackGroup::new(&stack.frames, names));
         group.threads.push(stack);
     }
     let mut groups: Vec<_> = groups.into_values().collect();

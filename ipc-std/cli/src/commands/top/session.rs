@@ -48,6 +48,7 @@ pub(super) fn start(client: &Client) -> Result<TraceSession, Failure> {
 pub(super) fn read_in_background(
     client: Client,
     session: TraceSession,
+    live: Live,
     process_id: Option<u32>,
     messages: SyncSender<Message>,
     since_start: bool,
@@ -56,7 +57,7 @@ pub(super) fn read_in_background(
         let stopper = session.stopper();
         let mut reader = Reader {
             trace: TraceReader::new(session).in_order(EventAssembler::ORDER_LIMIT),
-            live: Live::default(),
+            live,
             lost: 0,
             cpu: [None; 2],
             process_id,

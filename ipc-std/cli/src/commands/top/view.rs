@@ -10,8 +10,9 @@ use nettrace_analysis::samples::{CpuCauses, Weight};
 use unicode_width::UnicodeWidthStr;
 
 use super::message::Period;
-use crate::output::columns::cut_end;
+use crate::output::columns::{cut_end, padded};
 use crate::output::full_screen::{Line, Style};
+use crate::output::function_name::{FunctionName, mark};
 use crate::output::printable::printable;
 use crate::output::screen_table::{Column, Columns, Footer, Request, ScreenTable, TableFrame};
 use crate::process::system_threads;
@@ -30,6 +31,8 @@ pub(super) struct View {
     pub(super) since_start: bool,
     /// Methods without module and arguments.
     pub(super) short: bool,
+    /// Methods with their exact names.
+    pub(super) exact: bool,
 }
 
 /// A line of the table.
@@ -43,6 +46,8 @@ pub(super) struct Row {
     pub(super) name: Option<String>,
     /// The function. Control characters in its name are not escaped.
     pub(super) function: Arc<str>,
+    /// Whether it is code of the program.
+    pub(super) is_own: bool,
 }
 
 impl View {
@@ -79,18 +84,19 @@ impl View {
         let mut functions: Vec<_> = activity
             .functions
             .iter()
-            .map(|function| (weigh(function.exclusive), weigh(function.inclusive), &function.name))
+            .map(|function| (weigh(function.exclusive), weigh(function.inclusive), function))
             .filter(|(_, inclusive, _)| *inclusive > 0)
             .collect();
-        functions.sort_by_key(|(exclusive, inclusive, name)| {
-            let shares = if self.by_total { (*inclusive, *exclusive) } else { (*exclusive, *inclusive) };
-            (Reverse(shares), Arc::clone(name))
+        functions.sort_by_key(|(exclusive, inclusive, FunctionActivity { name, is_own, .. })| {
+            let [first, second] = if self.by_total { [inclusive, exclusive] } else { [exclusive, inclusive] };
+            (Reverse((*first, *is_own, *second)), Arc::clone(name))
         });
-        let row = |(exclusive, inclusive, name): &(u64, u64, &Arc<str>)| Row {
+        let row = |(exclusive, inclusive, function): &(u64, u64, &FunctionActivity)| Row {
             shares: [percent(*exclusive, total), percent(*inclusive, total)],
             id: None,
             name: None,
-            function: self.name(name),
+            function: self.name(&function.name),
+            is_own: function.is_own,
         };
         functions.iter().skip(skip).take(len).map(row).collect()
     }
@@ -108,7 +114,7 @@ impl View {
     }
 
     fn thread(self, thread: &ThreadActivity, activity: &Activity, process_id: Option<u32>) -> Row {
-        let ThreadActivity { id, name, roles, samples, function, .. } = thread;
+        let ThreadActivity { id, name, roles, samples, function, is_own, .. } = thread;
         let name = Some(name.clone()).filter(|name| !name.is_empty());
         Row {
             shares: [
@@ -118,6 +124,7 @@ impl View {
             id: Some(*id),
             name: process_id.and_then(|process| system_threads::own_name(process, *id, *roles)).or(name),
             function: self.name(function),
+            is_own: *is_own,
         }
     }
 
@@ -188,19 +195,22 @@ const FIRST_SHARE: Column = Column::Right(8);
 const SECOND_SHARE: Column = Column::Right(7);
 const GAP: usize = 2;
 
-/// Returns a row as a line of this width.
-pub(super) fn row_line(row: &Row, width: usize) -> String {
+/// Returns a row as a line of this width. A mark for code of the program is in the space before the function.
+pub(super) fn row_line(row: &Row, width: usize, is_exact: bool) -> String {
     let [first, second] = row.shares.map(|share| format!("{share:.2}"));
-    let function = printable(&row.function);
-    let Some(id) = row.id else {
-        return Columns { gap: GAP, columns: &FUNCTION_COLUMNS }.row(&[&first, &second, &function], width);
+    let thread = match (row.id, row.name.as_ref().filter(|_| width >= NARROW)) {
+        (Some(id), Some(name)) => Some(padded(&format!("{id} ({})", printable(name)), 24)),
+        (Some(id), None) => Some(padded(&id.to_string(), 8)),
+        (None, _) => None,
     };
-    let (thread, thread_width) = match row.name.as_ref().filter(|_| width >= NARROW) {
-        Some(name) => (format!("{id} ({})", printable(name)), 24),
-        None => (id.to_string(), 8),
-    };
-    let columns = [FIRST_SHARE, SECOND_SHARE, Column::Left(thread_width), Column::Rest(0)];
-    Columns { gap: GAP, columns: &columns }.row(&[&first, &second, &thread, &function], width)
+    let cells: Vec<_> = [&first, &second].into_iter().chain(&thread).map(String::as_str).collect();
+    let columns = [FIRST_SHARE, SECOND_SHARE, Column::Left(0)];
+    let columns = columns.get(..cells.len()).unwrap_or_default();
+    let mut line = Columns { gap: GAP, columns }.row(&cells, width);
+    line.push(' ');
+    line.push(mark(row.is_own));
+    let name = FunctionName::new(&row.function, is_exact).fit(width.saturating_sub(line.width()));
+    cut_end(&format!("{line}{name}"), width)
 }
 
 /// The screen of `top`.
@@ -303,13 +313,13 @@ impl Screen {
         let (view, local) = (shown, self.local);
         self.table.lines((width, height), frame, view.len(period), |skip, room| {
             let rows = view.rows(period, local, skip, room);
-            rows.iter().map(|row| row_line(row, width)).collect()
+            rows.iter().map(|row| row_line(row, width, view.exact)).collect()
         })
     }
 
     /// Returns the keys with what they do now.
     fn footer(&self) -> Vec<String> {
-        let View { threads, by_total, wall, since_start, short } = self.view;
+        let View { threads, by_total, wall, since_start, short, .. } = self.view;
         let sort = match (threads, by_total) {
             (false, false) => "s by total",
             (false, true) => "s by self",
@@ -440,7 +450,7 @@ Shop (4242)   2.00 of 10 threads run   GC paused 2.0 %, 6.0/s
   SELF %  TOTAL %  FUNCTION                 samples in managed code, last second
    75.00    75.00  Shop!Shop.Engine.Spin(int32)
    25.00    25.00  Evil!\\u{1b}[2J\\u{202e}.\u{597d}\u{597d}()
-    0.00    80.00  System.Private.CoreLib!System.…readStart(class System.Object)
+    0.00    80.00  …Threading.PortableThreadPool+WorkerThread.WorkerThreadStart
 "
             .to_owned()
                 + &"\n".repeat(16)
@@ -462,9 +472,9 @@ Shop (4242)   2.00 of 10 threads run
 GC paused 2.0 %, 6.0/s
 10.00 MB/s allocated   14 exceptions/s
   SELF %  TOTAL %  FUNCTION
-   75.00    75.00  Shop!Shop.…pin(int32)
-   25.00    25.00  Evil!\\u{1b…2e}.\u{597d}\u{597d}()
-    0.00    80.00  System.Pri…em.Object)
+   75.00    75.00  Shop!Shop.Engine.Spin
+   25.00    25.00  …\u{597d}\u{597d}
+    0.00    80.00  …WorkerThreadStart
 q quit   t threads   s by total
 "
         );
@@ -474,8 +484,8 @@ q quit   t threads   s by total
 Shop (4242)   2.00 of 10 threads run
 GC paused 2.0 %, 6.0/s   14 exceptions/s
   SELF %  TOTAL %  FUNCTION
-   75.00    75.00  Shop!Shop.…pin(int32)
-   25.00    25.00  Evil!\\u{1b…2e}.\u{597d}\u{597d}()
+   75.00    75.00  Shop!Shop.Engine.Spin
+   25.00    25.00  …\u{597d}\u{597d}
 "
         );
         for (width, height) in [(0, 0), (1, 1), (2, 3), (10, 2), (19, 9), (500, 200)] {
@@ -486,6 +496,23 @@ GC paused 2.0 %, 6.0/s   14 exceptions/s
         }
         screen.period = None;
         assert_eq!(text(&mut screen, 12, 1), "Shop (4242)\n");
+    }
+
+    /// Functions of the program have a mark, and come first among functions of equal share.
+    #[test]
+    fn own_functions() {
+        let mut screen = screen();
+        let activity = &mut screen.period.as_mut().unwrap().last;
+        let mut own = function("Shop!Shop.Cart.Total()", weight(50, 0), weight(50, 0));
+        own.is_own = true;
+        activity.functions.push(own);
+        activity.threads[0].is_own = true;
+        let lines = text(&mut screen, 80, 24);
+        let (own, other) = ("   25.00    25.00 *Shop!Shop.Cart.Total()\n", "   25.00    25.00  Evil!");
+        assert!(lines.contains(&format!("{own}{other}")), "{lines}");
+        press(&mut screen, 't');
+        let threads = text(&mut screen, 80, 24);
+        assert!(threads.contains("  1        *Shop!Shop.Engine.Spin(int32)\n"), "{threads}");
     }
 
     #[test]

@@ -15,12 +15,12 @@ for (let call = 1; call < size; call += 1) {
     depths[call] = depths[callers[call]] + 1;
 }
 const names = data.names;
-const shorts = names.map((name) => {
-    const [, module, rest] = /^([^!]*)!([^]*)$/.exec(name) ?? [];
-    return rest === undefined ? name : rest === "?" ? (module === "?" ? name : module) : rest.split("(")[0] || name;
+/** Names without arguments, without module, and then without namespaces from the left, where the tool cuts them. */
+const forms = names.map((name, number) => {
+    const [end, first, ...rest] = data.places[number];
+    return [name, name.slice(0, end), name.slice(first, end), ...rest.map((start) => `…${name.slice(start, end)}`)];
 });
-/** Type and method, without namespaces. */
-const brief = shorts.map((name) => name.replace(/^(?:\w+\.)+(?=[^.[<`+]+[.[<`+])/, ""));
+const methods = names.map((name, number) => name.slice(data.places[number].at(-1), data.places[number][0]));
 
 let clock = data.clock, thread = -1, zoom = 0, selected = -1, hovered = -1, isBefore = false;
 /** What each call weighs in the recording, and in the older one: without and with its callees. */
@@ -174,7 +174,7 @@ function readTheme() {
     theme.colours = names.map(colour);
     const items = isDiff
         ? [["larger share", theme.more], ["smaller share", theme.less]]
-        : [["your code", hsl(28, 0)], ["System, Microsoft", hsl(215, 0, theme.system)], ["without a name", theme.unnamed]];
+        : [["your code", hsl(28, 0)], ["framework, runtime", hsl(215, 0, theme.system)], ["without a name", theme.unnamed]];
     $("legend").replaceChildren(...items.map(([text, fill]) => {
         const [item, box] = [document.createElement("span"), document.createElement("i")];
         box.style.background = fill;
@@ -189,17 +189,15 @@ function colour(name, number) {
     if (name.endsWith("!?")) {
         return theme.unnamed;
     }
-    const [, module = ""] = /^([^!]*)!/.exec(name) ?? [];
-    const place = shorts[number].lastIndexOf(".");
     let hash = 7;
-    for (const character of module + shorts[number].slice(0, Math.max(place, 0))) {
+    for (const character of name.slice(0, data.places[number].at(-1))) {
         hash = (hash * 31 + character.codePointAt(0)) % 65521;
     }
     const [hue, shift] = [hash % 29, (hash % 5) * 2 - 4];
-    if (/^(System|Microsoft)\b/.test(name)) {
-        return hsl(201 + hue, shift, theme.system);
+    if (data.own[number]) {
+        return hsl(10 + 1.3 * hue, shift);
     }
-    return hsl(name.startsWith("EventName: ") ? 150 + hue : 10 + 1.3 * hue, shift);
+    return name.startsWith("EventName: ") ? hsl(150 + hue, shift) : hsl(201 + hue, shift, theme.system);
 }
 
 function mix(from, to, part) {
@@ -241,8 +239,8 @@ function label(call, room) {
         return cut(`All: ${amount(widths[0])}`, room);
     }
     const name = data.frames[call];
-    const fitting = [names[name], shorts[name], brief[name]].find((text) => text.length * 3 < room && widthOf(text) <= room);
-    return fitting ?? cut(brief[name], room);
+    const fitting = forms[name].find((text) => text.length * 3 < room && widthOf(text) <= room);
+    return fitting ?? cut(methods[name], room);
 }
 
 function cut(text, room) {

@@ -13,6 +13,9 @@ pub(super) static OUTPUT: StacksOutput = StacksOutput {
     writer: Writer::AddedUp(write),
 };
 
-fn write(AddedUp { new, mut old, clock, .. }: AddedUp<'_, '_>, mut out: &mut dyn Write) -> io::Result<()> {
-    flame_page::write(new, old.as_mut(), clock, &mut out)
+fn write(
+    AddedUp { new, mut old, clock, is_exact, .. }: AddedUp<'_, '_>,
+    mut out: &mut dyn Write,
+) -> io::Result<()> {
+    flame_page::write(new, old.as_mut(), clock, is_exact, &mut out)
 }

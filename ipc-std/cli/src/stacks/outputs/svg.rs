@@ -1,12 +1,16 @@
 //! A flame graph as a picture (SVG).
 use core::fmt::Write as _;
+use std::collections::BTreeSet;
 use std::io::{self, Write};
 
 use inferno::flamegraph;
+use inferno::flamegraph::color::PaletteMap;
 use nettrace_analysis::call_tree::{CallTree, NodeId};
-use nettrace_analysis::samples::{Clock, Samples, Unit};
+use nettrace_analysis::samples::{Clock, Samples, Unit, Weight};
+use unicode_width::UnicodeWidthStr;
 
-use crate::output::printable::printable_name;
+use crate::output::function_name::FunctionName;
+use crate::output::printable::NAME_LIMIT;
 use crate::stacks::differential::differential;
 use crate::stacks::output::{AddedUp, Clocks, StacksOutput, Writer};
 use crate::stacks::stack_names::STACK_LIMIT;
@@ -20,7 +24,11 @@ pub(super) static OUTPUT: StacksOutput = StacksOutput {
     writer: Writer::AddedUp(write),
 };
 
-fn write(AddedUp { new, old, clock, .. }: AddedUp<'_, '_>, out: &mut dyn Write) -> io::Result<()> {
+fn write(AddedUp { new, old, clock, is_exact, .. }: AddedUp<'_, '_>, out: &mut dyn Write) -> io::Result<()> {
+    let draw = |samples: &mut Samples, min_width, colours: &mut String| {
+        drawn(samples, clock, is_exact, min_width, colours)
+    };
+    let mut colours = String::new();
     let mut options = flamegraph::Options::default();
     options.title.clone_from(&new.name);
     options.count_name = match clock.unit() {
@@ -35,25 +43,87 @@ fn write(AddedUp { new, old, clock, .. }: AddedUp<'_, '_>, out: &mut dyn Write) 
         Some(old) => {
             options.title = format!("{} compared with {}", options.title, old.name);
             // No narrow call is left out, because the same call can be wide in the other trace.
-            differential(&drawn(old.samples, clock, 0.0), &drawn(new.samples, clock, 0.0))?
+            differential(&draw(old.samples, 0.0, &mut colours), &draw(new.samples, 0.0, &mut colours))?
         }
-        None => drawn(new.samples, clock, options.min_width),
+        None => draw(new.samples, options.min_width, &mut colours),
     };
-    flamegraph::from_lines(&mut options, lines.lines(), out)
+    let mut palette = PaletteMap::from_reader(&mut colours.as_bytes())?;
+    options.palette_map = Some(&mut palette);
+    let mut graph = Vec::new();
+    flamegraph::from_lines(&mut options, lines.lines(), &mut graph)?;
+    with_short_labels(&String::from_utf8_lossy(&graph), out)
+}
+
+/// The part of the script that takes the label of a call from its title, without the numbers in the last parentheses.
+const SCRIPT_LABEL: &str = r"replace(/\([^(]*\)$/,";
+/// The same, also without the arguments of a function. The script cuts what remains from the left.
+const SCRIPT_SHORT_LABEL: &str = r"replace(/\([^]*$/,";
+
+/// The characters that a text of XML has escaped, in the order in which escapes are replaced.
+const ESCAPES: [(&str, &str); 5] =
+    [("<", "&lt;"), (">", "&gt;"), ("\"", "&quot;"), ("'", "&apos;"), ("&", "&amp;")];
+
+/// Returns the colour of a function: orange for code of the program, and blue for other code. Functions have different
+/// shades of it.
+fn colour(name: &str, is_own: bool) -> String {
+    let hash = name.bytes().fold(7_u32, |hash, byte| hash.wrapping_mul(31).wrapping_add(byte.into()));
+    let shade = |least: u32| least.saturating_add(hash % 31);
+    let [red, green, blue] = if is_own { [224, 140, 50] } else { [130, 160, 210] }.map(shade);
+    format!("rgb({red},{green},{blue})")
+}
+
+/// Writes a graph whose labels keep the names of the methods. The graph cuts a label at its end, with `..`.
+fn with_short_labels(graph: &str, out: &mut dyn Write) -> io::Result<()> {
+    let graph = graph.replace(SCRIPT_LABEL, SCRIPT_SHORT_LABEL);
+    let mut calls = graph.split("<title>");
+    write!(out, "{}", calls.next().unwrap_or_default())?;
+    for call in calls {
+        write!(out, "<title>")?;
+        let label = call.split_once("</title>").and_then(|(title, rest)| {
+            let (name, _numbers) = title.rsplit_once(" (")?;
+            let end = rest.find("..</text>")?;
+            let start = rest.get(..end)?.rfind('>')?.saturating_add(1);
+            let width = rest.get(start..end)?.width().saturating_add(2);
+            let name = ESCAPES.iter().fold(name.to_owned(), |name, (c, escape)| name.replace(escape, c));
+            let label = FunctionName::new(&name, true).fit(width);
+            let label = ESCAPES.iter().rev().fold(label, |label, (c, escape)| label.replace(c, escape));
+            let before = call.len().saturating_sub(rest.len()).saturating_add(start);
+            Some((call.get(..before)?, label, rest.get(end.saturating_add(2)..)?))
+        });
+        match label {
+            Some((before, label, after)) => write!(out, "{before}{label}{after}")?,
+            None => write!(out, "{call}")?,
+        }
+    }
+    Ok(())
 }
 
 /// Returns the stacks that a graph shows, each on a line with its weight. A call of less than `min_width` percent is
 /// not shown: its weight counts for its caller. A graph needs the lines in memory, so their names and depth have
-/// limits.
-fn drawn(samples: &mut Samples, clock: &Clock, min_width: f64) -> String {
-    let tree = CallTree::new(samples, clock, |_, weight| weight.total());
+/// limits. Also adds the colour of each function to `colours`.
+fn drawn(
+    samples: &mut Samples,
+    clock: &Clock,
+    is_exact: bool,
+    min_width: f64,
+    colours: &mut String,
+) -> String {
+    let tree = if is_exact { CallTree::new } else { CallTree::folded };
+    let tree = tree(samples, clock, |_, weight: Weight| weight.total());
     let (mut lines, mut path) = (String::new(), String::new());
+    let mut named = BTreeSet::new();
     // The calls still to be drawn: each with the length that `path` has for its caller, and with its own depth.
     let mut next: Vec<_> = tree.children(NodeId::ROOT).into_iter().map(|call| (call, 0, 1_usize)).collect();
     while let Some(((node, entry), len, depth)) = next.pop() {
         path.truncate(len);
         path.push_str(if len > 0 { ";" } else { "" });
-        path.push_str(&printable_name(samples.names().text(entry.frame)).replace(';', ":"));
+        let text = samples.names().text(entry.frame);
+        let name = FunctionName::new(text, is_exact).fit(NAME_LIMIT).replace(';', ":");
+        // Writing to a string cannot fail.
+        if named.insert(entry.frame) {
+            let _ = writeln!(colours, "{name}->{}", colour(&name, entry.is_own));
+        }
+        path.push_str(&name);
         let mut own = entry.inclusive;
         if depth < STACK_LIMIT {
             for call in tree.children(node) {
@@ -66,7 +136,6 @@ fn drawn(samples: &mut Samples, clock: &Clock, min_width: f64) -> String {
             }
         }
         if own > 0 {
-            // Writing to a string cannot fail.
             let _ = writeln!(lines, "{path} {own}");
         }
     }

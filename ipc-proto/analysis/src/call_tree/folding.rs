@@ -1,0 +1,135 @@
+//! Which frames only carry threads, work items and continuations to the code that they run.
+use alloc::collections::BTreeMap;
+use alloc::vec::Vec;
+
+use super::machinery::has;
+use crate::names::{FrameId, Names};
+
+/// Types and methods that start threads, dispatch work items, and start and continue asynchronous methods.
+const MACHINERY: &[&str] = &[
+    "System.Threading.Thread.StartCallback",
+    "System.Threading.Thread.ThreadMain_ThreadStart",
+    "System.Threading.Thread.ThreadMain_ParameterizedThreadStart",
+    "System.Threading.Thread+StartHelper",
+    "System.Threading.ThreadHelper",
+    "System.Threading.PortableThreadPool",
+    "System.Threading.WindowsThreadPool",
+    "System.Threading._ThreadPoolWaitCallback",
+    "System.Threading.ThreadPool",
+    "System.Threading.ThreadPoolWorkQueue",
+    "System.Threading.QueueUserWorkItemCallback",
+    "System.Threading.QueueUserWorkItemCallbackDefaultContext",
+    "System.Threading.TimerQueue",
+    "System.Threading.TimerQueueTimer",
+    "System.Threading.ExecutionContext",
+    "System.Threading.Tasks.AwaitTaskContinuation",
+    "System.Threading.Tasks.SynchronizationContextAwaitTaskContinuation",
+    "System.Threading.Tasks.TaskSchedulerAwaitTaskContinuation",
+    "System.Threading.Tasks.TaskContinuation",
+    "System.Threading.Tasks.ContinueWithTaskContinuation",
+    "System.Threading.Tasks.ContinuationTaskFromTask",
+    "System.Threading.Tasks.ContinuationResultTaskFromTask",
+    "System.Threading.Tasks.ContinuationTaskFromResultTask",
+    "System.Threading.Tasks.ContinuationResultTaskFromResultTask",
+    "System.Threading.Tasks.UnwrapPromise",
+    "System.Threading.Tasks.ThreadPoolTaskScheduler",
+    "System.Threading.Tasks.TaskCompletionSource",
+    "System.Threading.Tasks.Sources.ManualResetValueTaskSourceCore",
+    "System.Threading.Tasks.ValueTask",
+    "System.Runtime.CompilerServices.AsyncHelpers",
+    "System.Runtime.CompilerServices.AsyncIteratorMethodBuilder",
+    "System.Runtime.CompilerServices.AsyncMethodBuilderCore",
+    "System.Runtime.CompilerServices.AsyncProfiler",
+    "System.Runtime.CompilerServices.AsyncStateMachineDispatcher",
+    "System.Runtime.CompilerServices.AsyncTaskMethodBuilder",
+    "System.Runtime.CompilerServices.AsyncValueTaskMethodBuilder",
+    "System.Runtime.CompilerServices.AsyncVoidMethodBuilder",
+    "System.Runtime.CompilerServices.PoolingAsyncValueTaskMethodBuilder",
+    "System.Runtime.CompilerServices.ConfiguredTaskAwaitable",
+    "System.Runtime.CompilerServices.ConfiguredValueTaskAwaitable",
+    "System.Runtime.CompilerServices.TaskAwaiter",
+    "System.Runtime.CompilerServices.ValueTaskAwaiter",
+    "System.Runtime.CompilerServices.YieldAwaitable",
+];
+
+/// Methods of a task that run or complete it. Others, such as `Wait`, state what the program does.
+const TASK_METHODS: &[&str] = &[
+    ".Execute",
+    ".ExecuteEntry",
+    ".ExecuteEntryUnsafe",
+    ".ExecuteFromThreadPool",
+    ".ExecuteWithThreadLocal",
+    ".InnerInvoke",
+    ".Finish",
+    ".FinishContinuations",
+    ".FinishSlow",
+    ".FinishStageTwo",
+    ".FinishStageThree",
+    ".NotifyParentIfPotentiallyAttachedTask",
+    ".RunContinuations",
+    ".ScheduleAndStart",
+    ".System.Threading.IThreadPoolWorkItem.Execute",
+    ".TrySetCanceled",
+    ".TrySetException",
+    ".TrySetFromTask",
+    ".TrySetResult",
+];
+
+/// Knows which frames are folded: a sequence of them becomes [`FrameId::FOLDED`].
+#[derive(Debug, Default)]
+pub(super) struct Folding {
+    known: BTreeMap<FrameId, bool>,
+}
+
+impl Folding {
+    /// Returns whether a frame is folded if it calls another one.
+    pub(super) fn has(&mut self, names: &Names, frame: FrameId) -> bool {
+        *self.known.entry(frame).or_insert_with(|| is_folded(names, frame))
+    }
+}
+
+/// Returns the frames of a stack, the innermost first, with [`FrameId::FOLDED`] for those that
+/// [`CallTree::folded`](super::CallTree::folded) folds.
+#[must_use]
+pub fn folded_stack(names: &Names, frames: &[FrameId]) -> Vec<FrameId> {
+    let mut folded = Vec::new();
+    for (place, frame) in frames.iter().enumerate() {
+        let is_folded = place > 0 && is_folded(names, *frame);
+        let frame = if is_folded { FrameId::FOLDED } else { *frame };
+        if !is_folded || folded.last() != Some(&frame) {
+            folded.push(frame);
+        }
+    }
+    folded
+}
+
+/// Returns whether a frame is folded if it calls another one: it is machinery, or the state machine of a method that
+/// does not belong to the program.
+fn is_folded(names: &Names, frame: FrameId) -> bool {
+    let text = names.text(frame);
+    !names.is_own(frame) && (has(MACHINERY, text) || is_task_method(text) || is_state_machine(text))
+}
+
+/// Returns whether a method runs or completes a task.
+fn is_task_method(method: &str) -> bool {
+    const TASK: &str = "System.Threading.Tasks.Task";
+    let name = method.split_once('!').map_or(method, |(_, name)| name);
+    let Some(rest) = name.strip_prefix(TASK) else { return false };
+    // A generic task has its type after the name, and a promise is a type inside.
+    if !rest.starts_with(['.', '`', '+']) {
+        return false;
+    }
+    let is_promise = rest.split_once('+').is_some_and(|(_, promise)| promise.contains("Promise"));
+    is_promise || TASK_METHODS.iter().any(|method| without_arguments(rest).ends_with(method))
+}
+
+/// Returns whether a method is the state machine of an asynchronous method or of an iterator:
+/// `Type+<Name>d__1.MoveNext()`.
+fn is_state_machine(method: &str) -> bool {
+    let name = without_arguments(method);
+    name.ends_with(".MoveNext") && name.contains(">d")
+}
+
+fn without_arguments(name: &str) -> &str {
+    name.split('(').next().unwrap_or_default()
+}

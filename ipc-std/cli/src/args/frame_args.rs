@@ -1,0 +1,22 @@
+//! `--own` and `--raw`: which functions belong to the program, and which frames of stacks are shown.
+use nettrace_analysis::OwnCode;
+use nettrace_analysis::names::Names;
+
+/// Which functions belong to the program, and which frames of stacks are shown.
+#[derive(Debug, clap::Args)]
+pub(crate) struct FrameArgs {
+    /// Functions of the program begin with PATTERN: a module, namespace or type; repeatable [default: all outside of
+    /// System and Microsoft]
+    #[arg(long, value_name = "PATTERN")]
+    own: Vec<String>,
+    /// Show all frames of stacks with their exact names
+    #[arg(long)]
+    pub(crate) raw: bool,
+}
+
+impl FrameArgs {
+    /// Makes names state which functions belong to the program. Names need this before they name any frame.
+    pub(crate) fn prepare(&self, names: &mut Names) {
+        names.set_own_code(OwnCode::new(self.own.iter().cloned()));
+    }
+}
