@@ -15,13 +15,16 @@ use crate::place::at;
 const WAITS: MethodTable = MethodTable(&[
     ("System.Threading.Thread", &["Sleep*", "Join*"]),
     ("System.Threading.WaitHandle", &["Wait*", "SignalAndWait*"]),
-    ("System.Threading.Monitor", &["Wait*", "ObjWait*", "Enter_Slowpath", "TryEnter_*", "ReliableEnter*"]),
+    (
+        "System.Threading.Monitor",
+        &["Wait*", "ObjWait*", "Enter_Slowpath", "TryEnter_*", "ReliableEnter*", "Monitor_wait"],
+    ),
     ("System.Threading.Lock", &["TryEnterSlow*"]),
     ("System.Threading.Condition", &["Wait*"]),
     ("System.Threading.ManualResetEventSlim", &["Wait"]),
     ("System.Threading.SemaphoreSlim", &["Wait", "WaitCore", "WaitUntilCountOrTimeout"]),
     // The semaphore on which idle threads of the pool wait. Its method `Wait` spins first.
-    ("System.Threading.LowLevelLifoSemaphore", &["WaitForSignal", "WaitCore", "WaitNative"]),
+    ("System.Threading.LowLevelLifoSemaphore", &["WaitForSignal", "WaitCore", "WaitNative", "WaitInternal"]),
     ("System.Threading.LowLevelLock", &["WaitAndAcquire"]),
     ("System.Threading.LowLevelMonitor", &["Wait*"]),
     ("System.Threading.LowLevelThreadBlocker", &["Wait*", "TimedWait"]),
@@ -48,7 +51,11 @@ const WAITS: MethodTable = MethodTable(&[
             "ReadStdin",
         ],
     ),
+    ("Interop+RunLoop", &["CFRunLoopRun"]),
     ("Interop+Kernel32", &["Sleep*", "WaitFor*", "GetQueuedCompletionStatus*", "ReadConsole*"]),
+    ("Interop+User32", &["GetMessage*", "WaitMessage", "MsgWaitForMultipleObjects*"]),
+    ("Windows.Win32.PInvoke", &["GetMessage*", "WaitMessage", "MsgWaitForMultipleObjects*"]),
+    ("MS.Win32.UnsafeNativeMethods", &["GetMessage*", "IntGetMessage*", "MsgWaitForMultipleObjects*"]),
 ]);
 
 /// Methods in which a running thread meets the stop for the sample. The thread was in their caller.

@@ -35,7 +35,7 @@ If the process exits meanwhile, the events before that are shown, not all with
 names, and the exit status is 7.
 
 A clock decides what counts:
-  --cpu          samples of threads in managed code that do not wait (the default)
+  --cpu          samples of threads in managed code that do not wait; the default
   --wall         all samples: of threads that wait or run native code, too
   --thread-time  the time between samples, by the rule of `dotnet-trace report`
   --allocations  allocated bytes, by an event every 100 KB or so; since .NET 10 by
@@ -46,13 +46,13 @@ A clock decides what counts:
   --event        the events of a provider, or one kind of them; all: those with a stack
 
 A sample says that a thread would run, not that it had a processor: five threads
-can run on two. A thread that wakes from a wait for the sample is not CPU; an idle
-thread of the pool that spins is, and a line says so. Of a process of this machine,
-the report states the cores by the system, and what samples do not see: garbage
-collection, compilation, native code, the sampler. Fewer than 100 samples that are
-less than 0.015 cores are \"nearly idle\": their shares are shown only with --cpu. A
-program that was compiled ahead of time does not tell running from waiting: its
-report is that of --wall.
+can run on two. A thread that wakes from a wait for the sample is not CPU; an
+idle thread of the pool that spins is, and a line says so. Of a process of this
+machine, the report states the cores by the system, and what samples do not see:
+garbage collection, compilation, native code, the sampler. Fewer than 100
+samples that are less than 0.015 cores are \"nearly idle\": their shares are shown
+only with --cpu. A program that was compiled ahead of time does not tell running
+from waiting: its report is that of --wall.
 
 EXCLUSIVE is the share of stacks in which a function is the innermost one, and
 INCLUSIVE the share of those that have it. OWN is the share of stacks in which it
@@ -103,8 +103,8 @@ recording, \"uncounted\" that of allocations without a size. With --cpu,
 \"system_cores\", \"sampled_cores\", \"sampler_cores\", \"compilation_cores\" and
 \"collection_cores\" are cores, null if they are not known, \"pool_spin\" and
 \"session\" shares of the samples: the spin of idle pool threads, and work for the
-recording. \"tells_running\" is false if that clock became \"wall\". A total or an id
-from 2^53 on is a text.
+recording. \"tells_running\" is false if that clock became \"wall\". A total or an
+id from 2^53 on is a text.
 
 Examples:
   dotnet-ipc report 4242

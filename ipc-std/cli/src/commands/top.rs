@@ -35,16 +35,18 @@ use crate::process::target::{Target, TargetArgs};
 #[command(after_help = "\
 The runtime stops all threads about once a millisecond and sends their stacks.
 SELF is the share of samples in which a function is the innermost one, and TOTAL
-the share of those that have it: of the samples of threads in managed code that do
-not wait, or, with --wall, of all samples. A thread that is not in managed code
-waits, or runs native code. Shares are those of the last second, or since the start.
+the share of those that have it: of the samples of threads in managed code that
+do not wait, or, with --wall, of all samples. A thread that is not in managed
+code waits, or runs native code. Shares are those of the last second, or since
+the start.
 
-\"cores\" is the CPU time of a process of this machine by the system. A sample says
-that a thread would run, not that it had a processor, and does not see garbage
-collection, compilation, native code and the sampler: see `gc`, `jit` and `report`.
-Idle threads of the pool spin before they wait. \"nearly idle\" are fewer than 100
-samples that are less than 0.015 cores: their shares say little. If a program that was compiled
-ahead of time does not tell running from waiting, all samples are shown.
+\"cores\" is the CPU time of a process of this machine by the system. A sample
+says that a thread would run, not that it had a processor, and does not see
+garbage collection, compilation, native code and the sampler: see `gc`, `jit`
+and `report`. Idle threads of the pool spin before they wait. \"nearly idle\" are
+fewer than 100 samples that are less than 0.015 cores: their shares say little.
+If a program that was compiled ahead of time does not tell running from waiting,
+all samples are shown.
 
 Of a thread, RUN is the share of its own samples that are in managed code, SHARE
 its share in the samples of all threads there, and then comes the function that
@@ -65,9 +67,9 @@ dispatch work items and continue async methods; --raw shows them.
 
 Without a terminal, a table is written each second. With --json, a line each
 second is {\"seconds\", \"clock\", \"samples\", \"running_samples\", \"running_threads\",
-\"system_cores\", \"pool_spin\", \"session\", \"gc_paused_percent\", \"collections\", \"allocated_bytes_per_second\",
-\"exceptions_per_second\", \"lost\", \"functions\", \"threads\"}. A function is
-{\"name\", \"exclusive\", \"inclusive\", \"own\"}, a thread {\"thread_id\",
+\"system_cores\", \"pool_spin\", \"session\", \"gc_paused_percent\", \"collections\",
+\"allocated_bytes_per_second\", \"exceptions_per_second\", \"lost\", \"functions\",
+\"threads\"}. A function is {\"name\", \"exclusive\", \"inclusive\", \"own\"}, a thread {\"thread_id\",
 \"thread_name\", \"running\", \"share\", \"function\", \"own\"}; their shares are in
 percent, and \"own\" states whether the function is one of the program.
 
