@@ -4,7 +4,6 @@ use alloc::sync::Arc;
 use alloc::vec::Vec;
 
 use crate::names::{FrameId, Names};
-use crate::samples::ThreadRoles;
 use crate::snapshot::Snapshot;
 use crate::{OwnCode, StackId, Stacks, WaitKind, outline};
 
@@ -38,15 +37,6 @@ impl<'a> Frames<'a> {
             frames.names().shared_text(frame)
         });
         ids.collect()
-    }
-
-    /// Returns the purposes of a thread that its stacks show.
-    pub(super) fn roles(&mut self, stacks: impl Iterator<Item = StackId>) -> ThreadRoles {
-        let mut roles = ThreadRoles::default();
-        for stack in stacks {
-            self.names(stack).iter().for_each(|name| roles.add(name));
-        }
-        roles
     }
 
     /// Returns what tells a stack of these full names apart from others.

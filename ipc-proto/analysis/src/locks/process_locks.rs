@@ -109,14 +109,6 @@ pub(super) struct ThreadState {
     pub(super) is_still: bool,
 }
 
-impl ThreadState {
-    /// Returns the latest stacks.
-    pub(super) fn stacks(&self) -> impl Iterator<Item = StackId> {
-        let wait = self.wait.map(|wait| wait.stack);
-        wait.into_iter().chain(self.sample.map(|sample| sample.stack))
-    }
-}
-
 #[derive(Debug, Clone, Copy)]
 pub(super) struct OpenWait {
     pub(super) lock: LockKey,

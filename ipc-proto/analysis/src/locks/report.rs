@@ -11,7 +11,6 @@ use super::frames::{Frames, Method};
 use super::process_locks::{LockKey, LockState, Owner, ProcessLocks, ThreadState};
 use crate::durations::elapsed;
 use crate::names::Names;
-use crate::samples::ThreadRoles;
 use crate::{OwnCode, StackId, Stacks, WaitKind};
 
 /// The locks of a trace for which threads waited. Times are in nanoseconds, stacks have full names, the innermost first.
@@ -125,8 +124,6 @@ pub struct LockThread {
     pub id: u64,
     /// The purpose of the thread in the runtime; empty if it is not known.
     pub name: &'static str,
-    /// The purposes that its last stacks show.
-    pub roles: ThreadRoles,
 }
 
 /// A thread that waits at the end of the recording.
@@ -221,8 +218,7 @@ pub(super) fn report(
     let mut report = LockReport::default();
     let mut frames = Frames::new(&mut names, stacks, own);
     for (process_id, process) in &processes {
-        let roles = process.threads.iter().map(|(id, thread)| (*id, frames.roles(thread.stacks()))).collect();
-        let mut process = ProcessReport { process_id: *process_id, process, roles, frames: &mut frames, end };
+        let mut process = ProcessReport { process_id: *process_id, process, frames: &mut frames, end };
         process.add_to(&mut report);
     }
     let in_cycles: BTreeSet<_> = report
@@ -243,8 +239,6 @@ pub(super) fn report(
 struct ProcessReport<'r, 'f> {
     process_id: Option<u64>,
     process: &'r ProcessLocks,
-    /// The purposes of the threads.
-    roles: BTreeMap<u64, ThreadRoles>,
     frames: &'r mut Frames<'f>,
     end: i64,
 }
@@ -294,8 +288,7 @@ impl ProcessReport<'_, '_> {
     }
 
     fn thread(&self, id: u64) -> LockThread {
-        let name = self.process.threads.get(&id).map_or("", |thread| thread.name);
-        LockThread { id, name, roles: self.roles.get(&id).copied().unwrap_or_default() }
+        LockThread { id, name: self.process.threads.get(&id).map_or("", |thread| thread.name) }
     }
 
     fn lock(

@@ -14,7 +14,7 @@ use super::method_table::{MethodName, MethodTable};
 /// roles.add("System.Private.CoreLib!System.Threading.PortableThreadPool+WorkerThread.WorkerThreadStart()");
 /// assert!(roles.has_name(".NET TP Worker"));
 /// ```
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct ThreadRoles(u8);
 
 /// The names of threads with a purpose, and the methods for it. Linux stores 15 bytes of a name.

@@ -120,9 +120,7 @@ struct ShownThreads {
 impl ShownThreads {
     /// Returns the name of a thread: that of the system, or else its purpose in the runtime.
     fn name(&self, thread: &LockThread) -> Option<String> {
-        let name = self
-            .process_id
-            .and_then(|process_id| system_threads::own_name(process_id, thread.id, thread.roles));
+        let name = self.process_id.and_then(|process_id| system_threads::name(process_id, thread.id));
         name.or_else(|| Some(thread.name.to_owned()).filter(|name| !name.is_empty()))
     }
 }
