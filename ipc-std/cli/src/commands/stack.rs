@@ -6,7 +6,6 @@ mod sampler;
 mod thread_stack;
 
 use core::time::Duration;
-use std::io::{self, Write};
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
 use std::time::Instant;
 
@@ -17,7 +16,7 @@ use serde_json::json;
 
 use self::rundown_cache::CachedRundown;
 use self::sampler::{Recorded, Sampler};
-use self::thread_stack::Stack;
+use self::thread_stack::{Stack, write_frames};
 use crate::output::failure::{Failure, Kind};
 use crate::output::globals::Globals;
 use crate::output::printable::{json_line, printable_name};
@@ -242,16 +241,4 @@ fn show(
         globals.next(&format!("dotnet-ipc locks {}", args.target.target().argument()))?;
     }
     Ok(is_open)
-}
-
-/// Writes a stack, the innermost frame first.
-fn write_frames(
-    is_managed: bool,
-    frames: impl IntoIterator<Item = String>,
-    out: &mut dyn Write,
-) -> io::Result<()> {
-    if !is_managed {
-        writeln!(out, "    [outside managed code]")?;
-    }
-    frames.into_iter().try_for_each(|frame| writeln!(out, "    {frame}"))
 }

@@ -9,10 +9,10 @@ use nettrace_analysis::locks::{
 use nettrace_analysis::names::short_name;
 use nettrace_analysis::{OwnCode, WaitKind};
 
-use super::{ShownThreads, hexadecimal};
+use super::shown_threads::ShownThreads;
 use crate::diagnosis::main_thread::is_entry_point;
 use crate::output::columns::{method_in, terminal_width};
-use crate::output::printable::printable_name;
+use crate::output::printable::{hexadecimal, printable_name};
 use crate::output::rows::milliseconds;
 
 /// The report on locks as text.

@@ -7,8 +7,7 @@ use nettrace_analysis::names::{FrameId, Names};
 use nettrace_analysis::{OwnCode, WaitKind, outline};
 use serde_json::json;
 
-use super::thread_stack::Stack;
-use super::write_frames;
+use super::thread_stack::{Stack, write_frames};
 use crate::output::columns::{cut_end, terminal_width};
 use crate::output::printable::{json_line, printable_name};
 

@@ -1,4 +1,6 @@
 //! The stack of a thread.
+use std::io::{self, Write};
+
 use nettrace_analysis::names::{FrameId, Names};
 use nettrace_analysis::samples::ThreadRoles;
 
@@ -42,6 +44,18 @@ impl Stack<FrameId> {
         self.frames.iter().for_each(|frame| roles.add(names.text(*frame)));
         self.thread_name.as_deref().filter(|name| roles.has_name(name))
     }
+}
+
+/// Writes a stack, the innermost frame first.
+pub(super) fn write_frames(
+    is_managed: bool,
+    frames: impl IntoIterator<Item = String>,
+    out: &mut dyn Write,
+) -> io::Result<()> {
+    if !is_managed {
+        writeln!(out, "    [outside managed code]")?;
+    }
+    frames.into_iter().try_for_each(|frame| writeln!(out, "    {frame}"))
 }
 
 #[cfg(test)]
