@@ -140,7 +140,7 @@ impl LockText<'_> {
             (Some(id), true) => format!(" of process {id}"),
             _ => String::new(),
         };
-        let waits = if lock.waits.count == 1 { "1 wait" } else { &format!("{} waits", lock.waits.count) };
+        let waits = if lock.waits.count == 1 { "1 wait" } else { &format!("{} waits", HumanCount(lock.waits.count)) };
         writeln!(
             out,
             "\n{name}{process}: {waits}, {}, the longest {}",
@@ -149,7 +149,7 @@ impl LockText<'_> {
         )?;
         for of in lock.methods.iter().take(METHODS) {
             let Some(method) = &of.method else { continue };
-            let head = format!("  waits in {:>6}  ", HumanCount(of.waits.count));
+            let head = format!("  waits in {:>8}  ", HumanCount(of.waits.count).to_string());
             writeln!(out, "{head}{}", self.method(method, head.len()))?;
         }
         for of in lock.held_in.iter().take(METHODS) {
@@ -157,7 +157,7 @@ impl LockText<'_> {
             if share == 0 {
                 break;
             }
-            let head = format!("  held in  {share:>4} %  ");
+            let head = format!("  held in  {share:>6} %  ");
             writeln!(out, "{head}{}", self.method(&of.method, head.len()))?;
         }
         if lock.waiting.is_empty() {
