@@ -4,6 +4,7 @@ use alloc::vec::Vec;
 
 use super::wait_times::WaitTimes;
 use crate::WaitKind;
+use crate::samples::ThreadRoles;
 
 /// The locks of a trace for which threads waited. Times are in nanoseconds, stacks have full names, the innermost first.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -86,12 +87,15 @@ pub struct HoldingMethod {
 }
 
 /// A thread.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct LockThread {
     /// The operating system's id.
     pub id: u64,
     /// The purpose of the thread in the runtime; empty if it is not known.
     pub name: &'static str,
+    /// What the last sample and the wait of the thread show it to be for.
+    pub roles: ThreadRoles,
 }
 
 /// A thread that waits at the end of the recording.

@@ -16,6 +16,7 @@ use super::process_locks::{LockKey, LockState, Owner, ProcessLocks, WaitState};
 use super::wait_times::WaitTimes;
 use crate::durations::elapsed;
 use crate::names::Names;
+use crate::samples::ThreadRoles;
 use crate::{OwnCode, StackId, Stacks, WaitKind};
 
 /// Makes the report on the locks of all processes. The time `end` is the end of the recording.
@@ -127,8 +128,14 @@ impl ProcessReport<'_, '_> {
         wait.map_or(StackId::EMPTY, |wait| wait.stack)
     }
 
-    fn thread(&self, id: u64) -> LockThread {
-        LockThread { id, name: self.process.threads.get(&id).map_or("", |thread| thread.name) }
+    fn thread(&mut self, id: u64) -> LockThread {
+        let mut roles = ThreadRoles::default();
+        let Some(thread) = self.process.threads.get(&id) else { return LockThread { id, name: "", roles } };
+        let stacks = [thread.sample.map(|sample| sample.stack), thread.wait.map(|wait| wait.stack)];
+        for stack in stacks.into_iter().flatten() {
+            self.frames.names(stack).iter().for_each(|name| roles.add(name));
+        }
+        LockThread { id, name: thread.name, roles }
     }
 
     fn lock(

@@ -49,13 +49,13 @@ of \"waiting_before\" {\"process_id\", \"kind\", \"count\", \"method\", \"own\",
 \"frames\"}. All locks and groups are there. What is not known is null. That no
 thread waited is no failure.
 
-In a trace, waits need the keyword contention, and the rest threading and samples:
-  dotnet-ipc trace PID -o app.nettrace --profile dotnet-sampled-thread-time \\
-    --clr-events contention+threading --rundown-keyword 0x10138
+Record a trace with all of this by `trace --profile sick`. Waits are events of the
+keyword contention, numbers of threads of threading, and the rest are samples.
 
 Examples:
   dotnet-ipc locks 4242
   dotnet-ipc locks --name Shop --duration 30s --short
+  dotnet-ipc trace 4242 --profile sick -o app.nettrace
   dotnet-ipc locks app.nettrace
   dotnet-ipc locks 4242 --json | jq '.cycles'")]
 pub(crate) struct Args {
@@ -108,7 +108,7 @@ fn remarks(report: &LockReport, is_live: bool) -> Vec<String> {
     if waits == 0 && !has_others && !is_live {
         remarks.push(
             "the trace has no waits for locks; if there were any, record them with \
-             `dotnet-ipc trace PID --clr-events contention`"
+             `dotnet-ipc trace PID --profile sick`"
                 .to_owned(),
         );
     }

@@ -21,7 +21,9 @@ impl ShownThreads {
 
     /// Returns the name of a thread: that of the system, or else its purpose in the runtime.
     pub(super) fn name(&self, thread: &LockThread) -> Option<String> {
-        let name = self.process_id.and_then(|process_id| system_threads::name(process_id, thread.id));
+        let name = self
+            .process_id
+            .and_then(|process_id| system_threads::own_name(process_id, thread.id, thread.roles));
         name.or_else(|| Some(thread.name.to_owned()).filter(|name| !name.is_empty()))
     }
 }

@@ -140,7 +140,8 @@ impl LockText<'_> {
             (Some(id), true) => format!(" of process {id}"),
             _ => String::new(),
         };
-        let waits = if lock.waits.count == 1 { "1 wait" } else { &format!("{} waits", HumanCount(lock.waits.count)) };
+        let waits =
+            if lock.waits.count == 1 { "1 wait" } else { &format!("{} waits", HumanCount(lock.waits.count)) };
         writeln!(
             out,
             "\n{name}{process}: {waits}, {}, the longest {}",
