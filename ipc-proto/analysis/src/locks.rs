@@ -34,8 +34,9 @@
 //! # Holding methods
 //!
 //! While threads wait for a lock, the samples of its owner show what the owner does: in most of them, it holds the lock.
-//! Samples in which the owner waits for the same lock again do not count. An owner that has released the lock without
-//! an event still counts, so methods with a few samples mean nothing.
+//! Samples in which the owner waits for the same lock again do not count, nor those in which it has returned from the
+//! method that acquires the lock, as far as the stacks of waits show these methods. An owner that has released the lock
+//! otherwise still counts, because no event shows it, so methods with a few samples mean nothing.
 //!
 //! # Memory
 //!
@@ -45,13 +46,16 @@
 //! numbers: a sample counts for 16 locks of its thread at most.
 mod cycles;
 mod frames;
-#[expect(clippy::module_inception, reason = "a file has the name of its main type")]
+mod lock_report;
 mod locks;
 mod process_locks;
 mod report;
+mod room;
+mod wait_times;
 
-pub use locks::Locks;
-pub use report::{
+pub use lock_report::{
     ContendedLock, Cycle, CycleThread, HoldingMethod, LockOwner, LockReport, LockThread, OwnerWait,
-    WaitGroup, WaitTimes, WaitingMethod, WaitingThread,
+    WaitGroup, WaitingMethod, WaitingThread,
 };
+pub use locks::Locks;
+pub use wait_times::WaitTimes;

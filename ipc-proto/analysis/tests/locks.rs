@@ -238,7 +238,7 @@ fn waits_from_before_the_recording() {
 fn methods_that_hold_a_lock() {
     let mut trace = named();
     trace.event(1_000, 21, (81, 2), &start(0xa0, 22)).stack(&[ENTER, TRANSFER]);
-    sample(&mut trace, &[1_100, 1_200], &[(22, EXTERNAL, &[POST, MAIN]), (23, MANAGED, &[TRANSFER])]);
+    sample(&mut trace, &[1_100, 1_200], &[(22, EXTERNAL, &[POST]), (23, MANAGED, &[TRANSFER])]);
     trace.event(2_000, 21, (91, 1), &stop(1.0));
     // Without a thread that waits, a sample shows nothing.
     sample(&mut trace, &[2_100], &[(22, EXTERNAL, &[MAIN])]);
@@ -249,6 +249,9 @@ fn methods_that_hold_a_lock() {
     // The thread that ends its wait is the owner.
     trace.event(3_200, 24, (91, 1), &stop(1.0));
     sample(&mut trace, &[3_300], &[(24, MANAGED, &[TRANSFER])]);
+    // A thread that has returned to the caller of the method that locks has released the lock.
+    trace.event(3_350, 21, (81, 2), &start(0xa0, 24)).stack(&[ENTER, TRANSFER, MAIN]);
+    sample(&mut trace, &[3_360], &[(24, EXTERNAL, &[TASK_WAIT, MAIN])]);
     let report = report(&mut trace);
     let [lock] = &report.locks[..] else { panic!("{report:?}") };
     let held: Vec<_> = lock.held_in.iter().map(|of| (&*of.method, of.samples)).collect();

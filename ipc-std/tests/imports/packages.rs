@@ -52,7 +52,17 @@ const NETTRACE: Layers = &[
 ];
 
 const ANALYSIS: Layers = &[
-    &["durations", "event_fields", "known_provider", "outline", "place", "rows", "text", "wait_kind"],
+    &[
+        "durations",
+        "event_fields",
+        "known_provider",
+        "outline",
+        "own_code",
+        "place",
+        "rows",
+        "text",
+        "wait_kind",
+    ],
     &["names"],
     &["snapshot", "stacks"],
     &["samples"],

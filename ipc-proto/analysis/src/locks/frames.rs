@@ -18,7 +18,7 @@ pub(super) struct Frames<'a> {
 
 /// The method that a stack is shown by.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Method {
+pub(super) struct StackMethod {
     pub(super) name: Arc<str>,
     /// Whether the method belongs to the program.
     pub(super) is_own: bool,
@@ -46,17 +46,17 @@ impl<'a> Frames<'a> {
 
     /// Returns the innermost method of the program; without one, the innermost that does not only wait. `None` for an
     /// empty stack.
-    pub(super) fn method(&mut self, stack: StackId) -> Option<Method> {
+    pub(super) fn method(&mut self, stack: StackId) -> Option<StackMethod> {
         let Self { frames, stacks, own, known } = self;
         for address in stacks.addresses(stack) {
             let frame = frames.of(address);
             let is_own = *known.entry(frame).or_insert_with(|| own.owns(frames.names().text(frame)));
             if is_own {
-                return Some(Method { name: frames.names().shared_text(frame), is_own });
+                return Some(StackMethod { name: frames.names().shared_text(frame), is_own });
             }
         }
         let names = self.names(stack);
         let waiting = WaitKind::leading_frames(names.iter().map(|name| &**name));
-        names.into_iter().nth(waiting).map(|name| Method { name, is_own: false })
+        names.into_iter().nth(waiting).map(|name| StackMethod { name, is_own: false })
     }
 }

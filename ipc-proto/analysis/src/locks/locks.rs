@@ -3,8 +3,11 @@ use alloc::collections::BTreeMap;
 
 use nettrace::TraceEvent;
 
-use super::process_locks::{ProcessLocks, Room, Sample};
-use super::report::{LockReport, report};
+use super::lock_report::LockReport;
+use super::process_locks::{ProcessLocks, WaitSample};
+use super::report::report;
+use super::room::{self, Room};
+use crate::durations::elapsed;
 use crate::event_fields::pointer_size;
 use crate::known_provider::is_name;
 use crate::names::Names;
@@ -61,11 +64,11 @@ mod id {
 
 impl Locks {
     /// How many threads are distinguished at most.
-    pub const THREADS: usize = 1 << 16;
+    pub const THREADS: usize = room::THREADS;
     /// How many locks are distinguished at most.
-    pub const LOCKS: usize = 1 << 16;
+    pub const LOCKS: usize = room::LOCKS;
     /// How many pairs of a lock and a stack are stored at most.
-    pub const ENTRIES: usize = 1 << 18;
+    pub const ENTRIES: usize = room::ENTRIES;
 
     /// Takes an event of any kind.
     pub fn event(&mut self, event: &TraceEvent<'_>) {
@@ -113,7 +116,7 @@ impl Locks {
     #[must_use]
     pub fn finish(self, own: &OwnCode) -> LockReport {
         let Self { names, stacks, processes, room, start, end, .. } = self;
-        let span = crate::durations::elapsed(start.unwrap_or(end), end);
+        let span = elapsed(start.unwrap_or(end), end);
         let report = report(processes, names, &stacks, own, end);
         LockReport { span, dropped: room.dropped, ..report }
     }
@@ -134,7 +137,7 @@ impl Locks {
         }
         let is_managed = event.header.payload.first_chunk() == Some(&MANAGED);
         if let Some((process, room)) = self.process(event) {
-            process.sample(event.thread_id(), Sample { time, stack, is_managed }, room);
+            process.sample(event.thread_id(), WaitSample { time, stack, is_managed }, room);
         }
     }
 

@@ -1,44 +1,11 @@
 //! The locks and the threads of one process.
 use alloc::collections::{BTreeMap, BTreeSet};
 
-use super::Locks;
-use super::report::WaitTimes;
+use super::room::Room;
+use super::wait_times::WaitTimes;
 use crate::StackId;
 use crate::durations::elapsed;
 use crate::rows::{ContentionRow, ThreadRow};
-
-/// The room that is left, and what there was no room for.
-#[derive(Debug, Default)]
-pub(super) struct Room {
-    threads: usize,
-    locks: usize,
-    entries: usize,
-    /// The number of events for which there was no room.
-    pub(super) dropped: u64,
-}
-
-impl Room {
-    pub(super) const fn drop_event(&mut self) {
-        self.dropped = self.dropped.saturating_add(1);
-    }
-}
-
-/// Returns the value of a key, which is added while `used` is below `limit`.
-fn entry<'m, K: Ord, V: Default>(
-    map: &'m mut BTreeMap<K, V>,
-    key: K,
-    (used, limit): (&mut usize, usize),
-    dropped: &mut u64,
-) -> Option<&'m mut V> {
-    if !map.contains_key(&key) {
-        if *used >= limit {
-            *dropped = dropped.saturating_add(1);
-            return None;
-        }
-        *used = used.saturating_add(1);
-    }
-    Some(map.entry(key).or_default())
-}
 
 /// The id of a lock; `None` for all locks of a runtime that does not state it.
 pub(super) type LockKey = Option<u64>;
@@ -46,7 +13,7 @@ pub(super) type LockKey = Option<u64>;
 /// The locks and the threads of one process.
 #[derive(Debug, Default)]
 pub(super) struct ProcessLocks {
-    pub(super) threads: BTreeMap<u64, ThreadState>,
+    pub(super) threads: BTreeMap<u64, WaitState>,
     pub(super) locks: BTreeMap<LockKey, LockState>,
     /// The operating system's ids of threads by their managed numbers.
     numbers: BTreeMap<u64, u64>,
@@ -94,7 +61,7 @@ impl Owner {
 
 /// A thread, and its latest events.
 #[derive(Debug, Default)]
-pub(super) struct ThreadState {
+pub(super) struct WaitState {
     /// The purpose of the thread in the runtime; empty if it is not known.
     pub(super) name: &'static str,
     /// The managed number.
@@ -104,7 +71,7 @@ pub(super) struct ThreadState {
     /// Whether the thread has an event of a lock.
     pub(super) has_events: bool,
     /// The last sample.
-    pub(super) sample: Option<Sample>,
+    pub(super) sample: Option<WaitSample>,
     /// Whether the first samples of all threads have one of this thread, and all samples of it are the same.
     pub(super) is_still: bool,
 }
@@ -118,7 +85,7 @@ pub(super) struct OpenWait {
 
 /// The stack of a thread at a time.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Sample {
+pub(super) struct WaitSample {
     pub(super) time: i64,
     pub(super) stack: StackId,
     pub(super) is_managed: bool,
@@ -162,8 +129,8 @@ impl ProcessLocks {
             self.add(earlier, None, room);
             self.leave(earlier.lock, None);
         }
-        let locks = (&mut room.locks, Locks::LOCKS);
-        let Some(lock) = entry(&mut self.locks, row.lock, locks, &mut room.dropped) else { return };
+        let lock = room.locks.entry(&mut self.locks, row.lock, &mut room.dropped);
+        let Some(lock) = lock else { return };
         lock.object = row.object;
         let owner = row.lock.and(row.owner).map_or(Owner::Unknown, Owner::Stated);
         lock.waiting = lock.waiting.saturating_add(1);
@@ -188,12 +155,12 @@ impl ProcessLocks {
     }
 
     /// Takes a sample of a thread.
-    pub(super) fn sample(&mut self, id: u64, sample: Sample, room: &mut Room) {
+    pub(super) fn sample(&mut self, id: u64, sample: WaitSample, room: &mut Room) {
         let is_first_round = !self.has_second_round;
         let Some(thread) = self.thread(id, room) else { return };
         let earlier = thread.sample.replace(sample);
         let is_same =
-            |earlier: Sample| (earlier.stack, earlier.is_managed) == (sample.stack, sample.is_managed);
+            |earlier: WaitSample| (earlier.stack, earlier.is_managed) == (sample.stack, sample.is_managed);
         thread.is_still = match earlier {
             Some(earlier) => thread.is_still && is_same(earlier),
             None => is_first_round,
@@ -206,10 +173,8 @@ impl ProcessLocks {
         for (number, is_stated) in keys.into_iter().flatten() {
             for key in contested.get(&(number, is_stated)).into_iter().flatten().take(Self::HELD) {
                 let Some(lock) = locks.get_mut(key).filter(|_| waits_for != Some(*key)) else { continue };
-                let entries = (&mut room.entries, Locks::ENTRIES);
-                let stated = is_stated.then_some(number);
-                let held = entry(&mut lock.held, (stated, id, sample.stack), entries, &mut room.dropped);
-                if let Some(held) = held {
+                let key = (is_stated.then_some(number), id, sample.stack);
+                if let Some(held) = room.entries.entry(&mut lock.held, key, &mut room.dropped) {
                     *held = held.saturating_add(1);
                 }
             }
@@ -254,16 +219,15 @@ impl ProcessLocks {
         }
     }
 
-    fn thread(&mut self, id: u64, room: &mut Room) -> Option<&mut ThreadState> {
+    fn thread(&mut self, id: u64, room: &mut Room) -> Option<&mut WaitState> {
         self.lowest_id = Some(self.lowest_id.map_or(id, |lowest| lowest.min(id)));
-        entry(&mut self.threads, id, (&mut room.threads, Locks::THREADS), &mut room.dropped)
+        room.threads.entry(&mut self.threads, id, &mut room.dropped)
     }
 
     /// Adds a wait that has ended.
     fn add(&mut self, wait: OpenWait, duration: Option<u64>, room: &mut Room) {
         let Some(lock) = self.locks.get_mut(&wait.lock) else { return };
-        let entries = (&mut room.entries, Locks::ENTRIES);
-        if let Some(waits) = entry(&mut lock.waits, wait.stack, entries, &mut room.dropped) {
+        if let Some(waits) = room.entries.entry(&mut lock.waits, wait.stack, &mut room.dropped) {
             waits.add(duration.unwrap_or_default());
         }
     }

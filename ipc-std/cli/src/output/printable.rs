@@ -79,6 +79,11 @@ pub(crate) const fn not_a_number(number: f64) -> Option<&'static str> {
     }
 }
 
+/// Returns an address, or an id that is one, as text.
+pub(crate) fn hexadecimal(number: u64) -> String {
+    format!("{number:#x}")
+}
+
 /// Returns a whole number as JSON; as text if JavaScript would round it.
 pub(crate) fn integer(number: u64) -> Value {
     const MAX_SAFE: u64 = (1 << 53) - 1;

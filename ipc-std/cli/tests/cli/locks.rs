@@ -244,7 +244,7 @@ fn no_waits() {
         ran.status == Some(0) && ran.text().starts_with("No thread began to wait for a lock in "),
         "{ran:?}"
     );
-    assert!(ran.stderr.contains("--clr-events contention"), "{ran:?}");
+    assert!(ran.stderr.contains("--profile sick"), "{ran:?}");
     let mut trace = Written::new(10);
     trace.start(10, 7, (0x70, 0), &[]).stop(20, 7);
     let ran = run_with(&["locks", "-"], trace.bytes());

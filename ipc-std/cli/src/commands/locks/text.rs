@@ -9,11 +9,11 @@ use nettrace_analysis::locks::{
 use nettrace_analysis::names::short_name;
 use nettrace_analysis::{OwnCode, WaitKind};
 
-use super::{ShownThreads, hexadecimal};
+use super::shown_threads::ShownThreads;
 use crate::diagnosis::main_thread::is_entry_point;
 use crate::output::columns::terminal_width;
 use crate::output::function_name::function_name;
-use crate::output::printable::printable_name;
+use crate::output::printable::{hexadecimal, printable_name};
 use crate::output::rows::milliseconds;
 
 /// The report on locks as text.
@@ -141,7 +141,8 @@ impl LockText<'_> {
             (Some(id), true) => format!(" of process {id}"),
             _ => String::new(),
         };
-        let waits = if lock.waits.count == 1 { "1 wait" } else { &format!("{} waits", lock.waits.count) };
+        let waits =
+            if lock.waits.count == 1 { "1 wait" } else { &format!("{} waits", HumanCount(lock.waits.count)) };
         writeln!(
             out,
             "\n{name}{process}: {waits}, {}, the longest {}",
@@ -150,7 +151,7 @@ impl LockText<'_> {
         )?;
         for of in lock.methods.iter().take(METHODS) {
             let Some(method) = &of.method else { continue };
-            let head = format!("  waits in {:>6}  ", HumanCount(of.waits.count));
+            let head = format!("  waits in {:>8}  ", HumanCount(of.waits.count).to_string());
             writeln!(out, "{head}{}", self.method(method, head.len()))?;
         }
         for of in lock.held_in.iter().take(METHODS) {
@@ -158,7 +159,7 @@ impl LockText<'_> {
             if share == 0 {
                 break;
             }
-            let head = format!("  held in  {share:>4} %  ");
+            let head = format!("  held in  {share:>6} %  ");
             writeln!(out, "{head}{}", self.method(&of.method, head.len()))?;
         }
         if lock.waiting.is_empty() {

@@ -1,0 +1,180 @@
+//! The report on the locks of a trace.
+use alloc::sync::Arc;
+use alloc::vec::Vec;
+
+use super::wait_times::WaitTimes;
+use crate::WaitKind;
+use crate::samples::ThreadRoles;
+
+/// The locks of a trace for which threads waited. Times are in nanoseconds, stacks have full names, the innermost first.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[non_exhaustive]
+pub struct LockReport {
+    /// The time from the first event to the end of the recording.
+    pub span: u64,
+    /// The locks: first those whose threads can wait indefinitely, then those with the longest waits together.
+    pub locks: Vec<ContendedLock>,
+    /// The threads that wait for each other.
+    pub cycles: Vec<Cycle>,
+    /// The threads that have waited since before the recording: first for locks, in methods of the program, and many.
+    pub waiting_before: Vec<WaitGroup>,
+    /// The waits for locks that began before the recording, and have ended.
+    pub ended: WaitTimes,
+    /// The waits whose end was lost. They count, without a time.
+    pub without_end: u64,
+    /// The waits whose start has no stack, as all of NativeAOT.
+    pub without_stack: u64,
+    /// The number of threads that were sampled.
+    pub sampled_threads: u64,
+    /// The number of events for which there was no room.
+    pub dropped: u64,
+}
+
+/// A lock for which threads waited.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct ContendedLock {
+    /// The id of the process; `None` if the trace does not state it.
+    pub process_id: Option<u64>,
+    /// The id of the lock, which the runtime can use again after a collection. `None` for all locks of a runtime before
+    /// .NET 8 together.
+    pub id: Option<u64>,
+    /// The address of the locked object when a thread waited last.
+    pub object: Option<u64>,
+    /// All waits; those that have not ended up to the end of the recording.
+    pub waits: WaitTimes,
+    /// The methods that wait, by the time of their waits.
+    pub methods: Vec<WaitingMethod>,
+    /// The methods of the program in which owners were sampled while other threads waited, by their samples.
+    pub held_in: Vec<HoldingMethod>,
+    /// The samples of all these methods.
+    pub held_samples: u64,
+    /// The threads that wait at the end, those that wait longest first.
+    pub waiting: Vec<WaitingThread>,
+    /// The owner, if threads wait at the end and its number or its id is known.
+    pub owner: Option<LockOwner>,
+}
+
+impl ContendedLock {
+    /// Returns whether threads wait for the lock at the end, whose owner has itself waited for a lock since before the
+    /// recording: perhaps a deadlock.
+    #[must_use]
+    pub fn owner_is_stuck(&self) -> bool {
+        self.owner.as_ref().is_some_and(|owner| owner.waits_for == Some(OwnerWait::SinceBefore))
+    }
+}
+
+/// A method in which threads wait for a lock.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct WaitingMethod {
+    /// The full name of the method; `None` if the waits have no stack.
+    pub method: Option<Arc<str>>,
+    /// Whether the method belongs to the program.
+    pub is_own: bool,
+    /// The waits in this method.
+    pub waits: WaitTimes,
+}
+
+/// A method in which a thread holds a lock.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct HoldingMethod {
+    /// The full name of the method.
+    pub method: Arc<str>,
+    /// The number of samples.
+    pub samples: u64,
+}
+
+/// A thread.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct LockThread {
+    /// The operating system's id.
+    pub id: u64,
+    /// The purpose of the thread in the runtime; empty if it is not known.
+    pub name: &'static str,
+    /// What the last sample and the wait of the thread show it to be for.
+    pub roles: ThreadRoles,
+}
+
+/// A thread that waits at the end of the recording.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct WaitingThread {
+    /// The thread.
+    pub thread: LockThread,
+    /// The time for which the thread has waited.
+    pub time: u64,
+    /// The method that waits; `None` if the wait has no stack.
+    pub method: Option<Arc<str>>,
+}
+
+/// The owner of a lock for which threads wait.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct LockOwner {
+    /// The thread, if it is known.
+    pub thread: Option<LockThread>,
+    /// The number of the thread that the events state. If it is a managed number and no event maps it to a thread, it is
+    /// all that is known of the owner.
+    pub number: u64,
+    /// What the owner itself waits for, if that is known.
+    pub waits_for: Option<OwnerWait>,
+    /// The stack of the owner in its last sample since the threads wait for the lock, or of its own wait; empty if there
+    /// is none, or if it shows that the owner has released the lock.
+    pub stack: Vec<Arc<str>>,
+}
+
+/// What the owner of a lock waits for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum OwnerWait {
+    /// The lock with this id.
+    Lock(u64),
+    /// A lock, since before the recording.
+    SinceBefore,
+}
+
+/// Threads that wait for each other: each has the lock for which the one before it waits, and the first one that of the
+/// last one.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Cycle {
+    /// The id of the process; `None` if the trace does not state it.
+    pub process_id: Option<u64>,
+    /// The threads in the order in which they wait, the lowest id first, and the lock of each.
+    pub threads: Vec<CycleThread>,
+    /// The time for which all of them have waited. A cycle of microseconds at the end of a recording can be a lock that
+    /// was just released.
+    pub time: u64,
+}
+
+/// A thread of a [`Cycle`].
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct CycleThread {
+    /// The thread.
+    pub thread: LockThread,
+    /// The id of the lock for which the thread waits.
+    pub lock: Option<u64>,
+    /// The method that waits; `None` if the wait has no stack.
+    pub method: Option<Arc<str>>,
+}
+
+/// Threads that have waited since before the recording, in stacks with the same [`outline`](crate::outline).
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct WaitGroup {
+    /// The id of the process; `None` if the trace does not state it.
+    pub process_id: Option<u64>,
+    /// What the threads wait for.
+    pub kind: WaitKind,
+    /// The threads, by their ids.
+    pub threads: Vec<LockThread>,
+    /// The method that waits.
+    pub method: Arc<str>,
+    /// Whether the method belongs to the program.
+    pub is_own: bool,
+    /// The stack of the first thread, without the innermost frames that only wait.
+    pub stack: Vec<Arc<str>>,
+}
