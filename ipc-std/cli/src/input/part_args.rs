@@ -106,8 +106,12 @@ fn read_names(file: &Path) -> Result<BTreeMap<u64, String>, Failure> {
             Err(e) => return Err(trace.get_ref().failed(&e)),
         }
     }
-    let threads = samples.threads().iter().filter(|thread| !thread.name.is_empty());
-    Ok(threads.map(|thread| (thread.id, thread.name.clone())).collect())
+    let roles = samples.thread_roles();
+    let names = samples.threads().iter().zip(roles).filter_map(|(thread, roles)| {
+        let name = if thread.name.is_empty() { roles.name()? } else { &thread.name };
+        Some((thread.id, name.to_owned()))
+    });
+    Ok(names.collect())
 }
 
 /// Returns the threads of this name, or else those with this text in their names.
@@ -132,8 +136,8 @@ fn named(
     let known = known.into_iter().take(SHOWN).collect::<Vec<_>>().join(", ");
     let known = if known.is_empty() { "this trace names none".to_owned() } else { format!("known: {known}") };
     Err(Failure::new(Kind::NothingFound, message).with_hint(format!(
-        "use its ID; a trace of version 4 names only threads whose purpose its events show, such as the pool's and \
-         the finalizer; {known}"
+        "use its ID; a trace of version 4 names only threads whose purpose its events show, such as .NET TP Worker \
+         and .NET Finalizer; {known}"
     )))
 }
 

@@ -126,7 +126,8 @@ impl TraceProfile {
     pub(crate) const fn rundown_keyword(self) -> u64 {
         match self {
             Self::GcCollect => GC,
-            Self::Sick => rundown::KEYWORDS,
+            // `locks` also needs the threads, to know owners.
+            Self::Sick => rundown::KEYWORDS | THREADING,
             _ => ipc_proto::plan::DEFAULT_RUNDOWN,
         }
     }
