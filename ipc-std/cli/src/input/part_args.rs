@@ -34,10 +34,15 @@ enum ThreadArg {
 }
 
 impl FromStr for ThreadArg {
-    type Err = core::convert::Infallible;
+    type Err = &'static str;
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
-        Ok(text.parse().map_or_else(|_| Self::Name(text.to_owned()), Self::Id))
+        match text.parse() {
+            Ok(id) => Ok(Self::Id(id)),
+            // Every name would have this text.
+            Err(_) if text.is_empty() => Err("a name or an ID is required"),
+            Err(_) => Ok(Self::Name(text.to_owned())),
+        }
     }
 }
 

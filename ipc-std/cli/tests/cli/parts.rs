@@ -395,6 +395,7 @@ fn threads_by_name() {
         run_with(&["report", "-", "--thread", "1", "--json"], trace(Version::V4)).well().json()["total"],
         39
     );
+    run(&["report", "1", "--thread", ""]).fails(2, "a name or an ID is required");
     run(&["report", "1", "--thread", "finalizer"]).fails(2, "known only after the recording");
 }
 
