@@ -12,7 +12,7 @@ use crate::event_fields::pointer_size;
 use crate::known_provider::is_name;
 use crate::names::Names;
 use crate::rows::{ContentionRow, ThreadRow, contention_time, runtime_version};
-use crate::{KnownProvider, OwnCode, StackId, Stacks};
+use crate::{KnownProvider, OwnCode, Part, StackId, Stacks};
 
 /// Finds the locks for which the threads of each process wait. The events must come in the order of time: see
 /// [`EventAssembler::in_order`](nettrace::EventAssembler::in_order). The [module](super) has the rules.
@@ -40,13 +40,14 @@ use crate::{KnownProvider, OwnCode, StackId, Stacks};
 /// ```
 #[derive(Debug, Default)]
 pub struct Locks {
+    part: Part,
     names: Names,
     stacks: Stacks,
     processes: BTreeMap<Option<u64>, ProcessLocks>,
     room: Room,
-    /// The time of the first event.
+    /// The time of the first event of the part.
     start: Option<i64>,
-    /// The end of the recording: the time of the last event, or of the first event of a rundown after it.
+    /// The end of the part: the time of its last event, or of the first event of a rundown after it.
     end: i64,
     /// Whether the last event belongs to a rundown, which a runtime sends after the recording.
     is_rundown: bool,
@@ -70,6 +71,13 @@ impl Locks {
     /// How many pairs of a lock and a stack are stored at most.
     pub const ENTRIES: usize = room::ENTRIES;
 
+    /// Finds the locks for which the threads of a part of the trace wait, as if only the part had been recorded. Takes all
+    /// events of the trace nevertheless: any of them can name code and threads.
+    #[must_use]
+    pub fn of_part(self, part: Part) -> Self {
+        Self { part, ..self }
+    }
+
     /// Takes an event of any kind.
     pub fn event(&mut self, event: &TraceEvent<'_>) {
         let Some(metadata) = event.metadata() else { return };
@@ -77,17 +85,20 @@ impl Locks {
         let is_info = provider.is_none() && is_name(metadata.provider, "Microsoft-DotNETCore-EventPipe");
         let is_rundown = is_info || provider == Some(KnownProvider::Rundown);
         let time = event.nanoseconds();
-        self.start.get_or_insert(time);
-        if !(is_rundown && self.is_rundown) {
-            self.end = time;
+        let is_inside = self.part.includes(event);
+        if self.part.has_time(time) {
+            self.start.get_or_insert(time);
+            if !(is_rundown && self.is_rundown) {
+                self.end = time;
+            }
         }
         self.is_rundown = is_rundown;
         let Some(provider) = provider else { return };
         self.names.known_event(event, &metadata, provider);
         let payload = event.header.payload;
         match (provider, metadata.event_id) {
-            (KnownProvider::Runtime, id::CONTENTION_START) => self.contention_start(event, time),
-            (KnownProvider::Runtime, id::CONTENTION_STOP) => {
+            (KnownProvider::Runtime, id::CONTENTION_START) if is_inside => self.contention_start(event, time),
+            (KnownProvider::Runtime, id::CONTENTION_STOP) if is_inside => {
                 if let Some((process, room)) = self.process(event) {
                     process.stop(event.thread_id(), time, contention_time(payload), room);
                 }
@@ -107,7 +118,7 @@ impl Locks {
                     process.has_rundown = true;
                 }
             }
-            (KnownProvider::SampleProfiler, 0) => self.sample(event, time),
+            (KnownProvider::SampleProfiler, 0) if is_inside => self.sample(event, time),
             _ => {}
         }
     }

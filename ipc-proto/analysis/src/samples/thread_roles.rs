@@ -12,7 +12,7 @@ use super::method_table::{MethodName, MethodTable};
 /// roles.add("Shop!Shop.Heartbeat.Run()");
 /// assert_eq!((roles.has_name(".NET TP Worker"), roles.has_name("Heartbeat")), (false, true));
 /// roles.add("System.Private.CoreLib!System.Threading.PortableThreadPool+WorkerThread.WorkerThreadStart()");
-/// assert!(roles.has_name(".NET TP Worker"));
+/// assert!(roles.has_name(".NET TP Worker") && roles.name() == Some(".NET TP Worker"));
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct ThreadRoles(u8);
@@ -53,6 +53,12 @@ impl ThreadRoles {
     /// Adds the purposes that another sample of the thread shows.
     pub const fn merge(&mut self, other: Self) {
         self.0 |= other.0;
+    }
+
+    /// Returns the name that .NET gives a thread with this purpose, if one is known.
+    #[must_use]
+    pub fn name(self) -> Option<&'static str> {
+        ROLES.iter().map(|(name, _)| *name).find(|name| self.has_name(name))
     }
 
     /// Returns whether a name that the operating system has for the thread is its own.

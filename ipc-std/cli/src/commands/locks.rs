@@ -40,6 +40,10 @@ lock and its owner. ReaderWriterLockSlim, SemaphoreSlim and tasks send none: the
 threads are counted by stacks, if they have waited since before the recording. A
 program that was compiled ahead of time sends no stacks of waits.
 
+--from, --to and --thread show the waits of a part of the trace or of the recording,
+as if nothing else had been recorded. T is a time since its start (90s, 00:01:30,
+1.5), or a date such as 2026-11-20T21:45:13Z; names are those of `report`.
+
 With --json, the result is {\"duration_ms\", \"waits\", \"wait_ms\", \"longest_ms\",
 \"locks\", \"cycles\", \"waiting_before\", \"ended_before\", \"without_end\",
 \"without_stack\", \"sampled_threads\", \"lost\", \"dropped\"}. A lock is
@@ -73,7 +77,7 @@ pub(crate) struct Args {
 
 pub(crate) fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
     let input = args.analysis.input(&args.target)?;
-    let mut locks = Locks::default();
+    let mut locks = Locks::default().of_part(input.part.part());
     let InputRead { lost, process_id, result: read, .. } =
         input.read(Needs::of_locks(), false, globals, |event| {
             locks.event(event);
@@ -96,16 +100,19 @@ pub(crate) fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
             _ => {}
         }
     }
-    remarks(&report, input.is_live()).iter().for_each(|remark| globals.note(remark));
+    remarks(&report, input.is_live() || !input.part.is_whole())
+        .iter()
+        .for_each(|remark| globals.note(remark));
     read
 }
 
-/// Returns what the trace lacks, in sentences.
-fn remarks(report: &LockReport, is_live: bool) -> Vec<String> {
+/// Returns what the trace lacks, in sentences. `is_recorded` states that a wait would have been recorded, or that only a
+/// part of the trace was read.
+fn remarks(report: &LockReport, is_recorded: bool) -> Vec<String> {
     let mut remarks = Vec::new();
     let waits = report.locks.iter().fold(0_u64, |sum, lock| sum.saturating_add(lock.waits.count));
     let has_others = report.ended.count > 0 || !report.waiting_before.is_empty();
-    if waits == 0 && !has_others && !is_live {
+    if waits == 0 && !has_others && !is_recorded {
         remarks.push(
             "the trace has no waits for locks; if there were any, record them with \
              `dotnet-ipc trace PID --profile sick`"

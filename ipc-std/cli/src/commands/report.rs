@@ -171,6 +171,8 @@ pub(crate) fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
     let thread_names = cpu.as_ref().map(|cpu| cpu.thread_names.clone()).unwrap_or_default();
     let hides_running = clock_args::shown(&mut samples, clock.clone()) != clock
         || old.as_ref().is_some_and(|old| old.hides_running);
+    // The system's figure is that of the whole recording.
+    let cpu = cpu.filter(|_| input.part.is_whole());
     let cpu = (clock == Clock::Cpu).then(|| CpuSummary::new(&mut samples, cpu));
     let (clock, clock_name) = if hides_running { (Clock::Wall, "wall") } else { (clock, clock_name) };
     let old = old.map(|old| old.by(&clock, args)).transpose()?;
@@ -827,14 +829,14 @@ impl CallReport<'_> {
             let top = tree.and_then(|tree| tree.top(Order::Exclusive).first().copied());
             let top = top.map_or("", |entry| samples.names().text(entry.frame)).to_owned();
             let Some(thread) = samples.threads().get(number) else { continue };
-            let system_name = self
-                .thread_names
-                .get(&thread.id)
-                .filter(|name| roles.get(number).is_none_or(|roles| roles.has_name(name)));
+            let roles = roles.get(number).copied().unwrap_or_default();
+            let of_system = self.thread_names.get(&thread.id).filter(|name| roles.has_name(name));
+            let of_trace = Some(&thread.name).filter(|name| !name.is_empty());
+            let name = of_system.or(of_trace).map(String::as_str).or_else(|| roles.name());
             rows.push(ThreadRow {
                 process: thread.process,
                 id: thread.id,
-                name: system_name.unwrap_or(&thread.name).clone(),
+                name: name.unwrap_or_default().to_owned(),
                 total,
                 top,
             });

@@ -34,10 +34,15 @@ enum ThreadArg {
 }
 
 impl FromStr for ThreadArg {
-    type Err = core::convert::Infallible;
+    type Err = &'static str;
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
-        Ok(text.parse().map_or_else(|_| Self::Name(text.to_owned()), Self::Id))
+        match text.parse() {
+            Ok(id) => Ok(Self::Id(id)),
+            // Every name would have this text.
+            Err(_) if text.is_empty() => Err("a name or an ID is required"),
+            Err(_) => Ok(Self::Name(text.to_owned())),
+        }
     }
 }
 
@@ -106,8 +111,12 @@ fn read_names(file: &Path) -> Result<BTreeMap<u64, String>, Failure> {
             Err(e) => return Err(trace.get_ref().failed(&e)),
         }
     }
-    let threads = samples.threads().iter().filter(|thread| !thread.name.is_empty());
-    Ok(threads.map(|thread| (thread.id, thread.name.clone())).collect())
+    let roles = samples.thread_roles();
+    let names = samples.threads().iter().zip(roles).filter_map(|(thread, roles)| {
+        let name = if thread.name.is_empty() { roles.name()? } else { &thread.name };
+        Some((thread.id, name.to_owned()))
+    });
+    Ok(names.collect())
 }
 
 /// Returns the threads of this name, or else those with this text in their names.
@@ -132,8 +141,8 @@ fn named(
     let known = known.into_iter().take(SHOWN).collect::<Vec<_>>().join(", ");
     let known = if known.is_empty() { "this trace names none".to_owned() } else { format!("known: {known}") };
     Err(Failure::new(Kind::NothingFound, message).with_hint(format!(
-        "use its ID; a trace of version 4 names only threads whose purpose its events show, such as the pool's and \
-         the finalizer; {known}"
+        "use its ID; a trace of version 4 names only threads whose purpose its events show, such as .NET TP Worker \
+         and .NET Finalizer; {known}"
     )))
 }
 

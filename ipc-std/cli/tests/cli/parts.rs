@@ -269,6 +269,21 @@ fn diagnosis_of_a_part() {
 }
 
 #[test]
+fn locks_of_a_part() {
+    let file = TraceFile::new(&trace(Version::V4));
+    let waits = |args: &[&str]| {
+        let report = file.run("locks", &[&["--json"], args].concat()).well().json();
+        ["waits", "wait_ms"].map(|key| report[key].as_f64().unwrap())
+    };
+    assert_eq!(waits(&[]), [1.0, 1000.0]);
+    // A part is as if nothing else had been recorded.
+    // A wait that has not ended counts up to the last event, at second 1.9.
+    assert_eq!(waits(&["--to", "2"]), [1.0, 400.000002]);
+    assert_eq!(waits(&["--from", "2"])[0], 0.0);
+    assert_eq!(waits(&["--thread", "2"])[0], 0.0);
+}
+
+#[test]
 fn events_and_statistics_of_a_part() {
     for version in [Version::V4, Version::V6] {
         let file = TraceFile::new(&trace(version));
@@ -380,6 +395,7 @@ fn threads_by_name() {
         run_with(&["report", "-", "--thread", "1", "--json"], trace(Version::V4)).well().json()["total"],
         39
     );
+    run(&["report", "1", "--thread", ""]).fails(2, "a name or an ID is required");
     run(&["report", "1", "--thread", "finalizer"]).fails(2, "known only after the recording");
 }
 
@@ -394,6 +410,7 @@ fn parts_without_events() {
         ("gc", &[]),
         ("jit", &[]),
         ("diagnose", &[]),
+        ("locks", &[]),
         ("stats", &[]),
         ("events", &[]),
     ] {
