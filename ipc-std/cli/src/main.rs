@@ -41,6 +41,7 @@ mod commands {
         Stats(stats),
         Report(report),
         Flame(flame),
+        Requests(requests),
         Gc(gc),
         Jit(jit),
         Locks(locks),
