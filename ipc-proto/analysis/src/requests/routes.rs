@@ -2,6 +2,7 @@
 use alloc::borrow::ToOwned;
 use alloc::collections::BTreeMap;
 use alloc::string::String;
+use core::time::Duration;
 
 use nettrace::{Metadata, TraceEvent};
 
@@ -53,18 +54,12 @@ impl Routes {
             route: Some(route).filter(|route| !route.is_empty()),
             durations: Default::default(),
         });
-        // The shares of the measurements that are counted, so far.
         let mut counted = 0_u64;
         for (place, quantile) in quantiles.iter().enumerate() {
             let is_last = place.saturating_add(1) == quantiles.len();
-            let upto = if is_last {
-                *count
-            } else {
-                (quantile.quantile.clamp(0.0, 1.0) * *count as f64 + 0.5) as u64
-            };
-            let nanoseconds = (quantile.value.max(0.0) * 1e9) as u64;
-            route.durations.add_many(nanoseconds, upto.saturating_sub(counted));
-            counted = counted.max(upto);
+            let up_to = if is_last { *count } else { share_of(*count, quantile.quantile) };
+            route.durations.add_many(billionths(quantile.value), up_to.saturating_sub(counted));
+            counted = counted.max(up_to);
         }
     }
 
@@ -75,4 +70,17 @@ impl Routes {
     pub(super) const fn dropped(&self) -> u64 {
         self.dropped
     }
+}
+
+/// Returns a share between 0 and 1 of a count, rounded up.
+fn share_of(count: u64, share: f64) -> u64 {
+    const ONE: u128 = 1_000_000_000;
+    let billionths = u128::from(billionths(share)).min(ONE).saturating_mul(count.into());
+    u64::try_from(billionths.div_ceil(ONE)).unwrap_or(count)
+}
+
+/// Returns a number in billionths, as seconds in nanoseconds; 0 for negative numbers and NaN.
+fn billionths(number: f64) -> u64 {
+    let duration = Duration::try_from_secs_f64(number).unwrap_or_default();
+    u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)
 }
