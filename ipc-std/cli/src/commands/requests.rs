@@ -36,9 +36,8 @@ of the program that sends them.
 
 In a path, a number is shown as {n}, a GUID as {guid} and another long value as
 {token}, so that requests of the same kind are one line. A path is not a route:
-routes are shown if the trace has http.server.request.duration (recorded by
-`trace --provider 'System.Diagnostics.Metrics:2:4:…'`), from its percentiles of
-each interval, so that they are not below the exact ones.
+routes are shown if a trace has http.server.request.duration. It has percentiles
+of each interval, so those of ROUTE are not below the exact ones.
 
 Percentiles are exact for few requests, and have an error below 0.8 % for many.
 FAILED counts requests with an exception, of outgoing ones also a status from
@@ -135,8 +134,9 @@ impl RequestReport {
         if self.is_empty() && without_activity == 0 && incoming == 0 && outgoing == 0 {
             remarks.push(match target {
                 TraceTarget::Process(_) => format!(
-                    "{target} began to receive or send no HTTP request; record for longer with --duration; a program \
-                     that was compiled ahead of time reports none, unless it was built with EventSourceSupport"
+                    "{target} began to receive or send no HTTP request, and requests from before the recording are not \
+                     known; record for longer with --duration; a program that was compiled ahead of time reports \
+                     none, unless it was built with EventSourceSupport"
                 ),
                 TraceTarget::File(_) => format!(
                     "{target} has no HTTP request; `dotnet-ipc requests --help` has the providers that record them"
