@@ -10,7 +10,7 @@ use crate::names::cut;
 /// | part of the path | becomes |
 /// |---|---|
 /// | a number, with a sign or with `-`, `_`, `,` or `:` in between, such as a date | `{n}` |
-/// | four digits or more among other characters | `{n}` in their place |
+/// | among other characters: four digits or more, or a number after `-`, `_`, `:` or `=` | `{n}` in their place |
 /// | a GUID, with hyphens and braces or without | `{guid}` |
 /// | 16 characters or more, in which letters and digits change at least three times, or any 40 | `{token}` |
 ///
@@ -59,7 +59,7 @@ fn push_segment(text: &mut String, segment: &str) -> bool {
     } else if is_token(segment) {
         "{token}"
     } else {
-        return push_with_short_numbers(text, segment);
+        return push_with_folded_numbers(text, segment);
     };
     text.push_str(folded);
     true
@@ -91,17 +91,21 @@ fn is_token(segment: &str) -> bool {
     segment.len() >= LONG && changes >= CHANGES
 }
 
-/// Appends a part of a path, with `{n}` in the place of each number of four digits or more.
-fn push_with_short_numbers(text: &mut String, segment: &str) -> bool {
-    const DIGITS: usize = 4;
+/// Appends a part of a path, with `{n}` in the place of each number that is long, or follows a separator.
+fn push_with_folded_numbers(text: &mut String, segment: &str) -> bool {
+    const LONG: usize = 4;
     let (mut rest, mut is_folded) = (segment, false);
     while let Some(start) = rest.find(|c: char| c.is_ascii_digit()) {
         let (before, from) = rest.split_at(start);
         let len = from.find(|c: char| !c.is_ascii_digit()).unwrap_or(from.len());
         let (digits, after) = from.split_at(len);
+        // A number in a word, as in `v2` and `sha256`, is part of its meaning.
+        let is_own_word =
+            before.ends_with(['-', '_', ':', '=']) && !after.starts_with(|c: char| c.is_alphanumeric());
+        let is_number = len >= LONG || is_own_word;
         text.push_str(before);
-        text.push_str(if len >= DIGITS { "{n}" } else { digits });
-        is_folded |= len >= DIGITS;
+        text.push_str(if is_number { "{n}" } else { digits });
+        is_folded |= is_number;
         rest = after;
     }
     text.push_str(rest);
@@ -127,6 +131,8 @@ mod tests {
             ("/confirm/eyJhbGciOiJub25lIn0.abcdefghijklmnopqrstuvwxyz", "/confirm/{token}"),
             ("/invoices/invoice-20261125.pdf?x=1", "/invoices/invoice-{n}.pdf"),
             ("/a/12345#top", "/a/{n}"),
+            ("/internal/stock/SKU-17", "/internal/stock/SKU-{n}"),
+            ("/stock/SKU_17.json", "/stock/SKU_{n}.json"),
         ] {
             let folded = FoldedPath::new(path);
             assert_eq!((folded.text.as_str(), folded.is_folded), (expected, true), "{path}");
@@ -141,6 +147,8 @@ mod tests {
             "/health",
             "/api/v2/orders",
             "/oauth2/token",
+            "/sha256-rsa",
+            "/api-v2",
             "/internationalization",
             "/größe/straße",
             "//",

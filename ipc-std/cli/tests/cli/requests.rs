@@ -101,6 +101,10 @@ fn a_trace_without_activity_ids_says_what_gives_them() {
     fs::write(file, &trace).unwrap();
     let ran = run(&["requests", file]);
     ran.fails(9, "have no activity ids").fails(9, "TplEventSource:88");
+    let events = run(&["events", file]);
+    assert!(events.stderr.contains("add --provider System.Threading.Tasks.TplEventSource:80"), "{events:?}");
+    let events = run(&["events", &hang()]).well();
+    assert!(events.stderr.is_empty(), "{events:?}");
 }
 
 #[test]
