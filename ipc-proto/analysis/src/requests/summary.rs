@@ -7,7 +7,7 @@ use ipc_proto::wire::to_u32;
 
 use super::{FoldedPath, Group, OpenRequest, Requests};
 use crate::durations::elapsed;
-use crate::names::{Names, short_name};
+use crate::names::{Names, short_name, source_name};
 use crate::place::{at, at_mut};
 use crate::{Durations, OwnCode, StackId, Stacks};
 
@@ -244,35 +244,5 @@ impl OwnStacks<'_> {
         }
         callers.sort_unstable();
         last.into_iter().rev().find(|method| callers.binary_search(method).is_err())
-    }
-}
-
-/// Returns the name of a method in the source: the state machine of an asynchronous method,
-/// `Shop.Cart+<AddAsync>d__3.MoveNext`, is `Shop.Cart.AddAsync`.
-fn source_name(name: &str) -> String {
-    // The arguments of a generic type come last, and can have state machines too.
-    let machine = name.strip_suffix(".MoveNext").and_then(|of| of.split('[').next()?.rsplit_once("+<"));
-    let Some((of, machine)) = machine else { return name.into() };
-    match machine.rsplit_once(">d") {
-        Some((method, _)) => alloc::format!("{of}.{method}"),
-        None => name.into(),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::source_name;
-
-    #[test]
-    fn names_of_asynchronous_methods() {
-        for (name, expected) in [
-            ("Shop.Cart+<AddAsync>d__3.MoveNext", "Shop.Cart.AddAsync"),
-            ("Shop.Cart`1+<AddAsync>d__3[Shop.A+<B>d__1].MoveNext", "Shop.Cart`1.AddAsync"),
-            ("Shop.Cart.AddAsync", "Shop.Cart.AddAsync"),
-            ("Program+<>c+<<<Main>$>b__0_2>d.MoveNext", "Program+<>c.<<Main>$>b__0_2"),
-            ("Shop.Walker.MoveNext", "Shop.Walker.MoveNext"),
-        ] {
-            assert_eq!(source_name(name), expected);
-        }
     }
 }

@@ -92,7 +92,12 @@ pub(crate) fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
     }
     report.remarks(input.target).iter().for_each(|remark| globals.note(remark));
     read?;
-    report.check(input.target)
+    report.check(input.target)?;
+    // A request in flight that waits in no asynchronous method runs or blocks a thread.
+    if input.is_live() && report.in_flight().any(|group| group.methods.is_empty()) {
+        globals.next(&format!("dotnet-ipc stack {}", input.target.argument()))?;
+    }
+    Ok(())
 }
 
 struct RequestReport {
