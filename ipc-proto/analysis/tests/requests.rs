@@ -13,7 +13,7 @@ use std::fs;
 use nettrace::Scalar;
 use nettrace_analysis::OwnCode;
 use nettrace_analysis::names::Names;
-use nettrace_analysis::requests::{RequestGroup, RequestSummary, Requests};
+use nettrace_analysis::requests::{Direction, RequestGroup, RequestSummary, Requests};
 
 use crate::runtime_events::{Written, each_event, path, utf16};
 
@@ -247,6 +247,61 @@ fn a_request_waits_in_the_innermost_method() {
     assert_eq!(found.incoming().next().unwrap().methods[0].name, log);
     // Operations of others do not count.
     assert!(begun(&|trace| _ = trace.begins(2_000, 9, 10, of_bank)).is_empty());
+}
+
+/// Two processes can use the same activity id, and have a group of requests each.
+#[test]
+fn each_process_has_its_own_requests() {
+    let mut trace = described();
+    trace.process(100).received(1_000, 1, "/x");
+    trace.process(200).received(1_000, 1, "/x");
+    trace.process(100).answered(3_000, 1);
+    let found = summary(&trace.bytes());
+    let rows: Vec<_> =
+        found.groups.iter().map(|of| (of.process_id, of.in_flight, of.durations.longest())).collect();
+    assert_eq!(rows, [(Some(200), 1, 0), (Some(100), 0, 2_000)]);
+}
+
+/// Each start is in flight, finished or without an end, and each end has a start or not, in any order of events.
+#[test]
+fn every_request_is_counted_once() {
+    let mut state = 1_u64;
+    let mut random = |below: u64| {
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (state >> 33) % below
+    };
+    for _ in 0..50 {
+        let (mut trace, mut starts, mut ends) = (described(), 0_u64, 0_u64);
+        for time in 0..200 {
+            let activity = u8::try_from(random(8)).unwrap() + 1;
+            let task = i32::try_from(random(10)).unwrap();
+            match random(6) {
+                0 | 1 => {
+                    starts += 1;
+                    trace.received(time, activity, ["/a", "/b/1", "/c"][usize::from(activity) % 3]);
+                }
+                2 => {
+                    starts += 1;
+                    trace.sent(time, activity, ("http", "bank", 80, "/pay")).stack(&[0xf5, 0xb5]);
+                }
+                3 => {
+                    ends += 1;
+                    trace.answered(time, activity);
+                }
+                4 => _ = trace.begins(time, activity, task, &[0xf5, 0xa5]),
+                _ => _ = trace.ends(time, task),
+            }
+        }
+        let found = summary_with(&trace.bytes(), named());
+        let in_flight: u64 = found.groups.iter().map(|group| group.in_flight).sum();
+        let finished: u64 = found.groups.iter().map(|group| group.durations.count()).sum();
+        assert_eq!(in_flight + finished + found.without_end, starts);
+        assert_eq!(finished + found.ends_without_start[0], ends);
+        for group in &found.groups {
+            let named: u64 = group.methods.iter().map(|method| method.count).sum();
+            assert!(group.direction == Direction::Outgoing || named <= group.in_flight);
+        }
+    }
 }
 
 #[test]

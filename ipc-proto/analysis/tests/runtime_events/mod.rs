@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use ipc_proto::Guid;
 use nettrace::{
-    AssemblerStep, Event, EventAssembler, Fields, Limits, Metadata, Scalar, Stack, ThreadEntry, Trace,
+    AssemblerStep, Event, EventAssembler, Fields, Label, Limits, Metadata, Scalar, Stack, ThreadEntry, Trace,
     TraceEvent, TraceWriter, Version,
 };
 
@@ -174,7 +174,15 @@ impl Written {
         }
         for (place, (timestamp, thread, metadata_id, payload, stack_id)) in self.events.iter().enumerate() {
             let sequence = u32::try_from(place + 1).unwrap();
-            let (activity_id, related_activity_id) = self.activities.get(&place).copied().unwrap_or_default();
+            let (mut activity_id, related_activity_id) =
+                self.activities.get(&place).copied().unwrap_or_default();
+            let mut label_list = 0;
+            if version == Version::V6 && activity_id != Guid::NIL {
+                label_list = sequence;
+                let labels = [Label::ActivityId(activity_id)];
+                out.extend_from_slice(&writer.label_list(label_list, labels).unwrap());
+                activity_id = Guid::NIL;
+            }
             let event = Event {
                 metadata_id: *metadata_id,
                 sequence,
@@ -185,6 +193,7 @@ impl Written {
                 stack_id: *stack_id,
                 activity_id,
                 related_activity_id,
+                label_list,
                 ..Event::default()
             };
             out.extend_from_slice(&writer.event(&event).unwrap());

@@ -48,6 +48,7 @@ fn outgoing_requests_for_people() {
        18  432.919  465.785  465.785  465.785      0         6
             http://127.0.0.1:5942/internal/rates/{n}
             sent by Contoso.Orders.ShippingRatesClient.GetRateAsync
+            in flight for up to 547 ms
 ";
     assert!(text.ends_with(expected), "{text}");
 }
