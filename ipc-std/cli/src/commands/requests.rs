@@ -34,10 +34,10 @@ its thread: `stack` shows where. Requests that began before the recording are
 not known; those that end in it are counted. OUTGOING requests have the method
 of the program that sends them.
 
-In a path, a number is shown as {n}, a GUID as {guid} and another long value as
-{token}, so that requests of the same kind are one line. A path is not a route:
-routes are shown if a trace has http.server.request.duration. It has percentiles
-of each interval, so those of ROUTE are not below the exact ones.
+In a path, a number is shown as n in braces, a GUID as guid, and another long
+value as token, so that requests of the same kind are one line. A path is no
+route: routes are shown if a trace has http.server.request.duration. It has
+percentiles of each second, so those of ROUTE are not below the exact ones.
 
 Percentiles are exact for few requests, and have an error below 0.8 % for many.
 FAILED counts requests with an exception, of outgoing ones also a status from
@@ -45,10 +45,12 @@ FAILED counts requests with an exception, of outgoing ones also a status from
 
 The events cost a program about 20 microseconds for each request. To find the
 methods that wait, there is one for each asynchronous method that has to wait:
---no-waits saves that. A trace needs these events too:
+--no-waits saves that. A trace needs these events too; the last line is for
+routes, and no other client of the meters can run meanwhile:
 
   dotnet-ipc trace PID --provider Microsoft.AspNetCore.Hosting,System.Net.Http \\
-    --provider System.Threading.Tasks.TplEventSource:88
+    --provider System.Threading.Tasks.TplEventSource:88 --provider \\
+    'System.Diagnostics.Metrics:2:4:Metrics=Microsoft.AspNetCore.Hosting'
 
 A program that was compiled ahead of time (NativeAOT) sends these events only if
 it was built with EventSourceSupport.
@@ -305,7 +307,7 @@ impl RequestReport {
         }
         let finished = self.finished();
         if !finished.is_empty() {
-            writeln!(out, "\n{:>9} {TIMES} {:>6}  FINISHED", "REQUESTS", "FAILED")?;
+            writeln!(out, "\n{:>9} {PERCENTILES} {:>8} {:>6}  FINISHED", "REQUESTS", "MAX ms", "FAILED")?;
             for group in finished.iter().take(self.top) {
                 let name = cut_middle(&self.named(group, &incoming_name(group)), width.saturating_sub(54));
                 writeln!(
@@ -318,18 +320,22 @@ impl RequestReport {
             }
         }
         if !routes.is_empty() {
-            writeln!(out, "\n{:>9} {TIMES}  ROUTE, by http.server.request.duration", "REQUESTS")?;
+            writeln!(out, "\n{:>9} {PERCENTILES}  ROUTE, by http.server.request.duration", "REQUESTS")?;
             for route in routes.iter().take(self.top) {
                 let name = printable_name(route.route.as_deref().unwrap_or("(none)"));
                 let name = cut_middle(
                     &format!("{} {name}", printable_name(&route.method)),
-                    width.saturating_sub(47),
+                    width.saturating_sub(38),
                 );
                 writeln!(out, "{:>9} {}  {name}", route.durations.count(), times(&route.durations, false))?;
             }
         }
         if self.summary.outgoing().next().is_some() {
-            writeln!(out, "\n{:>9} {TIMES} {:>6} {:>9}  OUTGOING", "REQUESTS", "FAILED", "IN FLIGHT")?;
+            writeln!(
+                out,
+                "\n{:>9} {PERCENTILES} {:>8} {:>6} {:>9}  OUTGOING",
+                "REQUESTS", "MAX ms", "FAILED", "IN FLIGHT"
+            )?;
             for group in self.summary.outgoing().take(self.top) {
                 let failed = group.failed.saturating_add(group.server_errors);
                 writeln!(
@@ -355,18 +361,15 @@ impl RequestReport {
 const WHY_NO_ACTIVITY: &str = "the ids connect the start and the end of a request: record them with \
                                `--provider System.Threading.Tasks.TplEventSource:88`, or use `dotnet-ipc requests PID`";
 
-const TIMES: &str = "  P50 ms   P95 ms   P99 ms   MAX ms";
+const PERCENTILES: &str = "  P50 ms   P95 ms   P99 ms";
 
-/// Returns percentiles and the longest duration as cells of a table.
+/// Returns percentiles, and with `has_longest` the longest duration, as cells of a table.
 fn times(durations: &Durations, has_longest: bool) -> String {
-    let longest = has_longest.then(|| durations.longest());
-    let times = [500, 950, 990].map(|share| Some(durations.quantile(share))).into_iter().chain([longest]);
+    let percentiles = [500, 950, 990].map(|share| durations.quantile(share));
+    let times = percentiles.into_iter().chain(has_longest.then(|| durations.longest()));
     let is_empty = durations.count() == 0;
-    let cell = |time: Option<u64>| match time.filter(|_| !is_empty) {
-        Some(time) => format!("{:>8}", time_cell(time)),
-        None => format!("{:>8}", "-"),
-    };
-    times.map(cell).collect::<Vec<_>>().join(" ")
+    let cell = |time| if is_empty { "-".to_owned() } else { time_cell(time) };
+    times.map(|time| format!("{:>8}", cell(time))).collect::<Vec<_>>().join(" ")
 }
 
 /// Returns a time in milliseconds with at most eight characters.
