@@ -37,8 +37,8 @@
 //!
 //! At most [`Requests::OPEN`] requests in flight, [`Requests::OPERATIONS`] operations, and [`Requests::GROUPS`] kinds of
 //! requests in each direction, each with [`Durations`], beside [`Stacks`]. A path has at most 256 bytes after folding.
-//! [`RequestSummary::dropped`] counts the requests for which there was no room. The work for each event is logarithmic
-//! in these numbers.
+//! [`RequestSummary::dropped`] counts the requests for which there was no room, and [`RequestSummary::dropped_methods`]
+//! the operations and stacks. The work for each event is logarithmic in these numbers.
 mod folded_path;
 mod operations;
 mod routes;
@@ -115,6 +115,7 @@ pub struct Requests {
     without_end: u64,
     without_activity: u64,
     dropped: u64,
+    dropped_senders: u64,
 }
 
 /// A process, a direction and an activity.
@@ -240,7 +241,7 @@ impl Requests {
             match self.senders.entry((group, stack)) {
                 Entry::Occupied(mut sent) => *sent.get_mut() = sent.get().saturating_add(1),
                 Entry::Vacant(sender) if !is_full => _ = sender.insert(1),
-                Entry::Vacant(_) => {}
+                Entry::Vacant(_) => self.dropped_senders = self.dropped_senders.saturating_add(1),
             }
         }
         let (start, parent) = (event.nanoseconds(), event.related_activity_id().0);

@@ -17,6 +17,8 @@ pub(super) struct Operations {
     open: BTreeMap<(Option<u64>, Activity, u64), (u64, StackId)>,
     /// The number of operations so far.
     count: u64,
+    /// The number of operations for which there was no room.
+    dropped: u64,
 }
 
 type Activity = [u8; 16];
@@ -37,6 +39,7 @@ impl Operations {
         let is_method = text(event, "OperationName").is_some_and(is_async_method);
         let Some(task) = number(event, "TaskID").filter(|_| is_method) else { return };
         if self.tasks.len() >= Self::LIMIT {
+            self.dropped = self.dropped.saturating_add(1);
             return;
         }
         self.count = self.count.saturating_add(1);
@@ -72,6 +75,10 @@ impl Operations {
     /// Returns the stacks in which the open operations of an activity began, in the order of time.
     pub(super) fn stacks(&self, process: Option<u64>, activity: Activity) -> Vec<StackId> {
         self.of(process, activity).map(|(_, (_, stack))| *stack).collect()
+    }
+
+    pub(super) const fn dropped(&self) -> u64 {
+        self.dropped
     }
 
     fn of(

@@ -36,6 +36,8 @@ pub struct RequestSummary {
     pub without_activity: u64,
     /// How many requests are not counted, because there was no room.
     pub dropped: u64,
+    /// How many stacks and operations were not stored, because there was no room: methods of requests can be missing.
+    pub dropped_methods: u64,
 }
 
 impl RequestSummary {
@@ -188,6 +190,10 @@ pub(super) fn summary(requests: &Requests, end: i64, names: &mut Names, own: &Ow
         without_end: requests.without_end,
         without_activity: requests.without_activity,
         dropped: requests.dropped.saturating_add(requests.routes.dropped()),
+        dropped_methods: requests
+            .dropped_senders
+            .saturating_add(requests.operations.dropped())
+            .saturating_add(requests.stacks.cut()),
     }
 }
 

@@ -56,10 +56,10 @@ A program that was compiled ahead of time (NativeAOT) sends these events only if
 it was built with EventSourceSupport.
 
 With --json, the result is {\"in_flight\", \"finished\", \"outgoing\", \"routes\",
-\"totals\", \"began_before\", \"without_activity\", \"dropped\", \"lost\"}. A row has
-\"process_id\", \"method\" or \"origin\", \"path\" and \"folded\" (of routes \"route\"),
-times in \"p50_ms\", \"p95_ms\", \"p99_ms\" and \"max_ms\", and \"methods\" of
-{\"name\", \"count\"}.
+\"totals\", \"began_before\", \"without_activity\", \"dropped\", \"dropped_methods\",
+\"lost\"}. A row has \"process_id\", \"method\" or \"origin\", \"path\" and \"folded\" (of
+routes \"route\"), \"count\", times in \"oldest_ms\", \"p50_ms\", \"p95_ms\", \"p99_ms\"
+and \"max_ms\", and \"methods\" of {\"name\", \"count\"}.
 
 Examples:
   dotnet-ipc requests 4242
@@ -118,8 +118,13 @@ impl RequestReport {
 
     /// Returns what is not known, in sentences.
     fn remarks(&self, target: TraceTarget<'_>) -> Vec<String> {
-        let RequestSummary { ends_without_start: [incoming, outgoing], without_activity, dropped, .. } =
-            self.summary;
+        let RequestSummary {
+            ends_without_start: [incoming, outgoing],
+            without_activity,
+            dropped,
+            dropped_methods,
+            ..
+        } = self.summary;
         let mut remarks = Vec::new();
         if incoming > 0 || outgoing > 0 {
             remarks.push(format!(
@@ -139,6 +144,9 @@ impl RequestReport {
             remarks.push(format!(
                 "requests beyond the limits of the analysis, which are not counted: {dropped}"
             ));
+        }
+        if dropped_methods > 0 {
+            remarks.push("methods can be missing: there was no room for all stacks".to_owned());
         }
         if self.is_empty() && without_activity == 0 && incoming == 0 && outgoing == 0 {
             remarks.push(match target {
@@ -181,6 +189,7 @@ impl RequestReport {
             ends_without_start: [incoming, outgoing],
             without_activity,
             dropped,
+            dropped_methods,
             routes,
             ..
         } = &self.summary;
@@ -255,6 +264,7 @@ impl RequestReport {
             "began_before": { "incoming": incoming, "outgoing": outgoing },
             "without_activity": without_activity,
             "dropped": dropped,
+            "dropped_methods": dropped_methods,
             "lost": self.lost,
         })
     }

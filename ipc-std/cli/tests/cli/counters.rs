@@ -320,6 +320,9 @@ fn counters_that_no_process_reports() {
         scope.spawn(|| fails(&["Lab.Meter/lab.requests[route=nosuch]"]));
         let ran = during(&["NoSuch", "Lab-Counters/poll"]);
         assert_eq!((ran.status, &*ran.stderr), (Some(0), missing), "{ran:?}");
+        // Also if the end comes before the first intervals.
+        let ran = counters(&runtime, &["NoSuch", "Lab-Counters/poll", "--duration", "1ms"]);
+        assert_eq!((ran.status, &*ran.stderr), (Some(0), missing), "{ran:?}");
         assert!(ran.text().contains("Lab-Counters/poll"), "{ran:?}");
     });
 }
