@@ -65,7 +65,7 @@ use crate::known_provider::is_name;
 use crate::names::{Names, cut};
 use crate::place::at_mut;
 use crate::text::owned;
-use crate::{Durations, KnownProvider, OwnCode, StackId, Stacks};
+use crate::{Durations, KnownProvider, OwnCode, Part, StackId, Stacks};
 
 /// Finds the HTTP requests in the events of a trace, which must come in the order of time: see
 /// [`EventAssembler::in_order`](nettrace::EventAssembler::in_order). The [module](self) has the rules.
@@ -101,10 +101,11 @@ pub struct Requests {
     numbers: BTreeMap<GroupKey, u32>,
     /// How many of `groups` are incoming and outgoing.
     counts: [usize; 2],
-    /// The stacks from which the requests of a group were sent, with their number.
+    /// The stacks from which the finished requests of a group were sent, with their number.
     senders: BTreeMap<(u32, StackId), u64>,
     operations: Operations,
     routes: Routes,
+    part: Part,
     stacks: Stacks,
     clock: Option<TraceClock>,
     /// The end of the recording in ticks: the time of the last event, or of the first event of a rundown after it.
@@ -129,6 +130,8 @@ struct OpenRequest {
     start: i64,
     /// The activity that sent the request; nil if there is none.
     parent: [u8; 16],
+    /// The stack that sent the request; empty for incoming requests.
+    stack: StackId,
     is_failed: bool,
 }
 
@@ -196,6 +199,13 @@ impl Requests {
     /// How many pairs of a kind of requests and a stack that sends them are stored at most.
     pub const SENDERS: usize = 1 << 16;
 
+    /// Returns only the requests of a part of the trace: those that end in it, and those that are in flight at its end.
+    /// Threads do not matter. Takes all events of the trace all the same.
+    #[must_use]
+    pub fn of_part(self, part: Part) -> Self {
+        Self { part, ..self }
+    }
+
     /// Takes the next event of the trace. `names` must take the event too, before or after.
     pub fn event(&mut self, event: &TraceEvent<'_>, names: &mut Names) {
         let Some(metadata) = event.metadata() else { return };
@@ -206,17 +216,23 @@ impl Requests {
         }
         self.is_rundown = is_rundown;
         self.clock.get_or_insert_with(|| *event.clock());
-        self.routes.event(event, &metadata);
+        let is_inside = self.part.has_ticks(event.clock(), event.header.timestamp);
+        // Events before the part can begin requests that end in it, and events after it change nothing.
+        if !is_inside && self.part.overlap(event.nanoseconds(), i64::MAX).is_none() {
+            return;
+        }
+        self.routes.event(event, &metadata, is_inside);
         let Some(kind) = Kind::of(&metadata) else { return };
         let activity = event.activity_id();
+        let count = |number: &mut u64| *number = number.saturating_add(is_inside.into());
         match kind {
             // Operations that belong to no activity are frequent, and of no interest.
             Kind::Begin if activity != Guid::NIL => self.begin(event, activity, names),
             Kind::End => self.operations.end(event),
             Kind::Begin => {}
-            _ if activity == Guid::NIL => self.without_activity = self.without_activity.saturating_add(1),
+            _ if activity == Guid::NIL => count(&mut self.without_activity),
             Kind::Start(direction) => self.start(event, direction, activity, names),
-            Kind::Stop(direction) => self.stop(event, direction, activity),
+            Kind::Stop(direction) => self.stop(event, direction, activity, is_inside),
             Kind::Failed(direction) => {
                 if let Some(open) = self.open.get_mut(&(event.process_id(), direction, activity.0)) {
                     open.is_failed = true;
@@ -235,33 +251,40 @@ impl Requests {
             self.dropped = self.dropped.saturating_add(1);
             return;
         };
-        if direction == Direction::Outgoing {
-            let stack = self.stacks.of(event, names);
-            let is_full = self.senders.len() >= Self::SENDERS;
-            match self.senders.entry((group, stack)) {
-                Entry::Occupied(mut sent) => *sent.get_mut() = sent.get().saturating_add(1),
-                Entry::Vacant(sender) if !is_full => _ = sender.insert(1),
-                Entry::Vacant(_) => self.dropped_senders = self.dropped_senders.saturating_add(1),
-            }
-        }
+        let stack = match direction {
+            Direction::Incoming => StackId::EMPTY,
+            Direction::Outgoing => self.stacks.of(event, names),
+        };
         let (start, parent) = (event.nanoseconds(), event.related_activity_id().0);
-        let open = OpenRequest { group, start, parent, is_failed: false };
+        let open = OpenRequest { group, start, parent, stack, is_failed: false };
         if self.open.insert(key, open).is_some() {
             self.without_end = self.without_end.saturating_add(1);
             self.operations.end_activity(key.0, key.2);
         }
     }
 
-    fn stop(&mut self, event: &TraceEvent<'_>, direction: Direction, activity: Guid) {
+    fn stop(&mut self, event: &TraceEvent<'_>, direction: Direction, activity: Guid, is_inside: bool) {
         let key = (event.process_id(), direction, activity.0);
-        let Some(open) = self.open.remove(&key) else {
+        let open = self.open.remove(&key);
+        if direction == Direction::Incoming {
+            self.operations.end_activity(key.0, key.2);
+        }
+        if !is_inside {
+            return;
+        }
+        let Some(open) = open else {
             let [incoming, outgoing] = &mut self.ends_without_start;
             let count = if direction == Direction::Incoming { incoming } else { outgoing };
             *count = count.saturating_add(1);
             return;
         };
-        if direction == Direction::Incoming {
-            self.operations.end_activity(key.0, key.2);
+        if open.stack != StackId::EMPTY {
+            let is_full = self.senders.len() >= Self::SENDERS;
+            match self.senders.entry((open.group, open.stack)) {
+                Entry::Occupied(mut sent) => *sent.get_mut() = sent.get().saturating_add(1),
+                Entry::Vacant(sender) if !is_full => _ = sender.insert(1),
+                Entry::Vacant(_) => self.dropped_senders = self.dropped_senders.saturating_add(1),
+            }
         }
         let Some(group) = at_mut(&mut self.groups, open.group) else { return };
         group.durations.add(elapsed(open.start, event.nanoseconds()));
@@ -321,10 +344,12 @@ impl Requests {
     }
 
     /// Returns the requests of the events so far, with the methods that the rule `own` attributes to the program.
-    /// Requests in flight are as old as they were at the last event, or at the start of the rundown after it.
+    /// Requests in flight are as old as they were at the last event, at the start of the rundown after it, or at the end
+    /// of the part.
     #[must_use]
     pub fn summary(&self, names: &mut Names, own: &OwnCode) -> RequestSummary {
         let end = self.clock.map_or(0, |clock| clock.nanoseconds(self.last_ticks));
+        let end = self.part.overlap(i64::MIN, end).map_or(end, |(_, end)| end);
         summary::summary(self, end, names, own)
     }
 }

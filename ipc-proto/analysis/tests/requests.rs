@@ -11,9 +11,9 @@ mod runtime_events;
 use std::fs;
 
 use nettrace::Scalar;
-use nettrace_analysis::OwnCode;
 use nettrace_analysis::names::Names;
 use nettrace_analysis::requests::{Direction, RequestGroup, RequestSummary, Requests};
+use nettrace_analysis::{OwnCode, Part, TraceTime};
 
 use crate::runtime_events::{Written, each_event, path, utf16};
 
@@ -180,6 +180,33 @@ fn the_age_of_a_request_ends_with_the_recording() {
         .event_of(RUNDOWN, 9_000, 7, (144, 1), &[])
         .bytes();
     assert_eq!(summary(&trace).groups[0].oldest, Some(4_000));
+}
+
+/// Requests that end in the part, and those in flight at its end, as old as they are then.
+#[test]
+fn requests_of_a_part() {
+    let trace = described()
+        .received(1_000, 1, "/before")
+        .answered(1_500, 1)
+        .answered(1_600, 9)
+        .received(2_000, 2, "/ends")
+        .received(2_100, 3, "/later")
+        .answered(3_000, 2)
+        .answered(3_100, 9)
+        .received(5_000, 4, "/later")
+        .answered(6_000, 3)
+        .received(7_000, 5, "/after")
+        .bytes();
+    let part = Part::default().since(TraceTime::SinceStart(2_500)).until(TraceTime::SinceStart(5_500));
+    let (mut requests, mut names) = (Requests::default().of_part(part), Names::default());
+    each_event(&trace, |event| requests.event(event, &mut names));
+    let found = requests.summary(&mut names, &OwnCode::default());
+    let rows: Vec<_> = found
+        .incoming()
+        .map(|of| (of.path.text.as_str(), of.in_flight, of.oldest, of.durations.longest()))
+        .collect();
+    assert_eq!(rows, [("/later", 2, Some(3_400), 0), ("/ends", 0, None, 1_000)]);
+    assert_eq!(found.ends_without_start, [1, 0]);
 }
 
 #[test]

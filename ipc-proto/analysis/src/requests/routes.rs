@@ -20,12 +20,13 @@ pub(super) struct Routes {
 }
 
 impl Routes {
-    pub(super) fn event(&mut self, event: &TraceEvent<'_>, metadata: &Metadata<'_>) {
+    pub(super) fn event(&mut self, event: &TraceEvent<'_>, metadata: &Metadata<'_>, is_inside: bool) {
         if !is_name(metadata.provider, "System.Diagnostics.Metrics") {
             return;
         }
         if let Some(CounterEvent::Sample(sample)) = self.reader.event(event) {
-            if sample.provider == "Microsoft.AspNetCore.Hosting"
+            if is_inside
+                && sample.provider == "Microsoft.AspNetCore.Hosting"
                 && sample.name == "http.server.request.duration"
             {
                 self.add(&sample);

@@ -157,14 +157,15 @@ pub(super) fn summary(requests: &Requests, end: i64, names: &mut Names, own: &Ow
             *count = count.saturating_add(number);
         }
     };
-    for ((process, direction, activity), OpenRequest { group, start, .. }) in &requests.open {
+    for ((process, direction, activity), OpenRequest { group, start, stack, .. }) in &requests.open {
         let Some(of) = at_mut(&mut groups, place(*group)) else { continue };
         of.in_flight = of.in_flight.saturating_add(1);
         of.oldest = of.oldest.max(Some(elapsed(*start, end)));
-        if *direction == Direction::Incoming {
-            let operations = requests.operations.stacks(*process, *activity);
-            count(place(*group), own_stacks.innermost(&operations), 1);
-        }
+        let method = match direction {
+            Direction::Incoming => own_stacks.innermost(&requests.operations.stacks(*process, *activity)),
+            Direction::Outgoing => own_stacks.of(*stack).first().copied(),
+        };
+        count(place(*group), method, 1);
     }
     for ((group, stack), number) in &requests.senders {
         count(place(*group), own_stacks.of(*stack).first().copied(), *number);

@@ -32,7 +32,8 @@ with the method of the program in which most of them wait. So a hang is found
 in which all threads are idle. A request without such a method runs or blocks
 its thread: `stack` shows where. Requests that began before the recording are
 not known; those that end in it are counted. OUTGOING requests have the method
-of the program that sends them.
+of the program that sends them. --from and --to show the requests that end in
+this time, and those in flight at its end.
 
 In a path, a number is shown as n in braces, a GUID as guid, and another long
 value as token, so that requests of the same kind are one line. A path is no
@@ -79,8 +80,9 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
+    args.analysis.part.check_no_threads("a request can move from thread to thread")?;
     let input = args.analysis.input(&args.target)?;
-    let (mut requests, mut names) = (Requests::default(), Names::default());
+    let (mut requests, mut names) = (Requests::default().of_part(input.part.part()), Names::default());
     let InputRead { lost, result: read, .. } =
         input.read(Needs::of_requests(!args.no_waits), false, globals, |event| {
             names.event(event);

@@ -133,7 +133,7 @@ impl Needs {
             provider("System.Net.Http", NO_KEYWORD),
             provider("System.Threading.Tasks.TplEventSource", FLOW_ACTIVITY_IDS | operations),
         ];
-        Self { providers, stacks: true }
+        Self { providers, stacks: true, rundown: 0 }
     }
 
     /// Returns events of the runtime, without their stacks.
