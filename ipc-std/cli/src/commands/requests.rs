@@ -281,92 +281,106 @@ impl RequestReport {
     }
 
     fn write(&self, out: &mut dyn Write) -> io::Result<()> {
-        if self.is_empty() {
-            return Ok(());
-        }
         let width = terminal_width().unwrap_or(usize::MAX);
-        let RequestSummary { routes, .. } = &self.summary;
-        let mut parts = Vec::new();
-        if self.summary.incoming().next().is_some() {
-            parts.push(format!(
-                "{} requests in flight, {} finished",
-                HumanCount(in_flight_of(self.summary.incoming())),
-                HumanCount(finished_of(self.summary.incoming()))
-            ));
-        }
-        if self.summary.outgoing().next().is_some() {
-            parts.push(format!(
-                "outgoing: {} in flight, {} finished",
-                HumanCount(in_flight_of(self.summary.outgoing())),
-                HumanCount(finished_of(self.summary.outgoing()))
-            ));
-        }
+        let counts = |groups: &mut dyn Iterator<Item = &RequestGroup>| {
+            let groups: Vec<_> = groups.collect();
+            let in_flight = in_flight_of(groups.iter().copied());
+            let finished = finished_of(groups.iter().copied());
+            (!groups.is_empty()).then_some((HumanCount(in_flight), HumanCount(finished)))
+        };
+        let incoming = counts(&mut self.summary.incoming())
+            .map(|(in_flight, finished)| format!("{in_flight} requests in flight, {finished} finished"));
+        let outgoing = counts(&mut self.summary.outgoing())
+            .map(|(in_flight, finished)| format!("outgoing: {in_flight} in flight, {finished} finished"));
+        let parts: Vec<_> = incoming.into_iter().chain(outgoing).collect();
         if !parts.is_empty() {
             writeln!(out, "{}", parts.join("; "))?;
         }
-        if self.in_flight().next().is_some() {
-            writeln!(out, "\n{:>9} {:>10}  IN FLIGHT", "REQUESTS", "OLDEST ms")?;
-            for group in self.in_flight().take(self.top) {
-                let name = cut_middle(&self.named(group, &incoming_name(group)), width.saturating_sub(22));
-                writeln!(
-                    out,
-                    "{:>9} {:>10}  {name}",
-                    group.in_flight,
-                    whole(group.oldest.unwrap_or_default())
-                )?;
-                write_methods("waits in", &group.methods, 22, width, out)?;
+        self.write_in_flight(width, out)?;
+        self.write_finished(width, out)?;
+        self.write_routes(width, out)?;
+        self.write_outgoing(width, out)
+    }
+
+    fn write_in_flight(&self, width: usize, out: &mut dyn Write) -> io::Result<()> {
+        const INDENT: usize = 22;
+        let groups: Vec<_> = self.in_flight().collect();
+        if groups.is_empty() {
+            return Ok(());
+        }
+        writeln!(out, "\n{:>9} {:>10}  IN FLIGHT", "REQUESTS", "OLDEST ms")?;
+        for group in groups.iter().take(self.top) {
+            let name = self.named(group, &incoming_name(group));
+            let (name, oldest) = (cut_middle(&name, width.saturating_sub(INDENT)), group.oldest);
+            writeln!(out, "{:>9} {:>10}  {name}", group.in_flight, whole(oldest.unwrap_or_default()))?;
+            write_methods("waits in", &group.methods, INDENT, width, out)?;
+        }
+        self.write_more(groups.len(), out)
+    }
+
+    fn write_finished(&self, width: usize, out: &mut dyn Write) -> io::Result<()> {
+        const INDENT: usize = 54;
+        let groups = self.finished();
+        if groups.is_empty() {
+            return Ok(());
+        }
+        writeln!(out, "\n{:>9} {PERCENTILES} {:>8} {:>6}  FINISHED", "REQUESTS", "MAX ms", "FAILED")?;
+        for group in groups.iter().take(self.top) {
+            let RequestGroup { durations, failed, .. } = group;
+            let name = self.named(group, &incoming_name(group));
+            let name = cut_middle(&name, width.saturating_sub(INDENT));
+            writeln!(out, "{:>9} {} {failed:>6}  {name}", durations.count(), times(durations, true))?;
+        }
+        self.write_more(groups.len(), out)
+    }
+
+    fn write_routes(&self, width: usize, out: &mut dyn Write) -> io::Result<()> {
+        const INDENT: usize = 38;
+        let routes = &self.summary.routes;
+        if routes.is_empty() {
+            return Ok(());
+        }
+        writeln!(out, "\n{:>9} {PERCENTILES}  ROUTE, by http.server.request.duration", "REQUESTS")?;
+        for RouteDurations { method, route, durations, .. } in routes.iter().take(self.top) {
+            let [method, route] = [method.as_str(), route.as_deref().unwrap_or("(none)")].map(printable_name);
+            let name = cut_middle(&format!("{method} {route}"), width.saturating_sub(INDENT));
+            writeln!(out, "{:>9} {}  {name}", durations.count(), times(durations, false))?;
+        }
+        self.write_more(routes.len(), out)
+    }
+
+    fn write_outgoing(&self, width: usize, out: &mut dyn Write) -> io::Result<()> {
+        const INDENT: usize = 12;
+        let groups: Vec<_> = self.summary.outgoing().collect();
+        if groups.is_empty() {
+            return Ok(());
+        }
+        writeln!(
+            out,
+            "\n{:>9} {PERCENTILES} {:>8} {:>6} {:>9}  OUTGOING",
+            "REQUESTS", "MAX ms", "FAILED", "IN FLIGHT"
+        )?;
+        for group in groups.iter().take(self.top) {
+            let RequestGroup { durations, failed, server_errors, in_flight, .. } = group;
+            let (failed, times) = (failed.saturating_add(*server_errors), times(durations, true));
+            writeln!(out, "{:>9} {times} {failed:>6} {in_flight:>9}", durations.count())?;
+            let name = format!("{}{}", printable_name(&group.origin), shown(&group.path));
+            let name = cut_middle(&self.named(group, &name), width.saturating_sub(INDENT));
+            writeln!(out, "{:INDENT$}{name}", "")?;
+            write_methods("sent by", &group.methods, INDENT, width, out)?;
+            if let Some(oldest) = group.oldest {
+                writeln!(out, "{:INDENT$}in flight for up to {} ms", "", whole(oldest))?;
             }
         }
-        let finished = self.finished();
-        if !finished.is_empty() {
-            writeln!(out, "\n{:>9} {PERCENTILES} {:>8} {:>6}  FINISHED", "REQUESTS", "MAX ms", "FAILED")?;
-            for group in finished.iter().take(self.top) {
-                let name = cut_middle(&self.named(group, &incoming_name(group)), width.saturating_sub(54));
-                writeln!(
-                    out,
-                    "{:>9} {} {:>6}  {name}",
-                    group.durations.count(),
-                    times(&group.durations, true),
-                    group.failed
-                )?;
-            }
+        self.write_more(groups.len(), out)
+    }
+
+    /// Writes how many rows of a table are not shown.
+    fn write_more(&self, rows: usize, out: &mut dyn Write) -> io::Result<()> {
+        match rows.saturating_sub(self.top) {
+            0 => Ok(()),
+            more => writeln!(out, "{more} more; --top {rows} shows all"),
         }
-        if !routes.is_empty() {
-            writeln!(out, "\n{:>9} {PERCENTILES}  ROUTE, by http.server.request.duration", "REQUESTS")?;
-            for route in routes.iter().take(self.top) {
-                let name = printable_name(route.route.as_deref().unwrap_or("(none)"));
-                let name = cut_middle(
-                    &format!("{} {name}", printable_name(&route.method)),
-                    width.saturating_sub(38),
-                );
-                writeln!(out, "{:>9} {}  {name}", route.durations.count(), times(&route.durations, false))?;
-            }
-        }
-        if self.summary.outgoing().next().is_some() {
-            writeln!(
-                out,
-                "\n{:>9} {PERCENTILES} {:>8} {:>6} {:>9}  OUTGOING",
-                "REQUESTS", "MAX ms", "FAILED", "IN FLIGHT"
-            )?;
-            for group in self.summary.outgoing().take(self.top) {
-                let failed = group.failed.saturating_add(group.server_errors);
-                writeln!(
-                    out,
-                    "{:>9} {} {failed:>6} {:>9}",
-                    group.durations.count(),
-                    times(&group.durations, true),
-                    group.in_flight
-                )?;
-                let name = format!("{}{}", printable_name(&group.origin), shown(&group.path));
-                let name = self.named(group, &name);
-                writeln!(out, "{:12}{}", "", cut_middle(&name, width.saturating_sub(12)))?;
-                write_methods("sent by", &group.methods, 12, width, out)?;
-                if let Some(oldest) = group.oldest {
-                    writeln!(out, "{:12}in flight for up to {} ms", "", whole(oldest))?;
-                }
-            }
-        }
-        Ok(())
     }
 }
 
