@@ -313,7 +313,7 @@ impl RequestReport {
             let name = self.named(group, &incoming_name(group));
             let (name, oldest) = (cut_middle(&name, width.saturating_sub(INDENT)), group.oldest);
             writeln!(out, "{:>9} {:>10}  {name}", group.in_flight, whole(oldest.unwrap_or_default()))?;
-            write_methods("waits in", &group.methods, INDENT, width, out)?;
+            write_methods(["waits", "in"], &group.methods, INDENT, width, out)?;
         }
         self.write_more(groups.len(), out)
     }
@@ -367,7 +367,7 @@ impl RequestReport {
             let name = format!("{}{}", printable_name(&group.origin), shown(&group.path));
             let name = cut_middle(&self.named(group, &name), width.saturating_sub(INDENT));
             writeln!(out, "{:INDENT$}{name}", "")?;
-            write_methods("sent by", &group.methods, INDENT, width, out)?;
+            write_methods(["sent", "by"], &group.methods, INDENT, width, out)?;
             if let Some(oldest) = group.oldest {
                 writeln!(out, "{:INDENT$}in flight for up to {} ms", "", whole(oldest))?;
             }
@@ -416,9 +416,9 @@ fn shown(path: &FoldedPath) -> String {
     printable_name(&path.text)
 }
 
-/// Writes the two methods with the most requests, each on a line of its own.
+/// Writes the two methods with the most requests, each on a line of its own, after a verb and a preposition.
 fn write_methods(
-    what: &str,
+    [verb, preposition]: [&str; 2],
     methods: &[OwnMethod],
     indent: usize,
     width: usize,
@@ -426,10 +426,10 @@ fn write_methods(
 ) -> io::Result<()> {
     const SHOWN: usize = 2;
     for OwnMethod { name, count, .. } in methods.iter().take(SHOWN) {
-        let count = if methods.len() > 1 { format!("{count} ") } else { String::new() };
-        let line = format!("{count}{what} ");
-        let room = width.saturating_sub(indent).saturating_sub(line.len());
-        writeln!(out, "{:indent$}{line}{}", "", cut_middle(&printable_name(name), room))?;
+        let start = if methods.len() > 1 { count.to_string() } else { verb.to_owned() };
+        let start = format!("{start} {preposition} ");
+        let room = width.saturating_sub(indent).saturating_sub(start.len());
+        writeln!(out, "{:indent$}{start}{}", "", cut_middle(&printable_name(name), room))?;
     }
     Ok(())
 }
