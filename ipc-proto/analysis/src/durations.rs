@@ -38,11 +38,19 @@ const BITS: u32 = 7;
 impl Durations {
     /// Adds a duration.
     pub fn add(&mut self, nanoseconds: u64) {
-        self.count = self.count.saturating_add(1);
-        self.total = self.total.saturating_add(nanoseconds);
+        self.add_many(nanoseconds, 1);
+    }
+
+    /// Adds `count` equal durations.
+    pub(crate) fn add_many(&mut self, nanoseconds: u64, count: u64) {
+        if count == 0 {
+            return;
+        }
+        self.count = self.count.saturating_add(count);
+        self.total = self.total.saturating_add(nanoseconds.saturating_mul(count));
         self.longest = self.longest.max(nanoseconds);
         let bucket = self.buckets.entry(bucket(nanoseconds)).or_default();
-        bucket.count = bucket.count.saturating_add(1);
+        bucket.count = bucket.count.saturating_add(count);
         bucket.longest = bucket.longest.max(nanoseconds);
     }
 

@@ -20,6 +20,7 @@ mod outline;
 mod own_code;
 mod part;
 mod place;
+pub mod requests;
 mod rows;
 pub mod samples;
 mod snapshot;

@@ -38,6 +38,7 @@ impl TraceTime {
 /// | time of a thread, a wait for a lock | as far as it overlaps the part |
 /// | a garbage collection | it overlaps the part; threads do not matter |
 /// | a compilation | its start is |
+/// | a request | its end is, or it is in flight at the end of the part; threads do not matter |
 ///
 /// ```
 /// use nettrace::{EventAssembler, Limits, AssemblerStep};

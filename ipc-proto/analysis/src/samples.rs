@@ -221,6 +221,8 @@ pub struct Samples {
     /// The process of the trace, once the first event was taken.
     trace_process: Option<Option<u64>>,
     waits: Waits,
+    /// Whether an event has a stack.
+    has_stacks: bool,
     /// The clock of the trace, once a thread waits.
     trace_clock: Option<TraceClock>,
     /// The end of the recording in ticks: the time of the last event, or of the first event of a rundown after it.
@@ -330,6 +332,7 @@ impl Samples {
             process_names: BTreeMap::new(),
             trace_process: None,
             waits: Waits::default(),
+            has_stacks: false,
             trace_clock: None,
             last_ticks: 0,
             is_rundown: false,
@@ -371,6 +374,7 @@ impl Samples {
             self.last_ticks = event.header.timestamp;
         }
         self.is_rundown = is_rundown;
+        self.has_stacks = self.has_stacks || event.stack().len() > 0;
         let is_inside = self.part.includes(event);
         let event = Seen { event, metadata: &metadata, provider, is_inside };
         if let Some(provider) = provider {
@@ -776,6 +780,12 @@ impl Samples {
     #[must_use]
     pub const fn waits(&self) -> Waits {
         self.waits
+    }
+
+    /// Returns whether an event of the trace, of any kind, has a stack.
+    #[must_use]
+    pub const fn has_stacks(&self) -> bool {
+        self.has_stacks
     }
 
     /// Returns whether a process has sampled allocations.

@@ -145,7 +145,7 @@ fn versions_of_events() {
         meter(16, "u", &[("value", text("7")), ("new", Long(1)), ("rate", text("-3"))]);
     fields.reverse();
     let sample = one((name, id, fields));
-    assert_eq!(sample, Measurement::UpDownCounter { delta: Some(-3.0), value: Some(7.0) });
+    assert_eq!(sample, Measurement::UpDownCounter { delta: Some(-3.0), value: Some(7.0), since_start: true });
     // An empty value means that the interval had no measurement.
     assert_eq!(one(meter(5, "g", &[("lastValue", text(""))])), Measurement::Gauge { value: None });
     let none = one(meter(6, "h", &[("quantiles", text("")), ("count", Int(0)), ("sum", Double(0.0))]));
@@ -160,6 +160,34 @@ fn versions_of_events() {
         panic!()
     };
     assert!(mean.is_nan());
+}
+
+/// Up-down counters count from the start of the session, and observable ones report what the program has.
+#[test]
+fn sums_since_the_start() {
+    let begin = |kind: &str, id| meter(7, "u", &[("instrumentType", text(kind)), ("instrumentId", Int(id))]);
+    let end = |id| meter(8, "u", &[("instrumentId", Int(id))]);
+    let sample = |id| meter(16, "u", &[("rate", text("")), ("value", text("7")), ("instrumentId", Int(id))]);
+    let mut of_runtime = sample(1);
+    of_runtime.2[1].1 = text("System.Runtime");
+    // Instruments have no id before .NET 9.
+    for id in [0, 3] {
+        let rows = [
+            sample(id),
+            begin("ObservableUpDownCounter", id),
+            sample(id),
+            end(id),
+            begin("UpDownCounter", id),
+            sample(id),
+            of_runtime.clone(),
+        ];
+        let (samples, _) = read(CounterReader::new(), &rows);
+        let since_start = samples.iter().map(|sample| match sample.measurement {
+            Measurement::UpDownCounter { since_start, .. } => since_start,
+            _ => panic!("{sample:?}"),
+        });
+        assert_eq!(since_start.collect::<Vec<_>>(), [true, false, true, false], "{id}");
+    }
 }
 
 #[test]

@@ -14,6 +14,8 @@ use nettrace_analysis::call_tree::{CallTree, NodeId, Order, ThreadTree};
 use nettrace_analysis::formats::{Profile, TimeProfile, Timeline};
 use nettrace_analysis::live::Live;
 use nettrace_analysis::locks::Locks;
+use nettrace_analysis::names::Names;
+use nettrace_analysis::requests::Requests;
 use nettrace_analysis::samples::{Clock, Samples, Unit};
 use serde_json::Value;
 
@@ -24,6 +26,8 @@ fn changed_bytes() {
     let traces = [
         "analysis/net31-sampled.nettrace",
         "analysis/net10-locks.nettrace",
+        "analysis/net10-requests.nettrace",
+        "analysis/net10-outgoing-requests.nettrace",
         "nettrace/gen-v6-onecollect-small.nettrace",
     ];
     for trace in traces.map(|name| std::fs::read(path(name)).unwrap()) {
@@ -58,9 +62,12 @@ fn check(trace: &[u8]) {
     let mut samples = Samples::new(clocks.iter().cloned());
     let mut timelines: Vec<_> = clocks.iter().cloned().map(Timeline::new).collect();
     let (mut live, mut locks) = (Live::default(), Locks::default());
+    let (mut requests, mut names) = (Requests::default(), Names::default());
     each_event(trace, |event| {
         live.event(event);
         locks.event(event);
+        names.event(event);
+        requests.event(event, &mut names);
         samples.event_with(event, &mut |clock, interval| {
             timelines.iter_mut().for_each(|timeline| timeline.add(clock, interval));
         });
@@ -68,6 +75,11 @@ fn check(trace: &[u8]) {
     let report = locks.finish(&OwnCode::default());
     for lock in &report.locks {
         assert!(lock.waits.longest <= lock.waits.total && lock.waiting.len() as u64 <= lock.waits.count);
+    }
+    for group in requests.summary(&mut names, &OwnCode::default()).groups {
+        assert!(group.in_flight > 0 || group.durations.count() > 0);
+        assert_eq!(group.in_flight > 0, group.oldest.is_some());
+        assert!(group.path.text.len() <= 256);
     }
     let (period, total) = (live.next_period(), live.total());
     assert_eq!((period.samples, period.functions.len()), (total.samples, total.functions.len()));

@@ -15,7 +15,7 @@ use std::fs;
 use nettrace_analysis::jit::{Compilation, Compilations, JitStatistics, Tier};
 use serde_json::Value;
 
-use crate::runtime_events::{Written, each_event, path};
+use crate::runtime_events::{Written, each_event, path, utf16};
 
 /// Events by id and version.
 const LOAD: (u32, u32) = (141, 2);
@@ -34,10 +34,6 @@ fn compilations(trace: &[u8]) -> (Vec<Compilation>, JitStatistics) {
     compilations.finish();
     found.extend(core::iter::from_fn(|| compilations.pop()));
     (found, compilations.statistics().clone())
-}
-
-fn utf16(text: &str) -> Vec<u8> {
-    text.encode_utf16().chain([0]).flat_map(u16::to_le_bytes).collect()
 }
 
 fn names(name: &str) -> Vec<u8> {

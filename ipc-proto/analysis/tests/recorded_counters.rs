@@ -34,7 +34,7 @@ fn numbers(measurement: &Measurement) -> Value {
             json!([bits(*mean), bits(*standard_deviation), count, bits(*min), bits(*max)])
         }
         Measurement::Sum { increment, time_scale } => json!([bits(*increment), optional(*time_scale)]),
-        Measurement::Counter { delta, value } | Measurement::UpDownCounter { delta, value } => {
+        Measurement::Counter { delta, value } | Measurement::UpDownCounter { delta, value, .. } => {
             json!([optional(*delta), optional(*value)])
         }
         Measurement::Gauge { value } => json!([optional(*value)]),

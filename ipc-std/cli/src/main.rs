@@ -41,6 +41,7 @@ mod commands {
         Stats(stats),
         Report(report),
         Flame(flame),
+        Requests(requests),
         Gc(gc),
         Jit(jit),
         Locks(locks),
@@ -80,7 +81,6 @@ mod diagnosis {
     pub(crate) mod finding;
     pub(crate) mod main_thread;
     mod own_shares;
-    mod readable_method;
     pub(crate) mod rules;
     pub(crate) mod system_figures;
 }

@@ -107,7 +107,7 @@ fn sample_text(sample: &OwnedSample) -> String {
         Measurement::Sum { increment, time_scale } => {
             format!("{:?}", [bits(Some(*increment)), bits(*time_scale)])
         }
-        Measurement::Counter { delta, value } | Measurement::UpDownCounter { delta, value } => {
+        Measurement::Counter { delta, value } | Measurement::UpDownCounter { delta, value, .. } => {
             format!("{:?}", [bits(*delta), bits(*value)])
         }
         Measurement::Gauge { value } => format!("{:?}", bits(*value)),

@@ -7,7 +7,7 @@ use alloc::vec::Vec;
 
 use nettrace::{Str, TraceEvent};
 
-use super::{Instrument, InstrumentDetails};
+use super::{Instrument, InstrumentDetails, InstrumentKind};
 use crate::text::push_text;
 
 /// The state of the processes of a trace.
@@ -38,6 +38,8 @@ struct CountedProcess {
     meters: BTreeSet<String>,
     /// The instruments that have details, by their ids.
     instruments: BTreeMap<u32, Arc<InstrumentDetails>>,
+    /// The instruments that report a sum of the program, `ObservableUpDownCounter`, by their ids.
+    observed: BTreeSet<u32>,
     /// The instruments without an id, by session, meter, version, name and unit.
     unnumbered: BTreeMap<String, Unnumbered>,
     /// The last sample of each series without an instrument id in this interval, by the hash of the series: its time in
@@ -55,6 +57,8 @@ type SampleId = (u64, u64, u32, u64);
 struct Unnumbered {
     /// The details that differ. A session repeats the start of an instrument when another client joins it.
     details: Vec<Arc<InstrumentDetails>>,
+    /// Whether they are of the kind `ObservableUpDownCounter`.
+    is_observed: bool,
     /// The number of the first instance, and the number after that of the last one.
     first: u32,
     next: u32,
@@ -94,7 +98,11 @@ impl CountedProcesses {
             }
         }
         let details = details(instrument);
+        let is_observed = instrument.kind == InstrumentKind::ObservableUpDownCounter;
         if let Some(id) = instrument.id {
+            if is_observed && !process.observed.contains(&id) && take(size, 0) {
+                process.observed.insert(id);
+            }
             let mut is_new = || !process.instruments.contains_key(&id) && take(size, len(&details));
             if details != InstrumentDetails::default() && is_new() {
                 process.instruments.insert(id, Arc::new(details));
@@ -102,7 +110,10 @@ impl CountedProcesses {
             return;
         }
         set_key(key, session_id, instrument);
-        let stored = process.unnumbered.get_mut(&**key);
+        let mut stored = process.unnumbered.get_mut(&**key);
+        if let Some(stored) = &mut stored {
+            stored.is_observed = is_observed;
+        }
         let known = stored.as_ref().map_or(&[][..], |stored| &stored.details);
         if known.len() >= MAX_DETAILS || known.iter().any(|known| **known == details) {
             return;
@@ -113,8 +124,26 @@ impl CountedProcesses {
                 Some(stored) => stored,
                 None => process.unnumbered.entry(key.clone()).or_default(),
             };
+            stored.is_observed = is_observed;
             stored.first = stored.next;
             stored.details.push(Arc::new(details));
+        }
+    }
+
+    /// Returns whether an instrument reports a sum of the program, and not changes.
+    pub(super) fn is_observed(&mut self, session_id: Str<'_>, instrument: &Instrument<'_>) -> bool {
+        let Self { processes, key, .. } = self;
+        // All instruments of the runtime are, so that they are known without their start.
+        if instrument.meter == "System.Runtime" {
+            return true;
+        }
+        let Some(process) = processes.get(&instrument.process_id) else { return false };
+        match instrument.id {
+            Some(id) => process.observed.contains(&id),
+            None => {
+                set_key(key, session_id, instrument);
+                process.unnumbered.get(&**key).is_some_and(|stored| stored.is_observed)
+            }
         }
     }
 
@@ -128,6 +157,9 @@ impl CountedProcesses {
         if let Some(id) = instrument.id {
             if let Some(details) = process.instruments.remove(&id) {
                 free(&details);
+            }
+            if process.observed.remove(&id) {
+                free(&InstrumentDetails::default());
             }
             return;
         }

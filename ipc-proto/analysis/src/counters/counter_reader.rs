@@ -353,6 +353,8 @@ impl CounterReader {
         }
         let tag_text = fields.text("tags");
         let (instance, details) = self.processes.series(event, session_id, &instrument, tag_text);
+        let since_start =
+            event_id == id::UP_DOWN_COUNTER && !self.processes.is_observed(session_id, &instrument);
         let read = || {
             let measurement = match event_id {
                 id::COUNTER => {
@@ -361,6 +363,7 @@ impl CounterReader {
                 id::UP_DOWN_COUNTER => Measurement::UpDownCounter {
                     delta: fields.decimal("rate")?,
                     value: fields.decimal("value")?,
+                    since_start,
                 },
                 id::GAUGE => Measurement::Gauge { value: fields.decimal("lastValue")? },
                 id::HISTOGRAM => Measurement::Histogram {

@@ -143,8 +143,12 @@ pub enum Measurement {
     UpDownCounter {
         /// The change in the interval.
         delta: Option<f64>,
-        /// The current value. `None` before .NET 8.
+        /// The sum: see `since_start`. `None` before .NET 8.
         value: Option<f64>,
+        /// Whether `value` is the change since the start of the session: a runtime does not report what happened before.
+        /// Otherwise it is the current value: of the meter `System.Runtime`, and of an `ObservableUpDownCounter` whose
+        /// start is in the trace.
+        since_start: bool,
     },
     /// An instrument with a current value: `Gauge`, `ObservableGauge`.
     Gauge {

@@ -22,6 +22,32 @@ pub fn short_name(text: &str) -> &str {
     }
 }
 
+/// Returns a short name as the source code has it. A compiler gives asynchronous methods, iterators and lambdas names of
+/// their own.
+///
+/// ```
+/// use nettrace_analysis::names::source_name;
+///
+/// assert_eq!(source_name("Shop.Cart+<AddAsync>d__3.MoveNext"), "Shop.Cart.AddAsync");
+/// assert_eq!(source_name("Shop.Cart+<>c.<Sort>b__0"), "Shop.Cart.Sort");
+/// assert_eq!(source_name("Shop.Cart.Add"), "Shop.Cart.Add");
+/// ```
+#[must_use]
+pub fn source_name(method: &str) -> String {
+    let Some((owner, generated)) = method.split_once("+<") else { return method.into() };
+    // A closure has no name of its own: `<>c.<Sort>b__0`, `<>c__DisplayClass3_0.<Sort>b__1`.
+    let named = match generated.strip_prefix('>') {
+        Some(closure) => closure.split_once('<').map(|(_, named)| named),
+        None => Some(generated),
+    };
+    // In a nested state machine of a lambda, the name of the method follows two brackets: `<<Map>b__0>d`.
+    let named = named.map(|named| named.trim_start_matches('<'));
+    match named.and_then(|named| named.split_once('>')) {
+        Some((name, _)) if !name.is_empty() => alloc::format!("{owner}.{name}"),
+        _ => method.into(),
+    }
+}
+
 /// Returns whether a full name has a method.
 pub(super) fn is_method(text: &str) -> bool {
     !text.ends_with("!?")
@@ -92,4 +118,26 @@ pub(super) fn split_managed(name: &str) -> Option<(&str, &str)> {
         None => method,
     };
     (!module.is_empty() && !method.is_empty()).then_some((module, method))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::source_name;
+
+    #[test]
+    fn names_that_a_compiler_made() {
+        for (method, expected) in [
+            ("Shop.Cart.Add", "Shop.Cart.Add"),
+            ("Shop.Cart+<AddAsync>d__3.MoveNext", "Shop.Cart.AddAsync"),
+            ("Shop.Cart`1+<AddAsync>d__3[Shop.A+<B>d__1].MoveNext", "Shop.Cart`1.AddAsync"),
+            ("Shop.Cart+<>c.<Sort>b__0", "Shop.Cart.Sort"),
+            ("Shop.Cart+<>c__DisplayClass3_0.<Sort>b__1", "Shop.Cart.Sort"),
+            ("Shop.Cart+<>c+<<Map>b__0_1>d.MoveNext", "Shop.Cart.Map"),
+            ("Shop.Cart+Row..ctor", "Shop.Cart+Row..ctor"),
+            ("Program.<Main>$", "Program.<Main>$"),
+            ("Shop.Cart+<", "Shop.Cart+<"),
+        ] {
+            assert_eq!(source_name(method), expected);
+        }
+    }
 }

@@ -4,8 +4,9 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
+use ipc_proto::Guid;
 use nettrace::{
-    AssemblerStep, Event, EventAssembler, Fields, Limits, Metadata, Scalar, Stack, ThreadEntry, Trace,
+    AssemblerStep, Event, EventAssembler, Fields, Label, Limits, Metadata, Scalar, Stack, ThreadEntry, Trace,
     TraceEvent, TraceWriter, Version,
 };
 
@@ -35,6 +36,8 @@ pub(crate) struct Written {
     buf: Vec<u8>,
     trace: Vec<u8>,
     events: Vec<(u64, u64, u32, Vec<u8>, u32)>,
+    /// The activity of each event and the one that started it, by its index among the events.
+    activities: BTreeMap<usize, (Guid, Guid)>,
     /// The threads of a trace of V6, each with its process and its id: their indexes begin with 1.
     threads: Vec<(u64, u64)>,
     /// The process of the next events; the trace has version 6 then.
@@ -42,9 +45,11 @@ pub(crate) struct Written {
     /// The stacks of events. The first one has the id 1.
     stacks: Vec<Vec<u8>>,
     described: Vec<(&'static str, u32, u32)>,
-    /// The names and the texts of events whose fields the trace describes.
-    texts: BTreeMap<(&'static str, u32, u32), (&'static str, &'static [&'static str])>,
+    /// The names and the fields of events that the trace describes.
+    fields: BTreeMap<(&'static str, u32, u32), NameAndFields>,
 }
+
+type NameAndFields = (&'static str, Vec<(&'static str, Scalar)>);
 
 const RUNTIME: &str = "Microsoft-Windows-DotNETRuntime";
 
@@ -55,11 +60,12 @@ impl Written {
             buf,
             trace: Vec::new(),
             events: Vec::new(),
+            activities: BTreeMap::new(),
             threads: Vec::new(),
             process: None,
             stacks: Vec::new(),
             described: Vec::new(),
-            texts: BTreeMap::new(),
+            fields: BTreeMap::new(),
         }
     }
 
@@ -77,7 +83,19 @@ impl Written {
         name: &'static str,
         fields: &'static [&'static str],
     ) -> &mut Self {
-        self.texts.insert((provider, event_id, version), (name, fields));
+        let fields: Vec<_> = fields.iter().map(|field| (*field, Scalar::Utf16String)).collect();
+        self.describe_fields(provider, (event_id, version), name, &fields)
+    }
+
+    /// Describes events: their name, and their fields.
+    pub(crate) fn describe_fields(
+        &mut self,
+        provider: &'static str,
+        (event_id, version): (u32, u32),
+        name: &'static str,
+        fields: &[(&'static str, Scalar)],
+    ) -> &mut Self {
+        self.fields.insert((provider, event_id, version), (name, fields.to_vec()));
         self
     }
 
@@ -128,14 +146,19 @@ impl Written {
         self
     }
 
+    /// Gives the last event an activity, and the one that started it; 0 is none.
+    pub(crate) fn activity(&mut self, activity: u8, parent: u8) -> &mut Self {
+        self.activities.insert(self.events.len() - 1, (Guid([activity; 16]), Guid([parent; 16])));
+        self
+    }
+
     pub(crate) fn bytes(&mut self) -> Vec<u8> {
         let mut out = core::mem::take(&mut self.trace);
         let version = if self.process.is_some() { Version::V6 } else { Version::V4 };
         let mut writer = TraceWriter::new(&Trace::new(version), &mut self.buf).unwrap();
         for (id, described) in (1..).zip(&self.described) {
             let (provider, event_id, version) = described;
-            let (name, fields) = self.texts.get(described).copied().unwrap_or_default();
-            let fields: Vec<_> = fields.iter().map(|field| (*field, Scalar::Utf16String)).collect();
+            let (name, fields) = self.fields.get(described).cloned().unwrap_or_default();
             let mut fields_buf = [0; 1024];
             let mut metadata = Metadata::new(id, provider, *event_id, name);
             metadata.version = *version;
@@ -149,7 +172,17 @@ impl Written {
         for (id, bytes) in (1..).zip(&self.stacks) {
             out.extend_from_slice(&writer.stack(&Stack { id, bytes }).unwrap());
         }
-        for (sequence, (timestamp, thread, metadata_id, payload, stack_id)) in (1..).zip(&self.events) {
+        for (place, (timestamp, thread, metadata_id, payload, stack_id)) in self.events.iter().enumerate() {
+            let sequence = u32::try_from(place + 1).unwrap();
+            let (mut activity_id, related_activity_id) =
+                self.activities.get(&place).copied().unwrap_or_default();
+            let mut label_list = 0;
+            if version == Version::V6 && activity_id != Guid::NIL {
+                label_list = sequence;
+                let labels = [Label::ActivityId(activity_id)];
+                out.extend_from_slice(&writer.label_list(label_list, labels).unwrap());
+                activity_id = Guid::NIL;
+            }
             let event = Event {
                 metadata_id: *metadata_id,
                 sequence,
@@ -158,6 +191,9 @@ impl Written {
                 timestamp: *timestamp,
                 payload,
                 stack_id: *stack_id,
+                activity_id,
+                related_activity_id,
+                label_list,
                 ..Event::default()
             };
             out.extend_from_slice(&writer.event(&event).unwrap());
@@ -188,6 +224,11 @@ pub(crate) fn two_processes() -> Vec<u8> {
 /// Returns a payload of 32-bit numbers.
 pub(crate) fn numbers(numbers: &[u32]) -> Vec<u8> {
     numbers.iter().flat_map(|number| number.to_le_bytes()).collect()
+}
+
+/// Returns a text as in a payload: UTF-16 and NUL.
+pub(crate) fn utf16(text: &str) -> Vec<u8> {
+    text.encode_utf16().chain([0]).flat_map(u16::to_le_bytes).collect()
 }
 
 /// Passes the events of a trace in the order of the stream.

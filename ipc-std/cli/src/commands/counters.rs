@@ -9,7 +9,9 @@ use std::sync::{Arc, Mutex};
 use std::time::Instant;
 
 use dotnet_ipc_syntax::durations;
-use nettrace_analysis::counters::{CounterConfig, ExponentialConfig, OwnedSample, Selection, System};
+use nettrace_analysis::counters::{
+    CounterConfig, ExponentialConfig, Measurement, OwnedSample, Selection, System,
+};
 
 use crate::args::process_arg::ProcessArg;
 use crate::args::socket_path;
@@ -56,8 +58,10 @@ On a terminal, a table shows each series with its value, what it grew by each
 second, and its last minute; keys sort, filter and pause it. Otherwise a line is
 a sample: its time, counter, tags and value, and what it grew by each
 second in parentheses. Counters of meters count from the start of the session,
-observable ones report the sum of the program. Averages, increments and
-histograms are those of the interval, histograms with buckets of the session.
+observable ones report the sum of the program. So an up-down counter is shown as
+`+3 since start`: what was open before the session is not in it. Averages,
+increments and histograms are those of the interval, histograms with buckets of
+the session.
 The first samples come after one interval, and a shorter --duration waits for
 them.
 
@@ -75,13 +79,15 @@ no --thread, because counters are those of the process.
 
 With --json, a line is {\"time\", \"process_id\", \"system\", \"provider\", \"name\",
 \"unit\", \"tags\", \"kind\", \"value\", \"interval\"}, and by kind \"rate\" (each
-second), \"count\", \"sum\", \"min\", \"max\", \"quantiles\", \"scale\", \"zero_count\",
+second), \"since_start\" (of an up-down counter that counts from the start of the
+session), \"count\", \"sum\", \"min\", \"max\", \"quantiles\", \"scale\", \"zero_count\",
 \"first_bucket\", \"buckets\"; meters have \"instrument_id\", and what they have of
 \"instance\", \"meter_version\", \"meter_tags\", \"instrument_tags\" and
 \"meter_scope_hash\". Numbers are as the program reports them, null if it reports
 none, text for \"NaN\", \"Infinity\" and whole numbers from 2^53. --csv has the
 columns of dotnet-counters; times are UTC. --format otlp-json writes a request
-of OTLP after each interval; a sum with a negative number is not monotonic.
+of OTLP after each interval; a sum with a negative number is not monotonic, and
+one since the start of the session has its start time.
 
 --format prometheus writes once, after two intervals or --duration; -o replaces
 a file after each interval, which must be new without --overwrite, and --serve
@@ -90,7 +96,8 @@ suffix, and counters end with _total. Names of types within a name become value
 (lab.gauge in % is lab_value_percent), and at its end _count, _sum and _bucket
 become _current, _amount and _buckets. A name that is taken by another type
 starts with its provider. Increments that are negative or no number are not
-added.
+added. An up-down counter since the start of the session is no gauge: its type
+is untyped, and its name ends with _since_start.
 
 --until ends with status 0 as soon as a CONDITION holds in one process, and
 --duration then with status 4 if none does:
@@ -388,8 +395,12 @@ struct Show<'a> {
     only: Vec<SeriesFilter>,
     /// The series that the user named, and no sample and no instrument matches so far.
     missing: Vec<SeriesFilter>,
+    /// The series that the user named, and whose instruments exist, but have no sample so far.
+    silent: Vec<SeriesFilter>,
     /// Some of the series of a trace that are not shown.
     others: BTreeSet<String>,
+    /// Whether it was noted what knows the numbers of requests and of connections.
+    notes_levels: (bool, bool),
     /// Whether the samples come from a trace.
     is_file: bool,
     /// Whether there can be several processes.
@@ -420,7 +431,9 @@ impl<'a> Show<'a> {
             problems: BTreeSet::new(),
             only: Vec::new(),
             missing: Vec::new(),
+            silent: Vec::new(),
             others: BTreeSet::new(),
+            notes_levels: (false, false),
             is_file: false,
             has_many: args.all,
             has_instruments: false,
@@ -460,7 +473,11 @@ impl<'a> Show<'a> {
                 self.watches.iter_mut().for_each(|watch| watch.exists(meter, name));
                 self.missing.retain(|one| {
                     let has_it = one.selection.contains(System::Meter, (&**meter).into(), (&**name).into());
-                    !(has_it && one.has_no_tags())
+                    let is_found = has_it && one.has_no_tags();
+                    if is_found {
+                        self.silent.push(one.clone());
+                    }
+                    !is_found
                 });
                 self.output.instrument(*instrument);
                 ControlFlow::Continue(())
@@ -492,8 +509,13 @@ impl<'a> Show<'a> {
 
     fn sample(&mut self, process: &Process, sample: &OwnedSample) -> ControlFlow<()> {
         self.samples = self.samples.saturating_add(1);
-        if !self.missing.is_empty() {
-            self.missing.retain(|one| !one.contains(sample));
+        for named in [&mut self.missing, &mut self.silent] {
+            if !named.is_empty() {
+                named.retain(|one| !one.contains(sample));
+            }
+        }
+        if let Measurement::UpDownCounter { since_start: true, .. } = sample.measurement {
+            self.note_level(&sample.name);
         }
         if let Err(e) = self.output.sample(process, sample) {
             self.written = Err(e);
@@ -520,6 +542,20 @@ impl<'a> Show<'a> {
         }
     }
 
+    /// Notes once for requests and once for connections what knows how many there are: their up-down counters do not.
+    fn note_level(&mut self, name: &str) {
+        let (shows, is_noted) = if name.ends_with("_requests") {
+            ("`dotnet-ipc requests PID` shows requests in flight", &mut self.notes_levels.0)
+        } else if name.ends_with("_connections") {
+            ("`ss -tnp`, on Windows `netstat -ano`, shows connections", &mut self.notes_levels.1)
+        } else {
+            return;
+        };
+        if !core::mem::replace(is_noted, true) {
+            self.note(&format!("{shows}; {} counts from the start of the session", printable_name(name)));
+        }
+    }
+
     /// Returns the beginning of notes about a process. It is empty if there is only one.
     fn prefix(&self, process: &Process) -> String {
         match process.id {
@@ -537,6 +573,19 @@ impl<'a> Show<'a> {
         }
         for series in core::mem::take(&mut self.missing) {
             self.note(&format!("no process reports {series}"));
+        }
+    }
+
+    /// Notes at the end which of the counters that the user named were not shown, if others were.
+    fn note_absent(&mut self) {
+        if self.samples == 0 || self.held.is_some() {
+            return;
+        }
+        for series in core::mem::take(&mut self.missing) {
+            self.globals.note(&self.missing_text(series));
+        }
+        for series in core::mem::take(&mut self.silent) {
+            self.globals.note(&format!("{series} exists, and nothing was measured"));
         }
     }
 
@@ -599,11 +648,8 @@ impl<'a> Show<'a> {
             return self.finish(read);
         }
         let mut result = self.check_possible(true);
-        if self.samples > 0 {
-            for series in core::mem::take(&mut self.missing) {
-                self.note(&self.missing_text(series));
-            }
-        } else if result.is_ok() {
+        self.note_absent();
+        if self.samples == 0 && result.is_ok() {
             result = Err(self.nothing_found());
         }
         self.finish(result)
@@ -666,7 +712,10 @@ impl<'a> Live<'a> {
         // Sessions can take long to stop, so the usual screen returns first. It also shows the messages that follow.
         full_screen::restore();
         let stopped = self.feed.end();
-        let Self { show, ended, possible, is_quit, .. } = self;
+        let Self { mut show, ended, possible, is_quit, .. } = self;
+        if possible.is_ok() {
+            show.note_absent();
+        }
         let mut result = ended;
         if show.samples == 0 && result.is_ok() {
             // The end of the session states why there were no samples, for example that the runtime is suspended.

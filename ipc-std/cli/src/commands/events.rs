@@ -6,6 +6,7 @@ use std::path::Path;
 use std::rc::Rc;
 
 use dotnet_ipc_syntax::only_arg::OnlyArg;
+use ipc_proto::Guid;
 use ipc_std::{Client, TraceReader, TraceSession};
 use nettrace::{End, EventAssembler, Metadata, TraceEvent, Value};
 use nettrace_analysis::names::Names;
@@ -230,6 +231,13 @@ fn show_process(
     events.check_found(name)
 }
 
+/// Returns whether an event is the start or the end of a request that a program receives or sends.
+fn is_request(metadata: &Metadata<'_>) -> bool {
+    let is_named = || metadata.name == "RequestStart" || metadata.name == "RequestStop";
+    (metadata.provider == "Microsoft.AspNetCore.Hosting" || metadata.provider == "System.Net.Http")
+        && is_named()
+}
+
 /// Returns the names of the methods that a process has now.
 fn names_of(client: &Client) -> Result<StackNames, Failure> {
     let mut names = Names::default();
@@ -261,6 +269,8 @@ struct Events<'a, R> {
     shown: u64,
     /// The number of events without a description while `--only` selects events by their descriptions.
     undescribed: u64,
+    /// Whether the start or the end of a request was shown that has no activity id.
+    lacks_activities: bool,
 }
 
 impl<'a, R: Read> Events<'a, R> {
@@ -296,6 +306,7 @@ impl<'a, R: Read> Events<'a, R> {
             read: 0,
             shown: 0,
             undescribed: 0,
+            lacks_activities: false,
         }
     }
 
@@ -336,6 +347,8 @@ impl<'a, R: Read> Events<'a, R> {
             });
         let is_shown = is_shown && !self.has_ended;
         self.shown = self.shown.saturating_add(is_shown.into());
+        let is_request = is_shown && !self.lacks_activities && metadata.as_ref().is_some_and(is_request);
+        self.lacks_activities |= is_request && event.activity_id() == Guid::NIL;
         match &mut self.summary {
             _ if !is_shown => {}
             Some(summary) => summary.add(&event, metadata.as_ref()),
@@ -374,6 +387,12 @@ impl<'a, R: Read> Events<'a, R> {
         if let undescribed @ 1.. = self.undescribed {
             globals
                 .note(&format!("{undescribed} events have no description, so that --only cannot find them"));
+        }
+        if self.lacks_activities {
+            globals.note(
+                "requests have no activity ids, which connect their events: add --provider \
+                 System.Threading.Tasks.TplEventSource:80, or use `dotnet-ipc requests`",
+            );
         }
         if let Some(times) = self.trace.times() {
             report_skipped(times, globals);

@@ -3,7 +3,7 @@ use core::cmp::Reverse;
 use std::collections::BTreeMap;
 use std::io::{self, Write};
 
-use dotnet_ipc_syntax::keywords;
+use dotnet_ipc_syntax::keywords::{self, RUNTIME_PROVIDER};
 use ipc_proto::types::EventLevel;
 use ipc_proto::wire::to_u64;
 use nettrace::TraceEvent;
@@ -45,10 +45,13 @@ With --json, a line is {\"process_id\", \"method\", \"start_ms\", \"jit_ms\",
 does not have is null: \"jit_ms\" and \"il_size\" without a start (\"start_ms\" is
 then the time of the end), \"jit_ms\", \"native_size\" and \"tier\" without an end.
 With --summary, --json is one object. A trace without compilations is no
-failure: the output is empty, and a note says how to record them.
+failure: the output is empty, and a note says how to record them. Most methods
+are compiled when a program starts, which `monitor` records.
 
 Examples:
   dotnet-ipc jit 4242
+  dotnet-ipc monitor --trace start.nettrace --clr-events jit \
+    --clr-event-level verbose -- ./app
   dotnet-ipc trace 4242 --clr-events jit --clr-event-level verbose
   dotnet-ipc jit app.nettrace
   dotnet-ipc jit app.nettrace --csv > methods.csv
@@ -66,6 +69,8 @@ pub(crate) fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
 struct JitAnalysis {
     compilations: Compilations,
     processes: SeenProcesses,
+    /// Whether the trace has the start of a runtime.
+    has_start: bool,
     incomplete: u64,
     /// The first compilations without an end.
     first_incomplete: Vec<Compilation>,
@@ -81,8 +86,9 @@ impl Analysis<8> for JitAnalysis {
     ];
     const NONE_IN_TRACE: [&str; 2] = [
         "has no compiled method",
-        "if the program compiled one, record it with \
-         `dotnet-ipc trace PID --clr-events jit --clr-event-level verbose`",
+        "if the program compiled one, record it with `dotnet-ipc trace PID --clr-events jit --clr-event-level \
+         verbose`, or its start with `dotnet-ipc monitor --trace FILE --clr-events jit --clr-event-level verbose -- \
+         COMMAND`",
     ];
 
     const NEXT: &'static str = "dotnet-ipc report TARGET --wall --tree --short";
@@ -93,7 +99,10 @@ impl Analysis<8> for JitAnalysis {
 
     fn event(&mut self, event: Option<&TraceEvent<'_>>) {
         match event {
-            Some(event) => self.compilations.event(event),
+            Some(event) => {
+                self.has_start = self.has_start || is_start(event);
+                self.compilations.event(event);
+            }
             None => self.compilations.finish(),
         }
     }
@@ -134,6 +143,13 @@ impl Analysis<8> for JitAnalysis {
             write!(out, ", and {} without an end", self.incomplete)?;
         }
         writeln!(out, "; {:.3} ms on all threads together", milliseconds(all.durations.total()))?;
+        if !self.has_start {
+            writeln!(
+                out,
+                "The start of the program, with most compilations, is not in the trace. To record it:\n  \
+                 dotnet-ipc monitor --trace FILE --clr-events jit --clr-event-level verbose -- COMMAND"
+            )?;
+        }
         let mut table = table_of_numbers(&STATISTICS, &[0]);
         for (tier, statistics) in statistics.tiers() {
             table.add_row(statistics_cells(&tier.to_string(), statistics));
@@ -169,6 +185,11 @@ impl Analysis<8> for JitAnalysis {
             ("thread", json!(thread)),
         ]
     }
+}
+
+/// Returns whether an event is the first one of a runtime: RuntimeInformationStart.
+fn is_start(event: &TraceEvent<'_>) -> bool {
+    event.metadata().is_some_and(|metadata| metadata.event_id == 187 && metadata.provider == RUNTIME_PROVIDER)
 }
 
 impl JitAnalysis {

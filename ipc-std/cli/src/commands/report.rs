@@ -596,7 +596,8 @@ impl CallReport<'_> {
             writeln!(out, "{more} more types; --top {all} shows all")?;
         }
         if functions.is_empty() {
-            return writeln!(out, "\n{}: {}", clock_args::NO_STACK, clock_args::WHY_NO_STACK);
+            let why = clock_args::why_no_stack(samples, &self.clock);
+            return writeln!(out, "\n{}: {why}", clock_args::NO_STACK);
         }
         writeln!(out, "\n{:>9} {:>14}  {:>9}  TYPE, FUNCTION", "SHARE", "BYTES", "COUNT")?;
         for row in &functions {
@@ -613,7 +614,8 @@ impl CallReport<'_> {
         const OWN: usize = 4;
         let top = self.top();
         if self.tree.top(self.order()).is_empty() {
-            return writeln!(out, "\n{}: {}", clock_args::NO_STACK, clock_args::WHY_NO_STACK);
+            let why = clock_args::why_no_stack(samples, &self.clock);
+            return writeln!(out, "\n{}: {why}", clock_args::NO_STACK);
         }
         let unnamed = top.iter().find(|entry| samples.names().text(entry.frame) == UNNAMED);
         let [exclusive, inclusive] = unnamed.map_or([0.0; 2], |entry| {

@@ -127,6 +127,9 @@ fn to_json(process: &Process, sample: &OwnedSample) -> Value {
         }
         Measurement::Sum { .. } | Measurement::Counter { .. } | Measurement::UpDownCounter { .. } => {
             set("rate", optional(sample.measurement.rate(sample.interval)));
+            if let Measurement::UpDownCounter { since_start, .. } = &sample.measurement {
+                set("since_start", json!(since_start));
+            }
         }
         Measurement::Histogram { quantiles, count, sum } => {
             set("count", count.map_or(Value::Null, integer));
@@ -231,8 +234,11 @@ pub(crate) fn numbers(sample: &OwnedSample) -> String {
             _ => format!("{} (min {}, max {}, count {count})", shown(*mean), shown(*min), shown(*max)),
         },
         Measurement::Sum { increment, .. } => format!("{}{}", added(*increment), rate(Some(*increment))),
-        Measurement::UpDownCounter { value: Some(value), .. } => shown(*value),
-        Measurement::Counter { delta, value } | Measurement::UpDownCounter { delta, value } => {
+        Measurement::UpDownCounter { value: Some(value), since_start, .. } => match since_start {
+            true => format!("{} since start", added(*value)),
+            false => shown(*value),
+        },
+        Measurement::Counter { delta, value } | Measurement::UpDownCounter { delta, value, .. } => {
             match (value, delta) {
                 (Some(value), _) => format!("{}{}", shown(*value), rate(*delta)),
                 (None, Some(delta)) => format!("{}{}", added(*delta), rate(Some(*delta))),

@@ -15,6 +15,8 @@ use super::unique_labels::UniqueLabels;
 #[derive(Default)]
 pub(crate) struct Batch {
     processes: BTreeMap<Process, Scopes>,
+    /// The start of the first interval of the meters of each process, in nanoseconds since 1970.
+    starts: BTreeMap<Process, u128>,
     descriptions: Descriptions,
     labels: UniqueLabels,
     len: usize,
@@ -57,7 +59,7 @@ impl Batch {
             }
             Measurement::Counter { delta, value: None } => (sum_kind(*delta), DELTA, value(*delta)),
             Measurement::Counter { value: sum, .. } => (sum_kind(*sum), CUMULATIVE, value(*sum)),
-            Measurement::UpDownCounter { delta, value: None } => ("up_down", DELTA, value(*delta)),
+            Measurement::UpDownCounter { delta, value: None, .. } => ("up_down", DELTA, value(*delta)),
             Measurement::UpDownCounter { value: sum, .. } => ("up_down", CUMULATIVE, value(*sum)),
             Measurement::Histogram { quantiles, count, sum } => {
                 let quantiles: Vec<Value> = quantiles
@@ -81,13 +83,22 @@ impl Batch {
         };
         let Some(Value::Object(mut point)) = point else { return false };
         let is_interval = temporality == DELTA || kind == "summary";
-        let interval = sample.interval.filter(|seconds| is_interval && *seconds >= 0.0 && *seconds < 1e9);
+        let interval = sample.interval.filter(|seconds| *seconds >= 0.0 && *seconds < 1e9);
         // The filter above permits at most 1e9 seconds, so the conversion cannot fail.
         let interval = interval.map_or(0, |seconds| core::time::Duration::from_secs_f64(seconds).as_nanos());
         let time = u128::try_from(sample.unix_nanoseconds).unwrap_or_default();
         point.insert("timeUnixNano".to_owned(), nanoseconds(time));
-        if is_interval {
-            point.insert("startTimeUnixNano".to_owned(), nanoseconds(time.saturating_sub(interval)));
+        let start_of_interval = time.saturating_sub(interval);
+        if sample.system == System::Meter && !self.starts.contains_key(process) {
+            self.starts.insert(process.clone(), start_of_interval);
+        }
+        let start = match &sample.measurement {
+            _ if is_interval => Some(start_of_interval),
+            Measurement::UpDownCounter { since_start: true, .. } => self.starts.get(process).copied(),
+            _ => None,
+        };
+        if let Some(start) = start {
+            point.insert("startTimeUnixNano".to_owned(), nanoseconds(start));
         }
         let (shown, _) = self.labels.of_series(process, sample, |details| label(sample, details));
         let attributes = point_tags(sample, &shown.details(sample));
@@ -106,6 +117,7 @@ impl Batch {
     /// Forgets the series of a process that has ended.
     pub(crate) fn remove(&mut self, process: &Process) {
         self.labels.remove(process);
+        self.starts.remove(process);
     }
 
     /// Returns the request with the samples, and removes them; `None` if there are none.

@@ -292,7 +292,11 @@ mod tests {
             sample.measurement = match random.u32(0..9) {
                 0 => Measurement::Counter { delta: Some(value), value: Some(second) },
                 1 => Measurement::Counter { delta: Some(value), value: None },
-                2 => Measurement::UpDownCounter { delta: Some(value), value: Some(second) },
+                2 => Measurement::UpDownCounter {
+                    delta: Some(value),
+                    value: Some(second),
+                    since_start: random.bool(),
+                },
                 3 => Measurement::Histogram {
                     quantiles: vec![Quantile { quantile: 0.5, value }; 2],
                     count: Some(u64::MAX),

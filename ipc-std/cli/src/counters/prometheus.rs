@@ -73,7 +73,7 @@ impl Series {
             }
             Measurement::Sum { increment, .. } => (0.0, increment.max(0.0)),
             Measurement::Counter { delta, value: None } => (0.0, delta.unwrap_or_default().max(0.0)),
-            Measurement::UpDownCounter { delta, value: None } => (0.0, delta.unwrap_or_default()),
+            Measurement::UpDownCounter { delta, value: None, .. } => (0.0, delta.unwrap_or_default()),
             _ => return,
         };
         self.count += count;
@@ -222,6 +222,8 @@ const fn kind(measurement: &Measurement) -> &'static str {
         Measurement::Sum { .. } | Measurement::Counter { .. } => "counter",
         Measurement::Histogram { .. } => "summary",
         Measurement::ExponentialHistogram(_) => "histogram",
+        // A sum that grows and shrinks from 0 at the start of the session is neither a counter nor a level.
+        Measurement::UpDownCounter { since_start: true, .. } => "untyped",
         _ => "gauge",
     }
 }
@@ -340,6 +342,9 @@ fn metric_name(sample: &OwnedSample, unit: &str, kind: &str) -> String {
     let stem = name.strip_suffix("_total").filter(|stem| !stem.is_empty()).unwrap_or(&name);
     if kind == "counter" {
         return format!("{stem}_total");
+    }
+    if kind == "untyped" {
+        return format!("{stem}_since_start");
     }
     for (reserved, ending) in [("_count", "_current"), ("_sum", "_amount"), ("_bucket", "_buckets")] {
         if let Some(stem) = stem.strip_suffix(reserved) {

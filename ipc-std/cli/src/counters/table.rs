@@ -292,8 +292,15 @@ impl Row {
     fn numbers(&self) -> String {
         let shown = |number: f64| with_unit(number, &self.unit);
         let Some((percentiles, count)) = distribution(&self.measurement) else {
-            let rate = self.rate().map_or_else(String::new, |rate| format!("{}/s", shown(rate)));
-            let value = self.value().map_or_else(|| "-".to_owned(), shown);
+            let mut rate = self.rate().map_or_else(String::new, |rate| format!("{}/s", shown(rate)));
+            let mut value = self.value().map_or_else(|| "-".to_owned(), shown);
+            if let Measurement::UpDownCounter { value: Some(sum), since_start: true, .. } = self.measurement {
+                // Without a rate, there is room to say that it is no level.
+                rate = "since start".to_owned();
+                if sum >= 0.0 {
+                    value.insert(0, '+');
+                }
+            }
             let [value, rate] = [value, rate].map(|text| aligned_right(&cut_middle(&text, NUMBER), NUMBER));
             return format!("{value} {rate}");
         };
@@ -370,7 +377,7 @@ mod tests {
             "COUNTER                                    VALUE           RATE LAST MINUTE",
             "Lab.Meter/lab.gauge[k=v]                    76 %                █▁▁▁▁▁",
             "Lab.Meter/lab.latency[host=h1]     89.97ms 149.9ms 159.9ms n=74 ▂█▁▇▁▅",
-            "Lab.Meter/lab.open                             1                ▅▅▁█▁▁",
+            "Lab.Meter/lab.open                            +1    since start ▅▅▁█▁▁",
             "Lab.Meter/lab.re…ests[/a,\"c\",200]            443           74/s ▆▁█▆▆▆",
             "Lab.Meter/lab.requests[route=/b]             886          148/s ▆▁█▆▆▆",
         ];

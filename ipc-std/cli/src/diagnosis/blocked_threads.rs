@@ -1,12 +1,12 @@
 //! Threads that wait in one method of the program for most of a recording.
 use std::collections::BTreeMap;
 
+use nettrace_analysis::names::source_name;
 use nettrace_analysis::samples::{Clock, Samples, ThreadNumber};
 use nettrace_analysis::{OwnCode, StackId};
 
 use super::main_thread::is_entry_point;
 use super::own_shares::OwnFrames;
-use super::readable_method::readable;
 
 /// What a thread waits for, as the frames between the method of the program and the end of its stack show.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -163,7 +163,7 @@ impl StackPlace {
             let kind = WaitKind::NAMES.iter().find(|(of_wait, _)| name.contains(of_wait));
             kind.map(|(_, kind)| *kind)
         });
-        let wait = own_frame.map(|own| (kind.unwrap_or(WaitKind::Other), readable(names.short(own))));
+        let wait = own_frame.map(|own| (kind.unwrap_or(WaitKind::Other), source_name(names.short(own))));
         let is_below_entry_point = frames.iter().rev().take(6).map(text).any(is_entry_point);
         // Since .NET 10, `GC.RunFinalizers` calls the finalizers; before, native code does.
         let finalizer = frames.iter().rev().take(2).map(text).find(|name| name.ends_with(".Finalize"));

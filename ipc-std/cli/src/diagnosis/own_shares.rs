@@ -1,12 +1,11 @@
 //! The methods of the program that cause what a clock counts.
 use std::collections::{BTreeMap, HashMap};
 
-use nettrace_analysis::names::FrameId;
+use nettrace_analysis::names::{FrameId, source_name};
 use nettrace_analysis::samples::{Clock, Samples, Weight};
 use nettrace_analysis::{OwnCode, StackId};
 
 use super::main_thread::is_entry_point;
-use super::readable_method::readable;
 
 /// What a clock counts, by the innermost method of the program in each stack.
 #[derive(Debug, Default)]
@@ -36,7 +35,7 @@ impl OwnShares {
         }
         let mut by_name = BTreeMap::<String, u64>::new();
         for (frame, weight) in frames {
-            let sum = by_name.entry(readable(samples.names().short(frame))).or_default();
+            let sum = by_name.entry(source_name(samples.names().short(frame))).or_default();
             *sum = sum.saturating_add(weight);
         }
         let mut methods: Vec<_> = by_name.into_iter().collect();

@@ -55,6 +55,9 @@ impl AnalysisArgs {
     }
 }
 
+/// The provider of the requests that a program receives.
+const HOSTING_PROVIDER: &str = "Microsoft.AspNetCore.Hosting";
+
 /// The events that an analysis needs, and whether it needs their stacks.
 #[derive(Debug)]
 pub(crate) struct Needs {
@@ -115,6 +118,22 @@ impl Needs {
         // This cannot fail: the provider has no arguments.
         let _ = provider::add(&mut needs.providers, &threads);
         Self { rundown: keywords::THREADING, ..needs }
+    }
+
+    /// Returns the events of HTTP requests. With `waits`, also those of asynchronous methods that wait.
+    pub(crate) fn of_requests(waits: bool) -> Self {
+        const FLOW_ACTIVITY_IDS: u64 = 0x80;
+        const ASYNC_OPERATIONS: u64 = 0x8;
+        // Events without a keyword have those that an event source reserves for its sessions.
+        const NO_KEYWORD: u64 = 0xf000_0000_0000;
+        let provider = |name, keywords| ProviderSpec::new(name, keywords, EventLevel::INFORMATIONAL, "");
+        let operations = if waits { ASYNC_OPERATIONS } else { 0 };
+        let providers = vec![
+            provider(HOSTING_PROVIDER, NO_KEYWORD),
+            provider("System.Net.Http", NO_KEYWORD),
+            provider("System.Threading.Tasks.TplEventSource", FLOW_ACTIVITY_IDS | operations),
+        ];
+        Self { providers, stacks: true, rundown: 0 }
     }
 
     /// Returns events of the runtime, without their stacks.

@@ -107,8 +107,9 @@ impl TraceProfile {
                         ProviderSpec::new(RUNTIME_PROVIDER, SICK, VERBOSE, ""),
                         ProviderSpec::new("Microsoft.AspNetCore.Hosting", u64::MAX, INFORMATIONAL, ""),
                         ProviderSpec::new("System.Net.Http", u64::MAX, INFORMATIONAL, ""),
-                        // With this keyword, the events of requests have activity ids.
-                        ProviderSpec::new("System.Threading.Tasks.TplEventSource", 0x80, INFORMATIONAL, ""),
+                        // With these keywords, the events of requests have activity ids, and asynchronous methods that
+                        // wait have events.
+                        ProviderSpec::new("System.Threading.Tasks.TplEventSource", 0x88, INFORMATIONAL, ""),
                         ProviderSpec::new(
                             "System.Runtime",
                             u64::MAX,

@@ -2,6 +2,7 @@
 use core::ops::ControlFlow;
 use std::path::Path;
 
+use dotnet_ipc_syntax::keywords::RUNTIME_PROVIDER;
 use dotnet_ipc_syntax::only_arg::OnlyArg;
 use nettrace_analysis::call_tree;
 use nettrace_analysis::samples::{Clock, Samples, Unit, Waits};
@@ -13,7 +14,38 @@ use crate::output::globals::Globals;
 use crate::process::trace_target::TraceTarget;
 
 pub(crate) const NO_STACK: &str = "no event has a stack";
-pub(crate) const WHY_NO_STACK: &str = "a program that was compiled ahead of time sends stacks only with samples, since .NET 10, and `trace --no-stacks` leaves them out";
+
+/// Returns why no event of a clock has a stack, and which event has one instead.
+pub(crate) fn why_no_stack(samples: &Samples, clock: &Clock) -> String {
+    if !samples.has_stacks() {
+        return "a program that was compiled ahead of time sends stacks only with samples, since .NET 10, and `trace \
+                --no-stacks` leaves them out"
+            .to_owned();
+    }
+    let event_id = match clock {
+        Clock::Events { provider, event_id } if provider.eq_ignore_ascii_case(RUNTIME_PROVIDER) => *event_id,
+        _ => None,
+    };
+    let other =
+        event_id.and_then(|id| INSTEAD.iter().find(|(without_stack, ..)| without_stack.contains(&id)));
+    let instead = other.map_or_else(String::new, |(_, id, what)| {
+        format!("; {RUNTIME_PROVIDER}/{id} has the stack of the code that {what}")
+    });
+    format!(
+        "the runtime sends these events from threads that run no managed code, or leaves out their stacks{instead}"
+    )
+}
+
+/// Events of the runtime without a stack, the related event that has one, and its meaning.
+const INSTEAD: [(&[u32], u32, &str); 5] = [
+    // Of a thread: running, created, terminated.
+    (&[50, 71, 85, 86], 70, "starts a thread (ThreadCreating)"),
+    // Of a collection: its phases and the size of the heap.
+    (&[1, 2, 3, 4, 5, 6, 7, 8, 9, 11, 33, 39, 202, 203, 204, 205], 35, "triggers a collection (GCTriggered)"),
+    (&[91], 81, "waits for a lock (ContentionStart)"),
+    (&[250, 251, 252, 253, 254, 255, 256], 80, "throws an exception (ExceptionThrown)"),
+    (&[141, 143, 146], 145, "has a method compiled, at level verbose (MethodJittingStarted)"),
+];
 
 /// The choice of a clock, and its form.
 #[derive(Debug, clap::Args)]
@@ -139,7 +171,7 @@ pub(crate) fn nothing(samples: &mut Samples, clock: &Clock, target: TraceTarget<
         return failure(&format!(": no wait began or ended, but {waits}"), SHOW_WAITS);
     }
     if samples.weights(clock).any(|(_, _, weight)| weight.total() > 0) {
-        return failure(&format!(": {NO_STACK}"), WHY_NO_STACK);
+        return failure(&format!(": {NO_STACK}"), &why_no_stack(samples, clock));
     }
     if *clock == Clock::Cpu && samples.samples() > 0 {
         return failure(

@@ -1,4 +1,4 @@
-//! `dotnet-ipc report`, `flame`, `gc` and `jit` of a runtime that records.
+//! `dotnet-ipc report`, `flame`, `gc`, `jit` and `requests` of a runtime that records.
 
 use std::fs;
 use std::io::{BufRead, BufReader};
@@ -24,6 +24,7 @@ const RESUME: Code = Code(0x0401);
 const STARTUP: &str = "net10-startup.nettrace";
 const COLLECTIONS: &str = "net10-collections.nettrace";
 const COMPILATIONS: &str = "net10-compilations.nettrace";
+const REQUESTS: &str = "net10-requests.nettrace";
 const RUNTIME: &str = "Microsoft-Windows-DotNETRuntime";
 const SAMPLER: &str = "Microsoft-DotNETCore-SampleProfiler";
 
@@ -68,6 +69,8 @@ fn the_results_are_those_of_the_trace() {
         ("gc", COLLECTIONS, &["--summary", "--json"]),
         ("jit", COMPILATIONS, &[]),
         ("jit", COMPILATIONS, &["--csv"]),
+        ("requests", REQUESTS, &[]),
+        ("requests", REQUESTS, &["--json"]),
     ] {
         let runtime = traced(trace(name));
         let live = live(&runtime, command, &[options, &["--duration", "100ms"]].concat()).well();
@@ -143,6 +146,23 @@ fn the_clock_decides_what_is_recorded() {
     assert_eq!((providers.len(), providers[0].1 & 0x90_8018), (1, 0x8018), "{providers:?}");
     let (providers, _) = session("report", &["--event", "all"]);
     assert_eq!(providers.iter().map(|(name, ..)| name.as_str()).collect::<Vec<_>>(), [RUNTIME, SAMPLER]);
+}
+
+#[test]
+fn requests_are_recorded_with_activity_ids() {
+    for (options, tasks) in [(&[][..], 0x88), (&["--no-waits"], 0x80)] {
+        let (providers, rundown) = session("requests", options);
+        let expected = [
+            ("Microsoft.AspNetCore.Hosting", 0xf000_0000_0000, 4),
+            ("System.Net.Http", 0xf000_0000_0000, 4),
+            ("System.Threading.Tasks.TplEventSource", tasks, 4),
+            (RUNTIME, 0x18, 5),
+        ];
+        assert_eq!(
+            (providers, rundown),
+            (expected.map(|(name, of, level)| (name.to_owned(), of, level)).into(), 0x138)
+        );
+    }
 }
 
 /// Collections and compilations need neither stacks nor names. No note mentions that older runtimes send stacks.
@@ -306,10 +326,11 @@ fn what_is_missing() {
         ("gc", &[], "ran no garbage collection", "record for longer with --duration"),
         ("gc", &["--json"], "ran no garbage collection", "record for longer with --duration"),
         ("jit", &[], "compiled no method", "record for longer with --duration"),
+        ("requests", &[], "began to receive or send no HTTP request", "EventSourceSupport"),
     ] {
         let ran = live(&empty, command, &[options, &["--duration", "0"]].concat());
         // A list can be empty, but a report and a graph cannot.
-        let status = if ["gc", "jit"].contains(&command) { 0 } else { 9 };
+        let status = if ["gc", "jit", "requests"].contains(&command) { 0 } else { 9 };
         assert_eq!((ran.status, ran.text()), (Some(status), ""), "{ran:?}");
         let error = ran.stderr.lines().last().unwrap();
         let mut path = socket(&empty);

@@ -9,14 +9,15 @@ use std::thread;
 
 use ipc_proto::Code;
 use ipc_testkit::{FakeRuntime, Fault, Profile, Response};
-use nettrace::{Fields, Metadata, Scalar};
-use serde_json::Value;
+use nettrace::{Event, Fields, Metadata, Scalar, Trace, TraceWriter, Version};
+use serde_json::{Value, json};
 
 #[cfg(target_os = "linux")]
 use crate::search::{child_of, unshare};
 #[cfg(target_os = "linux")]
 use crate::tool::{FakeProcess, TOOL, until};
-use crate::tool::{Ran, finish, run, tool, until_some};
+use crate::tool::{Ran, finish, run, run_with, tool, until_some};
+use crate::traces::put;
 
 /// The commands that start a session without rundown.
 const COLLECT_TRACING: [Code; 2] = [Code(0x0203), Code(0x0204)];
@@ -112,6 +113,10 @@ fn json_is_what_an_independent_decoder_finds() {
                 }
                 "sum" | "gauge" => assert_eq!(found["value"], number(&numbers[0]), "{found}"),
                 "counter" | "up_down_counter" => {
+                    // The instruments of the runtime report what it has.
+                    let since_start =
+                        (found["kind"] == "up_down_counter").then(|| found["provider"] != "System.Runtime");
+                    assert_eq!(found["since_start"], json!(since_start), "{found}");
                     // The interval is one second, so the rate is the increase in it.
                     assert_eq!(
                         [&found["rate"], &found["value"]],
@@ -171,7 +176,7 @@ fn lines_for_people() {
     let lines: Vec<_> = found.text().lines().map(|line| line.split_once(' ').unwrap().1).take(5).collect();
     let expected = [
         "Lab.Meter/lab.gauge[k=v] 52 %",
-        "Lab.Meter/lab.open 0",
+        "Lab.Meter/lab.open +0 since start",
         "Lab.Meter/lab.latency[host=h1] p50 69.95 ms, p95 149.9 ms, p99 159.9 ms, count 72",
         "Lab.Meter/lab.requests[route=/b] 146 request (146 request/s)",
         "Lab.Meter/lab.requests[route=/a,b=\"c\",status=200] 73 request (73 request/s)",
@@ -221,7 +226,7 @@ fn prometheus_text() {
         "# HELP lab_requests_total Requests served",
         "# TYPE lab_requests_total counter",
         "# TYPE lab_latency_seconds summary",
-        "# TYPE lab_open gauge",
+        "# TYPE lab_open_since_start untyped",
         // The conventions forbid the name of a type in a name.
         "# TYPE lab_value_percent gauge",
     ] {
@@ -257,7 +262,15 @@ fn otlp() {
     assert_eq!(last["positive"]["offset"], -213);
     let requests = &metric("lab.requests")["sum"];
     assert_eq!((&requests["isMonotonic"], &requests["aggregationTemporality"]), (&true.into(), &2.into()));
-    assert_eq!(metric("lab.open")["sum"]["isMonotonic"], false);
+    let open = &metric("lab.open")["sum"];
+    assert_eq!((&open["isMonotonic"], &open["aggregationTemporality"]), (&false.into(), &2.into()));
+    // It counts from the start of the session, one interval before the first sample.
+    let nanoseconds = |point: &Value, key: &str| point[key].as_str().unwrap().parse::<u64>().unwrap();
+    let points = open["dataPoints"].as_array().unwrap();
+    let start = nanoseconds(&points[0], "startTimeUnixNano");
+    let first = nanoseconds(&points[0], "timeUnixNano");
+    assert!((900_000_000..1_100_000_000).contains(&(first - start)), "{points:?}");
+    assert!(points.iter().all(|point| nanoseconds(point, "startTimeUnixNano") == start));
     let found = run(&["counters", &recorded("net8-meters.nettrace"), "--format", "otlp-json"]).well();
     let text = found.into_text();
     assert!(
@@ -306,6 +319,9 @@ fn counters_that_no_process_reports() {
         scope.spawn(|| fails(&["NoSuch", "Lab-Counters/nosuch"]));
         scope.spawn(|| fails(&["Lab.Meter/lab.requests[route=nosuch]"]));
         let ran = during(&["NoSuch", "Lab-Counters/poll"]);
+        assert_eq!((ran.status, &*ran.stderr), (Some(0), missing), "{ran:?}");
+        // Also if the end comes before the first intervals.
+        let ran = counters(&runtime, &["NoSuch", "Lab-Counters/poll", "--duration", "1ms"]);
         assert_eq!((ran.status, &*ran.stderr), (Some(0), missing), "{ran:?}");
         assert!(ran.text().contains("Lab-Counters/poll"), "{ran:?}");
     });
@@ -509,6 +525,41 @@ fn lists() {
     run(&["counters", "list", "app.nettrace"]).fails(2, "requires a process ID");
 }
 
+/// An instrument that was named and exists, but has no sample, is listed.
+#[test]
+fn instruments_without_measurements() {
+    const FIELDS: [&str; 9] = [
+        "sessionId",
+        "meterName",
+        "meterVersion",
+        "instrumentName",
+        "instrumentType",
+        "unit",
+        "tags",
+        "rate",
+        "value",
+    ];
+    let fields = FIELDS.map(|name| (name, Scalar::Utf16String));
+    let (mut buf, mut space, mut trace) = (vec![0; TraceWriter::BUFFER], [0; 1024], Vec::new());
+    let mut writer = TraceWriter::new(&Trace::new(Version::V4), &mut buf).unwrap();
+    for (id, event_id, name) in [(1, 7, "silent"), (2, 16, "http.client.open_connections")] {
+        let mut metadata = Metadata::new(id, "System.Diagnostics.Metrics", event_id, "");
+        metadata.fields = Fields::build(&fields, &mut space).unwrap();
+        put!(trace, writer.describe(&metadata));
+        let texts = ["SHARED", "M", "", name, "UpDownCounter", "", "", "", "3"];
+        let payload: Vec<u8> =
+            texts.iter().flat_map(|text| text.encode_utf16().chain([0]).flat_map(u16::to_le_bytes)).collect();
+        let event = Event { metadata_id: id, sequence: id, payload: &payload, ..Event::default() };
+        put!(trace, writer.event(&event));
+    }
+    trace.extend_from_slice(&writer.finish());
+    let ran = run_with(&["counters", "-", "M/silent", "M"], trace);
+    assert!(ran.text().ends_with(" M/http.client.open_connections +3 since start\n"), "{ran:?}");
+    let notes = "note: `ss -tnp`, on Windows `netstat -ano`, shows connections; http.client.open_connections counts from \
+                 the start of the session\nnote: M/silent exists, and nothing was measured\n";
+    assert_eq!(ran.stderr, notes);
+}
+
 #[test]
 fn usage() {
     run(&["counters"]).fails(2, "a process ID, a file, --name, --socket or --all is required");
@@ -525,6 +576,10 @@ fn usage() {
         assert!(!log.exists());
     }
     run(&["counters", &file, "-o", "x"]).fails(2, "--output requires --format prometheus");
+    // What is named and not shown is listed.
+    let ran = run(&["counters", &file, "None", "Lab.Meter/none", "Lab.Meter/lab.open"]);
+    let expected = "note: the trace has no counter None\nnote: the trace has no counter Lab.Meter/none\n";
+    assert_eq!((ran.status, &*ran.stderr), (Some(0), expected));
     run(&["counters", &file, "None"]).fails(9, "the trace has no counter None; there is Lab.Meter/");
     run(&["counters", &file, "Lab.Meter/lab.gauge[k=w]"]).fails(9, "there is Lab.Meter/lab.gauge[k=v]");
     run(&["counters", &file, "--until", "None/x > 1"])

@@ -93,6 +93,16 @@ fn statistics_as_json() {
     assert_eq!(tiers, ["OptimizedTier1", "QuickJittedInstrumented"]);
 }
 
+/// Most methods are compiled when a program starts, and a trace of a process that runs lacks that.
+#[test]
+fn a_trace_without_the_start_says_how_to_record_one() {
+    let late = run(&["jit", &trace()]).well().into_text();
+    let advice = "dotnet-ipc monitor --trace FILE --clr-events jit --clr-event-level verbose -- COMMAND\n";
+    assert!(late.contains("\nThe start of the program") && late.contains(advice), "{late}");
+    let whole = run(&["jit", &analysed("net10-startup.nettrace")]).into_text();
+    assert!(!whole.contains("The start of the program"), "{whole}");
+}
+
 #[test]
 fn a_trace_without_methods_says_how_to_record_them() {
     let file = path("gen-net10-lab-small.nettrace");
@@ -101,7 +111,7 @@ fn a_trace_without_methods_says_how_to_record_them() {
         assert_eq!(ran.status, Some(0));
         assert!(ran.stderr.contains("has no compiled method; "), "{ran:?}");
         let advice = "dotnet-ipc trace PID --clr-events jit --clr-event-level verbose";
-        assert!(ran.stderr.contains(advice), "{ran:?}");
+        assert!(ran.stderr.contains(advice) && ran.stderr.contains("monitor --trace FILE"), "{ran:?}");
         // A table without rows still has its columns.
         assert_eq!(ran.text().lines().count(), usize::from(args.contains(&"--csv")));
     }

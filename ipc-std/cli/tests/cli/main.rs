@@ -55,6 +55,7 @@ mod pipes;
 mod ps;
 mod readers;
 mod report;
+mod requests;
 mod rewrite;
 #[cfg(unix)]
 mod search;

@@ -193,6 +193,19 @@ fn what_is_missing() {
     run(&["report", &path("no-such-file")]).fails(1, "cannot read");
 }
 
+/// The runtime sends some events without a stack, and a related one with it.
+#[test]
+fn events_without_stacks_name_those_that_have_one() {
+    for (event, other) in [(85, 70), (1, 35)] {
+        let event = format!("Microsoft-Windows-DotNETRuntime/{event}");
+        let ran = run(&["report", &analysed("net10-startup.nettrace"), "--event", &event]).well();
+        let expected = format!("; Microsoft-Windows-DotNETRuntime/{other} has the stack of the code that ");
+        assert!(
+            ran.text().contains("from threads that run no managed code") && ran.text().contains(&expected)
+        );
+    }
+}
+
 #[test]
 fn events_without_stacks() {
     let args = ["report", "-", "--event", "Demo"];

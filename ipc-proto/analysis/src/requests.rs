@@ -1,0 +1,355 @@
+//! HTTP requests: which ones a server handles and how long it takes, and which ones a program sends to others.
+//!
+//! [`Requests`] takes the events of a trace in the order of time, and [`Requests::summary`] returns the requests by
+//! method and path.
+//!
+//! | what | events | level |
+//! |---|---|---|
+//! | requests that the program receives | `Microsoft.AspNetCore.Hosting`: RequestStart (3), RequestStop (4) | informational |
+//! | requests that the program sends | `System.Net.Http`: RequestStart (1), RequestStop (2), RequestFailed (3) | informational |
+//! | the activity ids that connect the events of a request | `System.Threading.Tasks.TplEventSource`, keyword 0x80 | informational |
+//! | the methods in which requests in flight wait | `System.Threading.Tasks.TplEventSource`, keyword 0x8: TraceOperationBegin (14), TraceOperationEnd (15) | informational |
+//! | durations by route | `System.Diagnostics.Metrics`: `http.server.request.duration` of the meter `Microsoft.AspNetCore.Hosting` | informational |
+//!
+//! A program that was compiled ahead of time (NativeAOT) has no event sources, unless it was built with
+//! `EventSourceSupport`.
+//!
+//! # What is known
+//!
+//! A request belongs to the trace from its RequestStart on. A request that began before the trace is not known: neither
+//! while it is in flight, nor its path. When it ends, [`RequestSummary::ends_without_start`] counts it. An event without
+//! an activity id belongs to no request, and [`RequestSummary::without_activity`] counts it. If the runtime dropped
+//! events, the end of a request can be among them, and the request then seems to be in flight.
+//!
+//! # Paths
+//!
+//! [`FoldedPath`] replaces what differs between requests of the same kind. A path is not a route: only the durations of
+//! `http.server.request.duration` state the route that handled the request.
+//!
+//! # Methods that wait
+//!
+//! An `async` method that has to wait begins an operation, with its stack, and ends it when it returns. A request in
+//! flight waits in the innermost method of the program with an operation of the request that has not ended. If several
+//! are innermost, because they run side by side, it is the one that began last. A request that blocks its thread has no
+//! such method: the stacks of threads show it.
+//!
+//! # Memory
+//!
+//! At most [`Requests::OPEN`] requests in flight, [`Requests::OPERATIONS`] operations, and [`Requests::GROUPS`] kinds of
+//! requests in each direction, each with [`Durations`], beside [`Stacks`]. A path has at most 256 bytes after folding.
+//! [`RequestSummary::dropped`] counts the requests for which there was no room, and [`RequestSummary::dropped_methods`]
+//! the operations and stacks. The work for each event is logarithmic in these numbers.
+mod folded_path;
+mod operations;
+mod routes;
+mod summary;
+
+use alloc::borrow::ToOwned;
+use alloc::collections::BTreeMap;
+use alloc::collections::btree_map::Entry;
+use alloc::format;
+use alloc::string::String;
+use alloc::vec::Vec;
+
+use ipc_proto::Guid;
+use ipc_proto::wire::to_u32;
+use nettrace::{Metadata, TraceClock, TraceEvent};
+
+pub use self::folded_path::FoldedPath;
+use self::operations::Operations;
+use self::routes::Routes;
+pub use self::summary::{Direction, OwnMethod, RequestGroup, RequestSummary, RouteDurations};
+use crate::durations::elapsed;
+use crate::event_fields::{number, text};
+use crate::known_provider::is_name;
+use crate::names::{Names, cut};
+use crate::place::at_mut;
+use crate::text::owned;
+use crate::{Durations, KnownProvider, OwnCode, Part, StackId, Stacks};
+
+/// Finds the HTTP requests in the events of a trace, which must come in the order of time: see
+/// [`EventAssembler::in_order`](nettrace::EventAssembler::in_order). The [module](self) has the rules.
+///
+/// ```
+/// use nettrace::{EventAssembler, Limits, AssemblerStep};
+/// use nettrace_analysis::OwnCode;
+/// use nettrace_analysis::names::Names;
+/// use nettrace_analysis::requests::Requests;
+///
+/// # let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../testdata/analysis/net10-requests.nettrace");
+/// # let bytes = std::fs::read(path)?;
+/// let mut assembler = EventAssembler::new(Limits::default()).in_order(EventAssembler::ORDER_LIMIT);
+/// assembler.push(&bytes);
+/// let (mut requests, mut names) = (Requests::default(), Names::default());
+/// while let AssemblerStep::Event = assembler.step() {
+///     let Some(event) = assembler.event() else { break };
+///     names.event(&event);
+///     requests.event(&event, &mut names);
+/// }
+/// let summary = requests.summary(&mut names, &OwnCode::default());
+/// for group in summary.incoming() {
+///     println!("{} {}: {} in flight", group.method, group.path.text, group.in_flight);
+/// }
+/// let stuck = summary.incoming().find(|group| group.path.text == "/payments/{n}").unwrap();
+/// assert_eq!(stuck.methods[0].name, "Contoso.Orders.PaymentGateway.WaitForConfirmationAsync");
+/// # Ok::<(), std::io::Error>(())
+/// ```
+#[derive(Debug, Default)]
+pub struct Requests {
+    open: BTreeMap<RequestKey, OpenRequest>,
+    groups: Vec<Group>,
+    numbers: BTreeMap<GroupKey, u32>,
+    /// How many of `groups` are incoming and outgoing.
+    counts: [usize; 2],
+    /// The stacks from which the finished requests of a group were sent, with their number.
+    senders: BTreeMap<(u32, StackId), u64>,
+    operations: Operations,
+    routes: Routes,
+    part: Part,
+    stacks: Stacks,
+    clock: Option<TraceClock>,
+    /// The end of the recording in ticks: the time of the last event, or of the first event of a rundown after it.
+    last_ticks: u64,
+    /// Whether the last event belongs to a rundown, which a runtime sends after the recording.
+    is_rundown: bool,
+    ends_without_start: [u64; 2],
+    without_end: u64,
+    without_activity: u64,
+    dropped: u64,
+    dropped_senders: u64,
+}
+
+/// A process, a direction and an activity.
+type RequestKey = (Option<u64>, Direction, [u8; 16]);
+/// A process, a direction, a method or an origin, and a path.
+type GroupKey = (Option<u64>, Direction, String, FoldedPath);
+
+#[derive(Debug, Clone, Copy)]
+struct OpenRequest {
+    group: u32,
+    start: i64,
+    /// The activity that sent the request; nil if there is none.
+    parent: [u8; 16],
+    /// The stack that sent the request; empty for incoming requests.
+    stack: StackId,
+    is_failed: bool,
+}
+
+/// The requests of a kind.
+#[derive(Debug, Clone, Default)]
+struct Group {
+    durations: Durations,
+    failed: u64,
+    /// The numbers of requests that ended with a status from 400 to 499, and from 500 on.
+    statuses: [u64; 2],
+}
+
+/// An event of a request.
+enum Kind {
+    Start(Direction),
+    Stop(Direction),
+    Failed(Direction),
+    /// The start of an operation of an asynchronous method.
+    Begin,
+    /// The end of an operation.
+    End,
+}
+
+impl Kind {
+    fn of(metadata: &Metadata<'_>) -> Option<Self> {
+        use Direction::{Incoming, Outgoing};
+
+        let provider = metadata.provider;
+        if is_name(provider, "Microsoft.AspNetCore.Hosting") {
+            return Some(match metadata.event_id {
+                3 => Self::Start(Incoming),
+                4 => Self::Stop(Incoming),
+                // UnhandledException.
+                5 => Self::Failed(Incoming),
+                _ => return None,
+            });
+        }
+        if is_name(provider, "System.Net.Http") {
+            return Some(match metadata.event_id {
+                1 => Self::Start(Outgoing),
+                2 => Self::Stop(Outgoing),
+                3 => Self::Failed(Outgoing),
+                _ => return None,
+            });
+        }
+        if is_name(provider, "System.Threading.Tasks.TplEventSource") {
+            return Some(match metadata.event_id {
+                14 => Self::Begin,
+                15 => Self::End,
+                _ => return None,
+            });
+        }
+        None
+    }
+}
+
+impl Requests {
+    /// How many requests can be in flight at most.
+    pub const OPEN: usize = 1 << 16;
+    /// How many operations of asynchronous methods can be open at most.
+    pub const OPERATIONS: usize = Operations::LIMIT;
+    /// How many kinds of requests (method or host, and path) are distinguished at most in each direction, and how many
+    /// routes.
+    pub const GROUPS: usize = 1 << 10;
+    /// How many pairs of a kind of requests and a stack that sends them are stored at most.
+    pub const SENDERS: usize = 1 << 16;
+
+    /// Returns only the requests of a part of the trace: those that end in it, and those that are in flight at its end.
+    /// Threads do not matter. Takes all events of the trace all the same.
+    #[must_use]
+    pub fn of_part(self, part: Part) -> Self {
+        Self { part, ..self }
+    }
+
+    /// Takes the next event of the trace. `names` must take the event too, before or after.
+    pub fn event(&mut self, event: &TraceEvent<'_>, names: &mut Names) {
+        let Some(metadata) = event.metadata() else { return };
+        let is_rundown = KnownProvider::of(metadata.provider) == Some(KnownProvider::Rundown)
+            || is_name(metadata.provider, "Microsoft-DotNETCore-EventPipe");
+        if !(is_rundown && self.is_rundown) {
+            self.last_ticks = event.header.timestamp;
+        }
+        self.is_rundown = is_rundown;
+        self.clock.get_or_insert_with(|| *event.clock());
+        let is_inside = self.part.has_ticks(event.clock(), event.header.timestamp);
+        // Events before the part can begin requests that end in it, and events after it change nothing.
+        if !is_inside && self.part.overlap(event.nanoseconds(), i64::MAX).is_none() {
+            return;
+        }
+        self.routes.event(event, &metadata, is_inside);
+        let Some(kind) = Kind::of(&metadata) else { return };
+        let activity = event.activity_id();
+        let count = |number: &mut u64| *number = number.saturating_add(is_inside.into());
+        match kind {
+            // Operations that belong to no activity are frequent, and of no interest.
+            Kind::Begin if activity != Guid::NIL => self.begin(event, activity, names),
+            Kind::End => self.operations.end(event),
+            Kind::Begin => {}
+            _ if activity == Guid::NIL => count(&mut self.without_activity),
+            Kind::Start(direction) => self.start(event, direction, activity, names),
+            Kind::Stop(direction) => self.stop(event, direction, activity, is_inside),
+            Kind::Failed(direction) => {
+                if let Some(open) = self.open.get_mut(&(event.process_id(), direction, activity.0)) {
+                    open.is_failed = true;
+                }
+            }
+        }
+    }
+
+    fn start(&mut self, event: &TraceEvent<'_>, direction: Direction, activity: Guid, names: &mut Names) {
+        let key = (event.process_id(), direction, activity.0);
+        if self.open.len() >= Self::OPEN && !self.open.contains_key(&key) {
+            self.dropped = self.dropped.saturating_add(1);
+            return;
+        }
+        let Some(group) = self.group(event, direction) else {
+            self.dropped = self.dropped.saturating_add(1);
+            return;
+        };
+        let stack = match direction {
+            Direction::Incoming => StackId::EMPTY,
+            Direction::Outgoing => self.stacks.of(event, names),
+        };
+        let (start, parent) = (event.nanoseconds(), event.related_activity_id().0);
+        let open = OpenRequest { group, start, parent, stack, is_failed: false };
+        if self.open.insert(key, open).is_some() {
+            self.without_end = self.without_end.saturating_add(1);
+            self.operations.end_activity(key.0, key.2);
+        }
+    }
+
+    fn stop(&mut self, event: &TraceEvent<'_>, direction: Direction, activity: Guid, is_inside: bool) {
+        let key = (event.process_id(), direction, activity.0);
+        let open = self.open.remove(&key);
+        if direction == Direction::Incoming {
+            self.operations.end_activity(key.0, key.2);
+        }
+        if !is_inside {
+            return;
+        }
+        let Some(open) = open else {
+            let [incoming, outgoing] = &mut self.ends_without_start;
+            let count = if direction == Direction::Incoming { incoming } else { outgoing };
+            *count = count.saturating_add(1);
+            return;
+        };
+        if open.stack != StackId::EMPTY {
+            let is_full = self.senders.len() >= Self::SENDERS;
+            match self.senders.entry((open.group, open.stack)) {
+                Entry::Occupied(mut sent) => *sent.get_mut() = sent.get().saturating_add(1),
+                Entry::Vacant(sender) if !is_full => _ = sender.insert(1),
+                Entry::Vacant(_) => self.dropped_senders = self.dropped_senders.saturating_add(1),
+            }
+        }
+        let Some(group) = at_mut(&mut self.groups, open.group) else { return };
+        group.durations.add(elapsed(open.start, event.nanoseconds()));
+        group.failed = group.failed.saturating_add(open.is_failed.into());
+        let [client, server] = &mut group.statuses;
+        match number(event, "statusCode") {
+            Some(400..=499) => *client = client.saturating_add(1),
+            Some(500..=599) => *server = server.saturating_add(1),
+            _ => {}
+        }
+    }
+
+    /// Takes the start of an operation, if it belongs to a request in flight.
+    fn begin(&mut self, event: &TraceEvent<'_>, activity: Guid, names: &mut Names) {
+        let process = event.process_id();
+        let sent = self.open.get(&(process, Direction::Outgoing, activity.0));
+        let activity = sent.map_or(activity.0, |request| request.parent);
+        if self.open.contains_key(&(process, Direction::Incoming, activity)) {
+            self.operations.begin(event, process, activity, &mut self.stacks, names);
+        }
+    }
+
+    /// Returns the number of the group of a request; `None` if there is no room for it.
+    fn group(&mut self, event: &TraceEvent<'_>, direction: Direction) -> Option<u32> {
+        const MAX_METHOD: usize = 32;
+        const MAX_ORIGIN: usize = 256;
+        let (origin, path) = match direction {
+            Direction::Incoming => {
+                let method = owned(text(event, "method").unwrap_or_default());
+                (cut(&method, MAX_METHOD).to_owned(), text(event, "path"))
+            }
+            Direction::Outgoing => {
+                let [scheme, host] =
+                    ["scheme", "host"].map(|field| owned(text(event, field).unwrap_or_default()));
+                let port = number(event, "port").filter(|port| {
+                    !matches!((scheme.as_str(), *port), ("http" | "ws", 80) | ("https" | "wss", 443) | (_, 0))
+                });
+                let port = port.map_or_else(String::new, |port| format!(":{port}"));
+                (cut(&format!("{scheme}://{host}{port}"), MAX_ORIGIN).to_owned(), text(event, "pathAndQuery"))
+            }
+        };
+        let path = FoldedPath::new(&owned(path.unwrap_or_default()));
+        let key = (event.process_id(), direction, origin, path);
+        if let Some(number) = self.numbers.get(&key) {
+            return Some(*number);
+        }
+        let [incoming, outgoing] = &mut self.counts;
+        let count = if direction == Direction::Incoming { incoming } else { outgoing };
+        if *count >= Self::GROUPS {
+            return None;
+        }
+        *count = count.saturating_add(1);
+        let number = to_u32(self.groups.len());
+        self.groups.push(Group::default());
+        self.numbers.insert(key, number);
+        Some(number)
+    }
+
+    /// Returns the requests of the events so far, with the methods that the rule `own` attributes to the program.
+    /// Requests in flight are as old as they were at the last event, at the start of the rundown after it, or at the end
+    /// of the part.
+    #[must_use]
+    pub fn summary(&self, names: &mut Names, own: &OwnCode) -> RequestSummary {
+        let end = self.clock.map_or(0, |clock| clock.nanoseconds(self.last_ticks));
+        let end = self.part.overlap(i64::MIN, end).map_or(end, |(_, end)| end);
+        summary::summary(self, end, names, own)
+    }
+}

@@ -1,0 +1,472 @@
+//! `requests`: the HTTP requests that a program receives and sends.
+use core::ops::ControlFlow;
+use std::io::{self, Write};
+
+use indicatif::HumanCount;
+use nettrace_analysis::names::Names;
+use nettrace_analysis::requests::{
+    FoldedPath, OwnMethod, RequestGroup, RequestSummary, Requests, RouteDurations,
+};
+use nettrace_analysis::{Durations, OwnCode};
+use serde_json::{Value, json};
+
+use crate::output::columns::{cut_middle, terminal_width};
+use crate::output::failure::{Failure, Kind};
+use crate::output::globals::Globals;
+use crate::output::printable::printable_name;
+use crate::output::rows::milliseconds;
+use crate::output::stdout::{json_to_stdout, to_stdout};
+use crate::process::trace_target::{TraceTarget, TraceTargetArgs};
+use crate::recording::analysis_input::{AnalysisArgs, InputRead, Needs};
+
+/// Show the HTTP requests of a process or of a trace: in flight, finished and outgoing
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+A number is a process ID, anything else a file; --file makes a number a file. A
+process is recorded for --duration or until Ctrl-C. A suspended runtime is
+resumed. If the process exits meanwhile, the requests up to then are shown, and
+the exit status is 7.
+
+IN FLIGHT are the requests that have begun in the recording and have not ended,
+with the method of the program in which most of them wait. So a hang is found
+in which all threads are idle. A request without such a method runs or blocks
+its thread: `stack` shows where. Requests that began before the recording are
+not known; those that end in it are counted. OUTGOING requests have the method
+of the program that sends them. --from and --to show the requests that end in
+this time, and those in flight at its end.
+
+In a path, a number is shown as n in braces, a GUID as guid, and another long
+value as token, so that requests of the same kind are one line. A path is no
+route: routes are shown if a trace has http.server.request.duration. It has
+percentiles of each second, so those of ROUTE are not below the exact ones.
+
+Percentiles are exact for few requests, and have an error below 0.8 % for many.
+FAILED counts requests with an exception, of outgoing ones also a status from
+500 on. Traces of several processes have the ID of the process in brackets.
+
+The events cost a program about 20 microseconds for each request. To find the
+methods that wait, there is one for each asynchronous method that has to wait:
+--no-waits saves that. A trace needs these events too; the last line is for
+routes, and no other client of the meters can run meanwhile:
+
+  dotnet-ipc trace PID --provider Microsoft.AspNetCore.Hosting,System.Net.Http \\
+    --provider System.Threading.Tasks.TplEventSource:88 --provider \\
+    'System.Diagnostics.Metrics:2:4:Metrics=Microsoft.AspNetCore.Hosting'
+
+A program that was compiled ahead of time (NativeAOT) sends these events only if
+it was built with EventSourceSupport.
+
+With --json, the result is {\"in_flight\", \"finished\", \"outgoing\", \"routes\",
+\"totals\", \"began_before\", \"without_activity\", \"dropped\", \"dropped_methods\",
+\"lost\"}. A row has \"process_id\", \"method\" or \"origin\", \"path\" and \"folded\" (of
+routes \"route\"), \"count\", times in \"oldest_ms\", \"p50_ms\", \"p95_ms\", \"p99_ms\"
+and \"max_ms\", and \"methods\" of {\"name\", \"count\"}.
+
+Examples:
+  dotnet-ipc requests 4242
+  dotnet-ipc requests --name Shop --duration 30s --top 50
+  dotnet-ipc requests app.nettrace --json | jq '.in_flight[0]'")]
+pub(crate) struct Args {
+    #[command(flatten)]
+    target: TraceTargetArgs,
+    /// Show N lines of each table
+    #[arg(long, value_name = "N", default_value_t = 10)]
+    top: usize,
+    /// Do not record in which methods requests wait
+    #[arg(long)]
+    no_waits: bool,
+    #[command(flatten)]
+    analysis: AnalysisArgs,
+}
+
+pub(crate) fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
+    args.analysis.part.check_no_threads("a request can move from thread to thread")?;
+    let input = args.analysis.input(&args.target)?;
+    let (mut requests, mut names) = (Requests::default().of_part(input.part.part()), Names::default());
+    let InputRead { lost, result: read, .. } =
+        input.read(Needs::of_requests(!args.no_waits), false, globals, |event| {
+            names.event(event);
+            requests.event(event, &mut names);
+            ControlFlow::Continue(())
+        })?;
+    let summary = requests.summary(&mut names, &OwnCode::default());
+    let report = RequestReport { summary, top: args.top, lost };
+    if globals.json {
+        json_to_stdout(&report.to_json())?;
+    } else {
+        to_stdout(|out| report.write(out))?;
+    }
+    report.remarks(input.target).iter().for_each(|remark| globals.note(remark));
+    read?;
+    report.check(input.target)?;
+    // A request in flight that waits in no asynchronous method runs or blocks a thread.
+    if input.is_live() && report.in_flight().any(|group| group.methods.is_empty()) {
+        globals.next(&format!("dotnet-ipc stack {}", input.target.argument()))?;
+    }
+    Ok(())
+}
+
+struct RequestReport {
+    summary: RequestSummary,
+    top: usize,
+    /// The number of events that the runtime dropped.
+    lost: u64,
+}
+
+impl RequestReport {
+    fn is_empty(&self) -> bool {
+        self.summary.groups.is_empty() && self.summary.routes.is_empty()
+    }
+
+    /// Returns what is not known, in sentences.
+    fn remarks(&self, target: TraceTarget<'_>) -> Vec<String> {
+        let RequestSummary {
+            ends_without_start: [incoming, outgoing],
+            without_activity,
+            dropped,
+            dropped_methods,
+            ..
+        } = self.summary;
+        let mut remarks = Vec::new();
+        if incoming > 0 || outgoing > 0 {
+            remarks.push(format!(
+                "requests that began before the recording and ended in it: {incoming} received, {outgoing} sent; others \
+                 may still be in flight, and are not known"
+            ));
+        }
+        if without_activity > 0 && !self.is_empty() {
+            remarks.push(format!(
+                "events of requests without an activity id: {without_activity}; {WHY_NO_ACTIVITY}"
+            ));
+        }
+        if self.lost > 0 && self.summary.groups.iter().any(|group| group.in_flight > 0) {
+            remarks.push("a request whose end is among the lost events seems to be in flight".to_owned());
+        }
+        if dropped > 0 {
+            remarks.push(format!(
+                "requests beyond the limits of the analysis, which are not counted: {dropped}"
+            ));
+        }
+        if dropped_methods > 0 {
+            remarks.push("methods can be missing: there was no room for all stacks".to_owned());
+        }
+        if self.is_empty() && without_activity == 0 && incoming == 0 && outgoing == 0 {
+            remarks.push(match target {
+                TraceTarget::Process(_) => format!(
+                    "{target} began to receive or send no HTTP request, and requests from before the recording are not \
+                     known; record for longer with --duration; a program that was compiled ahead of time reports \
+                     none, unless it was built with EventSourceSupport"
+                ),
+                TraceTarget::File(_) => format!(
+                    "{target} has no HTTP request; `dotnet-ipc requests --help` has the providers that record them"
+                ),
+            });
+        }
+        remarks
+    }
+
+    /// Fails if there are events of requests, but none of them can be connected.
+    fn check(&self, target: TraceTarget<'_>) -> Result<(), Failure> {
+        if self.is_empty() && self.summary.without_activity > 0 {
+            let what = format!("{target}: the events of requests have no activity ids");
+            return Err(Failure::new(Kind::NothingFound, what).with_hint(WHY_NO_ACTIVITY));
+        }
+        Ok(())
+    }
+
+    fn in_flight(&self) -> impl Iterator<Item = &RequestGroup> {
+        self.summary.incoming().filter(|group| group.in_flight > 0)
+    }
+
+    /// Returns the kinds of incoming requests with finished ones, the most frequent first.
+    fn finished(&self) -> Vec<&RequestGroup> {
+        let mut finished: Vec<_> =
+            self.summary.incoming().filter(|group| group.durations.count() > 0).collect();
+        finished.sort_by_key(|group| core::cmp::Reverse(group.durations.count()));
+        finished
+    }
+
+    fn to_json(&self) -> Value {
+        let RequestSummary {
+            ends_without_start: [incoming, outgoing],
+            without_activity,
+            dropped,
+            dropped_methods,
+            routes,
+            ..
+        } = &self.summary;
+        let in_flight = |group: &RequestGroup| {
+            object([
+                ("process_id", json!(group.process_id)),
+                ("method", json!(group.method)),
+                ("path", json!(group.path.text)),
+                ("folded", json!(group.path.is_folded)),
+                ("count", json!(group.in_flight)),
+                ("oldest_ms", json!(group.oldest.map(milliseconds))),
+                ("methods", methods(&group.methods)),
+            ])
+        };
+        let finished = |group: &&RequestGroup| {
+            let mut row = object([
+                ("process_id", json!(group.process_id)),
+                ("method", json!(group.method)),
+                ("path", json!(group.path.text)),
+                ("folded", json!(group.path.is_folded)),
+            ]);
+            add_durations(&mut row, &group.durations);
+            add(
+                &mut row,
+                [("max_ms", json!(milliseconds(group.durations.longest()))), ("failed", json!(group.failed))],
+            );
+            row
+        };
+        let sent = |group: &RequestGroup| {
+            let mut row = object([
+                ("process_id", json!(group.process_id)),
+                ("origin", json!(group.origin)),
+                ("path", json!(group.path.text)),
+                ("folded", json!(group.path.is_folded)),
+                ("in_flight", json!(group.in_flight)),
+                ("oldest_ms", json!(group.oldest.map(milliseconds))),
+            ]);
+            add_durations(&mut row, &group.durations);
+            let longest = (group.durations.count() > 0).then(|| milliseconds(group.durations.longest()));
+            add(
+                &mut row,
+                [
+                    ("max_ms", json!(longest)),
+                    ("failed", json!(group.failed)),
+                    ("client_errors", json!(group.client_errors)),
+                    ("server_errors", json!(group.server_errors)),
+                    ("methods", methods(&group.methods)),
+                ],
+            );
+            row
+        };
+        let route = |route: &RouteDurations| {
+            let mut row = object([
+                ("process_id", json!(route.process_id)),
+                ("method", json!(route.method)),
+                ("route", json!(route.route)),
+            ]);
+            add_durations(&mut row, &route.durations);
+            row
+        };
+        json!({
+            "in_flight": self.in_flight().take(self.top).map(in_flight).collect::<Value>(),
+            "finished": self.finished().iter().take(self.top).map(finished).collect::<Value>(),
+            "outgoing": self.summary.outgoing().take(self.top).map(sent).collect::<Value>(),
+            "routes": routes.iter().take(self.top).map(route).collect::<Value>(),
+            "totals": {
+                "in_flight": in_flight_of(self.summary.incoming()),
+                "finished": finished_of(self.summary.incoming()),
+                "outgoing_in_flight": in_flight_of(self.summary.outgoing()),
+                "outgoing_finished": finished_of(self.summary.outgoing()),
+            },
+            "began_before": { "incoming": incoming, "outgoing": outgoing },
+            "without_activity": without_activity,
+            "dropped": dropped,
+            "dropped_methods": dropped_methods,
+            "lost": self.lost,
+        })
+    }
+
+    /// Returns the name of a kind of requests, with its process if the trace has several.
+    fn named(&self, group: &RequestGroup, name: &str) -> String {
+        let are_several = self.summary.groups.iter().any(|other| other.process_id != group.process_id);
+        match group.process_id.filter(|_| are_several) {
+            Some(id) => format!("[{id}] {name}"),
+            None => name.to_owned(),
+        }
+    }
+
+    fn write(&self, out: &mut dyn Write) -> io::Result<()> {
+        let width = terminal_width().unwrap_or(usize::MAX);
+        let counts = |groups: &mut dyn Iterator<Item = &RequestGroup>| {
+            let groups: Vec<_> = groups.collect();
+            let in_flight = in_flight_of(groups.iter().copied());
+            let finished = finished_of(groups.iter().copied());
+            (!groups.is_empty()).then_some((HumanCount(in_flight), HumanCount(finished)))
+        };
+        let incoming = counts(&mut self.summary.incoming())
+            .map(|(in_flight, finished)| format!("{in_flight} requests in flight, {finished} finished"));
+        let outgoing = counts(&mut self.summary.outgoing())
+            .map(|(in_flight, finished)| format!("outgoing: {in_flight} in flight, {finished} finished"));
+        let parts: Vec<_> = incoming.into_iter().chain(outgoing).collect();
+        if !parts.is_empty() {
+            writeln!(out, "{}", parts.join("; "))?;
+        }
+        self.write_in_flight(width, out)?;
+        self.write_finished(width, out)?;
+        self.write_routes(width, out)?;
+        self.write_outgoing(width, out)
+    }
+
+    fn write_in_flight(&self, width: usize, out: &mut dyn Write) -> io::Result<()> {
+        const INDENT: usize = 22;
+        let groups: Vec<_> = self.in_flight().collect();
+        if groups.is_empty() {
+            return Ok(());
+        }
+        writeln!(out, "\n{:>9} {:>10}  IN FLIGHT", "REQUESTS", "OLDEST ms")?;
+        for group in groups.iter().take(self.top) {
+            let name = self.named(group, &incoming_name(group));
+            let (name, oldest) = (cut_middle(&name, width.saturating_sub(INDENT)), group.oldest);
+            writeln!(out, "{:>9} {:>10}  {name}", group.in_flight, whole(oldest.unwrap_or_default()))?;
+            write_methods(["waits", "in"], &group.methods, INDENT, width, out)?;
+        }
+        self.write_more(groups.len(), out)
+    }
+
+    fn write_finished(&self, width: usize, out: &mut dyn Write) -> io::Result<()> {
+        const INDENT: usize = 54;
+        let groups = self.finished();
+        if groups.is_empty() {
+            return Ok(());
+        }
+        writeln!(out, "\n{:>9} {PERCENTILES} {:>8} {:>6}  FINISHED", "REQUESTS", "MAX ms", "FAILED")?;
+        for group in groups.iter().take(self.top) {
+            let RequestGroup { durations, failed, .. } = group;
+            let name = self.named(group, &incoming_name(group));
+            let name = cut_middle(&name, width.saturating_sub(INDENT));
+            writeln!(out, "{:>9} {} {failed:>6}  {name}", durations.count(), times(durations, true))?;
+        }
+        self.write_more(groups.len(), out)
+    }
+
+    fn write_routes(&self, width: usize, out: &mut dyn Write) -> io::Result<()> {
+        const INDENT: usize = 38;
+        let routes = &self.summary.routes;
+        if routes.is_empty() {
+            return Ok(());
+        }
+        writeln!(out, "\n{:>9} {PERCENTILES}  ROUTE, by http.server.request.duration", "REQUESTS")?;
+        for RouteDurations { method, route, durations, .. } in routes.iter().take(self.top) {
+            let [method, route] = [method.as_str(), route.as_deref().unwrap_or("(none)")].map(printable_name);
+            let name = cut_middle(&format!("{method} {route}"), width.saturating_sub(INDENT));
+            writeln!(out, "{:>9} {}  {name}", durations.count(), times(durations, false))?;
+        }
+        self.write_more(routes.len(), out)
+    }
+
+    fn write_outgoing(&self, width: usize, out: &mut dyn Write) -> io::Result<()> {
+        const INDENT: usize = 12;
+        let groups: Vec<_> = self.summary.outgoing().collect();
+        if groups.is_empty() {
+            return Ok(());
+        }
+        writeln!(
+            out,
+            "\n{:>9} {PERCENTILES} {:>8} {:>6} {:>9}  OUTGOING",
+            "REQUESTS", "MAX ms", "FAILED", "IN FLIGHT"
+        )?;
+        for group in groups.iter().take(self.top) {
+            let RequestGroup { durations, failed, server_errors, in_flight, .. } = group;
+            let (failed, times) = (failed.saturating_add(*server_errors), times(durations, true));
+            writeln!(out, "{:>9} {times} {failed:>6} {in_flight:>9}", durations.count())?;
+            let name = format!("{}{}", printable_name(&group.origin), shown(&group.path));
+            let name = cut_middle(&self.named(group, &name), width.saturating_sub(INDENT));
+            writeln!(out, "{:INDENT$}{name}", "")?;
+            write_methods(["sent", "by"], &group.methods, INDENT, width, out)?;
+            if let Some(oldest) = group.oldest {
+                writeln!(out, "{:INDENT$}in flight for up to {} ms", "", whole(oldest))?;
+            }
+        }
+        self.write_more(groups.len(), out)
+    }
+
+    /// Writes how many rows of a table are not shown.
+    fn write_more(&self, rows: usize, out: &mut dyn Write) -> io::Result<()> {
+        match rows.saturating_sub(self.top) {
+            0 => Ok(()),
+            more => writeln!(out, "{more} more; --top {rows} shows all"),
+        }
+    }
+}
+
+const WHY_NO_ACTIVITY: &str = "the ids connect the start and the end of a request: record them with \
+                               `--provider System.Threading.Tasks.TplEventSource:88`, or use `dotnet-ipc requests PID`";
+
+const PERCENTILES: &str = "  P50 ms   P95 ms   P99 ms";
+
+/// Returns percentiles, and with `has_longest` the longest duration, as cells of a table.
+fn times(durations: &Durations, has_longest: bool) -> String {
+    let percentiles = [500, 950, 990].map(|share| durations.quantile(share));
+    let times = percentiles.into_iter().chain(has_longest.then(|| durations.longest()));
+    let is_empty = durations.count() == 0;
+    let cell = |time| if is_empty { "-".to_owned() } else { time_cell(time) };
+    times.map(|time| format!("{:>8}", cell(time))).collect::<Vec<_>>().join(" ")
+}
+
+/// Returns a time in milliseconds with at most eight characters.
+fn time_cell(nanoseconds: u64) -> String {
+    let time = milliseconds(nanoseconds);
+    if time < 1_000.0 { format!("{time:.3}") } else { format!("{time:.0}") }
+}
+
+fn whole(nanoseconds: u64) -> String {
+    format!("{:.0}", milliseconds(nanoseconds))
+}
+
+fn incoming_name(group: &RequestGroup) -> String {
+    format!("{} {}", printable_name(&group.method), shown(&group.path))
+}
+
+fn shown(path: &FoldedPath) -> String {
+    printable_name(&path.text)
+}
+
+/// Writes the two methods with the most requests, each on a line of its own, after a verb and a preposition.
+fn write_methods(
+    [verb, preposition]: [&str; 2],
+    methods: &[OwnMethod],
+    indent: usize,
+    width: usize,
+    out: &mut dyn Write,
+) -> io::Result<()> {
+    const SHOWN: usize = 2;
+    for OwnMethod { name, count, .. } in methods.iter().take(SHOWN) {
+        let start = if methods.len() > 1 { count.to_string() } else { verb.to_owned() };
+        let start = format!("{start} {preposition} ");
+        let room = width.saturating_sub(indent).saturating_sub(start.len());
+        writeln!(out, "{:indent$}{start}{}", "", cut_middle(&printable_name(name), room))?;
+    }
+    Ok(())
+}
+
+fn in_flight_of<'a>(groups: impl Iterator<Item = &'a RequestGroup>) -> u64 {
+    groups.fold(0, |sum, group| sum.saturating_add(group.in_flight))
+}
+
+fn finished_of<'a>(groups: impl Iterator<Item = &'a RequestGroup>) -> u64 {
+    groups.fold(0, |sum, group| sum.saturating_add(group.durations.count()))
+}
+
+fn methods(methods: &[OwnMethod]) -> Value {
+    methods.iter().map(|OwnMethod { name, count, .. }| json!({ "name": name, "count": count })).collect()
+}
+
+fn object<const N: usize>(fields: [(&str, Value); N]) -> Value {
+    let mut object = json!({});
+    add(&mut object, fields);
+    object
+}
+
+fn add<const N: usize>(object: &mut Value, fields: [(&str, Value); N]) {
+    if let Some(object) = object.as_object_mut() {
+        object.extend(fields.map(|(name, value)| (name.to_owned(), value)));
+    }
+}
+
+fn add_durations(row: &mut Value, durations: &Durations) {
+    let time = |share| json!((durations.count() > 0).then(|| milliseconds(durations.quantile(share))));
+    add(
+        row,
+        [
+            ("count", json!(durations.count())),
+            ("p50_ms", time(500)),
+            ("p95_ms", time(950)),
+            ("p99_ms", time(990)),
+        ],
+    );
+}
