@@ -2,13 +2,26 @@
 use nettrace_analysis::OwnCode;
 use nettrace_analysis::names::Names;
 
-/// Which functions belong to the program, and which frames of stacks are shown.
+/// Which functions belong to the program.
 #[derive(Debug, clap::Args)]
-pub(crate) struct FrameArgs {
+pub(crate) struct OwnArgs {
     /// Functions of the program begin with PATTERN: a module, namespace or type; repeatable [default: all outside of
     /// System and Microsoft]
     #[arg(long, value_name = "PATTERN")]
     own: Vec<String>,
+}
+
+impl OwnArgs {
+    pub(crate) fn code(&self) -> OwnCode {
+        OwnCode::new(self.own.iter().cloned())
+    }
+}
+
+/// Which functions belong to the program, and which frames of stacks are shown.
+#[derive(Debug, clap::Args)]
+pub(crate) struct FrameArgs {
+    #[command(flatten)]
+    own: OwnArgs,
     /// Show all frames of stacks with their exact names
     #[arg(long)]
     pub(crate) raw: bool,
@@ -17,6 +30,6 @@ pub(crate) struct FrameArgs {
 impl FrameArgs {
     /// Makes names state which functions belong to the program. Names need this before they name any frame.
     pub(crate) fn prepare(&self, names: &mut Names) {
-        names.set_own_code(OwnCode::new(self.own.iter().cloned()));
+        names.set_own_code(self.own.code());
     }
 }

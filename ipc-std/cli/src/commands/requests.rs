@@ -3,15 +3,17 @@ use core::ops::ControlFlow;
 use std::io::{self, Write};
 
 use indicatif::HumanCount;
+use nettrace_analysis::Durations;
 use nettrace_analysis::names::Names;
 use nettrace_analysis::requests::{
     FoldedPath, OwnMethod, RequestGroup, RequestSummary, Requests, RouteDurations,
 };
-use nettrace_analysis::{Durations, OwnCode};
 use serde_json::{Value, json};
 
+use crate::args::frame_args::OwnArgs;
 use crate::output::columns::{cut_middle, terminal_width};
 use crate::output::failure::{Failure, Kind};
+use crate::output::function_name::FunctionName;
 use crate::output::globals::Globals;
 use crate::output::printable::printable_name;
 use crate::output::rows::milliseconds;
@@ -76,6 +78,8 @@ pub(crate) struct Args {
     #[arg(long)]
     no_waits: bool,
     #[command(flatten)]
+    own: OwnArgs,
+    #[command(flatten)]
     analysis: AnalysisArgs,
 }
 
@@ -89,7 +93,7 @@ pub(crate) fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
             requests.event(event, &mut names);
             ControlFlow::Continue(())
         })?;
-    let summary = requests.summary(&mut names, &OwnCode::default());
+    let summary = requests.summary(&mut names, &args.own.code());
     let report = RequestReport { summary, top: args.top, lost };
     if globals.json {
         json_to_stdout(&report.to_json())?;
@@ -429,7 +433,7 @@ fn write_methods(
         let start = if methods.len() > 1 { count.to_string() } else { verb.to_owned() };
         let start = format!("{start} {preposition} ");
         let room = width.saturating_sub(indent).saturating_sub(start.len());
-        writeln!(out, "{:indent$}{start}{}", "", cut_middle(&printable_name(name), room))?;
+        writeln!(out, "{:indent$}{start}{}", "", FunctionName::new(name, true).fit(room))?;
     }
     Ok(())
 }

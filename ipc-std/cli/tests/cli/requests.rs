@@ -32,6 +32,9 @@ fn a_hang_for_people() {
         1   11.863   11.863   11.863   11.863      0  GET /payments/{n}
 ";
     assert_eq!(text, expected);
+    // With a pattern, only methods that it describes belong to the program.
+    let other = run(&["requests", &hang(), "--own", "Contoso.Orders.Endpoints"]).well().into_text();
+    assert!(other.contains(" waits in Contoso.Orders.Endpoints.PayAsync\n"), "{other}");
     let first = run(&["requests", &hang(), "--top", "1"]).well().into_text();
     assert!(first.ends_with("GET /health\n1 more; --top 2 shows all\n"), "{first}");
 }
