@@ -173,6 +173,8 @@ pub(crate) fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
         || old.as_ref().is_some_and(|old| old.hides_running);
     // The system's figure is that of the whole recording.
     let cpu = cpu.filter(|_| input.part.is_whole());
+    // The figure of the system is that of the whole process and of the whole recording.
+    let cpu = cpu.filter(|_| samples.part().is_whole());
     let cpu = (clock == Clock::Cpu).then(|| CpuSummary::new(&mut samples, cpu));
     let (clock, clock_name) = if hides_running { (Clock::Wall, "wall") } else { (clock, clock_name) };
     let old = old.map(|old| old.by(&clock, args)).transpose()?;

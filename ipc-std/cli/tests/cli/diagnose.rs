@@ -31,7 +31,11 @@ fn each_sickness_is_the_first_finding() {
     ] {
         let diagnosis = diagnosis(sickness);
         let first = &diagnosis["findings"][0];
-        assert_eq!((&first["kind"], &first["method"]), (&kind.into(), &method.into()), "{sickness}: {diagnosis}");
+        assert_eq!(
+            (&first["kind"], &first["method"]),
+            (&kind.into(), &method.into()),
+            "{sickness}: {diagnosis}"
+        );
         let [evidence, next] = ["evidence", "next"].map(|key| first[key].as_str().unwrap());
         assert!(method.is_none_or(|method| evidence.contains(method)), "{evidence}");
         let file = format!("{sickness}.nettrace");
@@ -59,5 +63,7 @@ fn a_trace_with_little_in_it() {
     let text = run(&["diagnose", &trace]).well().into_text();
     assert!(text.contains("Processor:   not known") && text.ends_with("\nNothing stands out.\n"), "{text}");
     let diagnosis = run(&["diagnose", &trace, "--json"]).well().json();
-    assert!(["cores", "running_samples", "timers", "heap_after_mb"].iter().all(|key| diagnosis[*key].is_null()));
+    assert!(
+        ["cores", "running_samples", "timers", "heap_after_mb"].iter().all(|key| diagnosis[*key].is_null())
+    );
 }
