@@ -175,9 +175,8 @@ fn main() -> Result<(), Box<dyn core::error::Error>> {
                 seen.is_none_or(|(kind, _)| kind != Kind::Method) || names(number(event.payload, 16));
             let is_kept = stays.next().unwrap_or_default() && is_used;
             let metadata_id = if is_kept { event.metadata_id } else { LEFT_OUT };
-            // A row about code that was compiled later must not make the recording longer.
-            let is_compiled = seen.is_some_and(|(kind, _)| kind == Kind::Compiled);
-            let timestamp = if is_compiled { event.timestamp.min(end_of_part) } else { event.timestamp };
+            // What names code must not make the recording longer.
+            let timestamp = event.timestamp.min(end_of_part);
             put(&Record::Event(Event { metadata_id, timestamp, ..event }));
         }
         Record::Stack(stack) if !stacks.contains(&stack.id) => {}

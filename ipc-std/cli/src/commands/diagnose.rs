@@ -2,9 +2,10 @@
 use core::ops::ControlFlow;
 use std::io::{self, Write};
 
-use nettrace_analysis::{KnownProvider, OwnCode};
+use nettrace_analysis::KnownProvider;
 use serde_json::Value;
 
+use crate::args::frame_args::OwnArgs;
 use crate::diagnosis::evidence::Evidence;
 use crate::diagnosis::facts::Facts;
 use crate::diagnosis::finding::{Finding, FindingTarget};
@@ -46,8 +47,8 @@ With --json, the result is one object: the figures \"process_id\", \"seconds\",
 \"allocated_mb_per_second\", \"exceptions_per_second\", \"lock_waits\",
 \"threads_waiting_for_locks\", \"longest_lock_wait_ms\", \"thread_pool_threads\",
 \"thread_pool_queue\", \"timers\", \"threads\", \"descriptors\", \"descriptor_limit\",
-\"sockets\", \"compiled_methods\", \"compilation_ms\", \"outgoing_requests\",
-\"new_connections\", and \"findings\": {\"kind\", \"severity\", \"evidence\", \"method\",
+\"sockets\", \"compiled_methods\", \"compilation_ms\", \"requests_in_flight\",
+\"finished_requests_per_second\", \"outgoing_requests\", \"new_connections\", and \"findings\": {\"kind\", \"severity\", \"evidence\", \"method\",
 \"next\"}. The severity is \"high\", \"medium\" or \"info\".
 
 Examples:
@@ -58,6 +59,8 @@ Examples:
 pub(crate) struct Args {
     #[command(flatten)]
     target: TraceTargetArgs,
+    #[command(flatten)]
+    own: OwnArgs,
     #[command(flatten)]
     analysis: AnalysisArgs,
 }
@@ -70,7 +73,7 @@ pub(crate) fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
         TraceTarget::Process(target) if input.part.is_whole() => target.process_id(),
         TraceTarget::Process(_) | TraceTarget::File(_) => None,
     };
-    let mut evidence = Evidence::new(input.part.part());
+    let mut evidence = Evidence::new(input.part.part(), args.own.code());
     // The rundown after the recording would count as work of the program.
     let (mut before, mut after) = (None, None);
     let read = input.read(Needs::of_diagnosis(), false, globals, |event| {
@@ -88,7 +91,7 @@ pub(crate) fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
         ControlFlow::Continue(())
     })?;
     evidence.finish();
-    let facts = Facts::new(evidence, before.zip(after).map(<[_; 2]>::from), &OwnCode::default());
+    let facts = Facts::new(evidence, before.zip(after).map(<[_; 2]>::from));
     let findings = rules::findings(&facts);
     let target = FindingTarget { argument: input.target.argument(), process_id: read.process_id };
     if globals.json {

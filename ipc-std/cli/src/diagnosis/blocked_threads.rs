@@ -1,16 +1,16 @@
 //! Threads that wait in one method of the program for most of a recording.
 use std::collections::BTreeMap;
 
-use nettrace_analysis::names::source_name;
+use nettrace_analysis::names::{FrameId, Names, source_name};
 use nettrace_analysis::samples::{Clock, Samples, ThreadNumber};
-use nettrace_analysis::{OwnCode, StackId};
+use nettrace_analysis::{StackId, WaitKind};
 
 use super::main_thread::is_entry_point;
 use super::own_shares::OwnFrames;
 
-/// What a thread waits for, as the frames between the method of the program and the end of its stack show.
+/// What blocks a thread, as the frames between the method of the program and the end of its stack show.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum WaitKind {
+pub(super) enum Blocker {
     Lock,
     Task,
     Sleep,
@@ -20,27 +20,30 @@ pub(super) enum WaitKind {
     Other,
 }
 
-impl WaitKind {
-    /// Names in the frames of a wait. The first match decides.
-    const NAMES: [(&'static str, Self); 17] = [
-        ("Task.Wait", Self::Task),
-        ("Task.InternalWait", Self::Task),
-        ("Task.SpinThenBlockingWait", Self::Task),
-        ("TaskAwaiter", Self::Task),
-        ("TaskFactory", Self::Task),
-        ("Monitor.Enter", Self::Lock),
-        ("Monitor.ReliableEnter", Self::Lock),
-        ("Monitor.TryEnter", Self::Lock),
-        ("Threading.Lock.", Self::Lock),
-        ("ReaderWriterLock", Self::Lock),
-        ("Thread.Sleep", Self::Sleep),
-        ("SemaphoreSlim.", Self::Semaphore),
-        ("Semaphore", Self::Semaphore),
-        ("Thread.Join", Self::Join),
-        ("Monitor.Wait", Self::Signal),
-        ("ResetEventSlim.Wait", Self::Signal),
-        ("WaitHandle.Wait", Self::Signal),
+impl Blocker {
+    /// Methods that wait, beside those that [`WaitKind`] knows.
+    const METHODS: [(&'static str, Self); 6] = [
+        ("System.Runtime.CompilerServices.TaskAwaiter", Self::Task),
+        ("System.Threading.Thread.Sleep", Self::Sleep),
+        ("System.Threading.Thread.Join", Self::Join),
+        ("System.Threading.Monitor.Wait", Self::Signal),
+        ("System.Threading.ManualResetEventSlim.Wait", Self::Signal),
+        ("System.Threading.WaitHandle.Wait", Self::Signal),
     ];
+
+    /// Returns what blocks a thread in these frames, the innermost first.
+    fn of(frames: &[FrameId], names: &Names) -> Self {
+        match WaitKind::of(frames.iter().map(|frame| names.text(*frame))) {
+            Some((WaitKind::Lock | WaitKind::ReaderWriterLock, _)) => return Self::Lock,
+            Some((WaitKind::Semaphore, _)) => return Self::Semaphore,
+            Some((WaitKind::Task, _)) => return Self::Task,
+            _ => {}
+        }
+        // The method that the program calls says most.
+        let mut frames = frames.iter().rev().map(|frame| names.short(*frame));
+        let method = |name: &str| Self::METHODS.iter().find(|(method, _)| name.starts_with(method));
+        frames.find_map(method).map_or(Self::Other, |(_, blocker)| *blocker)
+    }
 
     pub(super) const fn text(self) -> &'static str {
         match self {
@@ -59,7 +62,7 @@ impl WaitKind {
 #[derive(Debug)]
 pub(super) struct BlockedGroup {
     pub(super) method: String,
-    pub(super) kind: WaitKind,
+    pub(super) blocker: Blocker,
     pub(super) threads: usize,
     /// The threads of them that belong to the thread pool.
     pub(super) pool_threads: usize,
@@ -69,8 +72,8 @@ pub(super) struct BlockedGroup {
     pub(super) ids: Vec<u64>,
 }
 
-/// The place of a wait: the kind, and the method of the program.
-pub(super) type Place = (WaitKind, String);
+/// The place of a wait: what blocks the thread, and the method of the program.
+pub(super) type Place = (Blocker, String);
 
 /// A thread of the recording.
 #[derive(Debug, Default)]
@@ -93,9 +96,9 @@ impl BlockedThreads {
     /// The share of its samples that a blocked thread has in one place.
     const SHARE: f64 = 0.8;
 
-    pub(super) fn new(samples: &mut Samples, code: &OwnCode) -> Self {
+    pub(super) fn new(samples: &mut Samples) -> Self {
         let rows: Vec<_> = samples.weights(&Clock::Wall).collect();
-        let mut own = OwnFrames::new(code);
+        let mut own = OwnFrames::default();
         let mut places = BTreeMap::<StackId, StackPlace>::new();
         let mut threads = BTreeMap::<ThreadNumber, SeenThread>::new();
         for (thread, stack, weight) in rows {
@@ -108,7 +111,7 @@ impl BlockedThreads {
             }
             if let Some(place) = &place.wait {
                 // Native code can also compute: only a thread that does not run is blocked in it.
-                let samples = if place.0 == WaitKind::Other { weight.waiting } else { weight.total() };
+                let samples = if place.0 == Blocker::Other { weight.waiting } else { weight.total() };
                 let waits = thread.waits.entry(place.clone()).or_default();
                 *waits = waits.saturating_add(samples);
             }
@@ -116,14 +119,14 @@ impl BlockedThreads {
         let mut groups = BTreeMap::<Place, BlockedGroup>::new();
         for (number, thread) in &threads {
             let longest = thread.waits.iter().max_by_key(|(_, samples)| **samples);
-            let Some(((kind, method), waits)) = longest else { continue };
+            let Some(((blocker, method), waits)) = longest else { continue };
             // The main thread of a server waits for its end.
             if is_entry_point(method) || (*waits as f64) < thread.samples as f64 * Self::SHARE {
                 continue;
             }
-            let group = groups.entry((*kind, method.clone())).or_insert_with(|| BlockedGroup {
+            let group = groups.entry((*blocker, method.clone())).or_insert_with(|| BlockedGroup {
                 method: method.clone(),
-                kind: *kind,
+                blocker: *blocker,
                 threads: 0,
                 pool_threads: 0,
                 finalizer: None,
@@ -152,18 +155,14 @@ pub(super) struct StackPlace {
 }
 
 impl StackPlace {
-    pub(super) fn new(samples: &mut Samples, own: &mut OwnFrames<'_>, stack: StackId) -> Self {
-        let own_frame = own.of(samples, stack);
+    pub(super) fn new(samples: &mut Samples, own: &mut OwnFrames, stack: StackId) -> Self {
+        let [own_frame, _] = own.of(samples, stack);
         let frames = samples.frames(stack);
         let names = samples.names();
         let text = |frame: &_| names.short(*frame);
-        let callees = frames.iter().take_while(|frame| Some(**frame) != own_frame).map(text);
-        let callees: Vec<_> = callees.collect();
-        let kind = callees.iter().rev().find_map(|name| {
-            let kind = WaitKind::NAMES.iter().find(|(of_wait, _)| name.contains(of_wait));
-            kind.map(|(_, kind)| *kind)
-        });
-        let wait = own_frame.map(|own| (kind.unwrap_or(WaitKind::Other), source_name(names.short(own))));
+        let innermost = frames.iter().position(|frame| Some(*frame) == own_frame).unwrap_or_default();
+        let callees = frames.get(..innermost).unwrap_or_default();
+        let wait = own_frame.map(|own| (Blocker::of(callees, names), source_name(names.short(own))));
         let is_below_entry_point = frames.iter().rev().take(6).map(text).any(is_entry_point);
         // Since .NET 10, `GC.RunFinalizers` calls the finalizers; before, native code does.
         let finalizer = frames.iter().rev().take(2).map(text).find(|name| name.ends_with(".Finalize"));

@@ -5,8 +5,9 @@ use nettrace::{Str, TraceEvent};
 use nettrace_analysis::counters::{CounterEvent, CounterReader};
 use nettrace_analysis::gc::{Collection, Collections, GcStatistics, Reason};
 use nettrace_analysis::jit::{Compilations, Tier};
+use nettrace_analysis::requests::Requests;
 use nettrace_analysis::samples::{Clock, Samples};
-use nettrace_analysis::{KnownProvider, Part};
+use nettrace_analysis::{KnownProvider, OwnCode, Part};
 
 /// The runtime's events whose stacks show who starts a thread, a collection or a compilation.
 pub(super) const THREAD_CREATING: u32 = 70;
@@ -27,6 +28,8 @@ pub(super) fn outgoing_requests() -> Clock {
 #[derive(Debug)]
 pub(crate) struct Evidence {
     part: Part,
+    pub(super) own: OwnCode,
+    pub(super) requests: Requests,
     pub(super) samples: Samples,
     collections: Collections,
     pub(super) heap: HeapGrowth,
@@ -87,10 +90,14 @@ impl Evidence {
         clocks.into_iter().chain(events).chain([outgoing_requests()]).collect()
     }
 
-    /// Returns no evidence yet, of a part of the recording.
-    pub(crate) fn new(part: Part) -> Self {
+    /// Returns no evidence yet, of a part of the recording. `own` decides which methods belong to the program.
+    pub(crate) fn new(part: Part, own: OwnCode) -> Self {
+        let mut samples = Samples::new(Self::clocks()).of_part(part.clone());
+        samples.names_mut().set_own_code(own.clone());
         Self {
-            samples: Samples::new(Self::clocks()).of_part(part.clone()),
+            samples,
+            own,
+            requests: Requests::default().of_part(part.clone()),
             collections: Collections::default().of_part(part.clone()),
             heap: HeapGrowth::default(),
             compilations: Compilations::default().of_part(part.clone()),
@@ -130,6 +137,7 @@ impl Evidence {
                 *longest_wait = interval.weight.total().max(*longest_wait);
             }
         });
+        self.requests.event(event, self.samples.names_mut());
         self.collections.event(event);
         self.take_collections();
         self.compilations.event(event);

@@ -1,5 +1,5 @@
 //! What a recording amounts to: the input of the rules.
-use nettrace_analysis::OwnCode;
+use nettrace_analysis::requests::RequestSummary;
 use nettrace_analysis::samples::Clock;
 
 use super::blocked_threads::BlockedThreads;
@@ -26,15 +26,16 @@ pub(crate) struct Facts {
     pub(super) triggers: OwnShares,
     pub(super) compilations: OwnShares,
     pub(super) outgoing: OwnShares,
+    pub(super) requests: RequestSummary,
     pub(super) blocked: BlockedThreads,
     /// What the main thread did, if the recording has the start of the process.
     pub(super) main_thread: MainThread,
 }
 
 impl Facts {
-    pub(crate) fn new(mut evidence: Evidence, system: Option<[SystemFigures; 2]>, code: &OwnCode) -> Self {
+    pub(crate) fn new(mut evidence: Evidence, system: Option<[SystemFigures; 2]>) -> Self {
         let samples = &mut evidence.samples;
-        let mut shares = |clock: &Clock| OwnShares::new(samples, clock, code, |weight| weight.total());
+        let mut shares = |clock: &Clock| OwnShares::new(samples, clock, |weight| weight.total());
         let allocations = shares(&Clock::Allocations);
         let exceptions = shares(&Clock::Exceptions);
         let contention = shares(&Clock::Contention);
@@ -42,13 +43,13 @@ impl Facts {
         let triggers = shares(&runtime_events(COLLECTION_TRIGGERED));
         let compilations = shares(&runtime_events(JITTING_STARTED));
         let outgoing = shares(&outgoing_requests());
-        let cpu = OwnShares::new(samples, &Clock::Cpu, code, |weight| weight.running);
-        let blocked = BlockedThreads::new(samples, code);
+        let cpu = OwnShares::new(samples, &Clock::Cpu, |weight| weight.running);
+        let requests = evidence.requests.summary(samples.names_mut(), &evidence.own);
+        let blocked = BlockedThreads::new(samples);
         let seconds = evidence.seconds();
         let is_start = evidence.is_start;
         let samples = &mut evidence.samples;
-        let main_thread =
-            if is_start { MainThread::new(samples, code, seconds) } else { MainThread::default() };
+        let main_thread = if is_start { MainThread::new(samples, seconds) } else { MainThread::default() };
         let by_system = system.as_ref().and_then(|[start, end]| end.cores_since(start));
         // The first sample of the counter covers the time before the session.
         let by_counter = || {
@@ -69,6 +70,7 @@ impl Facts {
             triggers,
             compilations,
             outgoing,
+            requests,
             blocked,
             main_thread,
         }

@@ -44,9 +44,21 @@ impl Facts {
             "sockets": system.and_then(|system| system.sockets),
             "compiled_methods": evidence.compiled.count,
             "compilation_ms": evidence.compiled.nanoseconds as f64 / 1e6,
+            "requests_in_flight": self.in_flight(),
+            "finished_requests_per_second": self.per_second(self.finished()),
             "outgoing_requests": self.outgoing.total,
             "new_connections": evidence.connections,
         })
+    }
+
+    /// Returns how many incoming requests had not ended.
+    fn in_flight(&self) -> u64 {
+        self.requests.incoming().fold(0, |sum, group| sum.saturating_add(group.in_flight))
+    }
+
+    /// Returns how many incoming requests ended.
+    fn finished(&self) -> u64 {
+        self.requests.incoming().fold(0, |sum, group| sum.saturating_add(group.durations.count()))
     }
 
     /// Writes the figures for people.
@@ -99,6 +111,13 @@ impl Facts {
                     number(end.descriptors),
                     number(end.sockets)
                 ),
+            ));
+        }
+        if self.in_flight() > 0 || self.finished() > 0 {
+            let finished = self.per_second(self.finished());
+            fields.push((
+                "Requests",
+                format!("{} in flight, {finished:.1} finished a second", self.in_flight()),
             ));
         }
         fields.push((

@@ -1,7 +1,6 @@
 //! Where the main thread spends its time while a process starts.
 use std::collections::BTreeMap;
 
-use nettrace_analysis::OwnCode;
 use nettrace_analysis::samples::{Clock, Samples, ThreadNumber};
 
 use super::blocked_threads::{Place, StackPlace};
@@ -16,9 +15,9 @@ pub(super) struct MainThread {
 }
 
 impl MainThread {
-    pub(super) fn new(samples: &mut Samples, code: &OwnCode, seconds: f64) -> Self {
+    pub(super) fn new(samples: &mut Samples, seconds: f64) -> Self {
         let rows: Vec<_> = samples.weights(&Clock::Wall).collect();
-        let mut own = OwnFrames::new(code);
+        let mut own = OwnFrames::default();
         let mut threads = BTreeMap::<ThreadNumber, (u64, bool)>::new();
         let mut places = BTreeMap::<(ThreadNumber, Place), u64>::new();
         for (thread, stack, weight) in rows {

@@ -1,8 +1,8 @@
 //! Methods of the program that compute, throw, wait for locks, open connections or need compilation.
-use crate::diagnosis::blocked_threads::WaitKind;
+use crate::diagnosis::blocked_threads::Blocker;
 use crate::diagnosis::facts::Facts;
 use crate::diagnosis::finding::{Finding, Severity};
-use crate::diagnosis::own_shares::percent;
+use crate::diagnosis::own_shares::OwnShare;
 
 /// Waits for locks.
 pub(super) fn contention(facts: &Facts) -> Option<Finding> {
@@ -12,8 +12,7 @@ pub(super) fn contention(facts: &Facts) -> Option<Finding> {
         return None;
     }
     let method = facts.contention.heaviest();
-    let place = method
-        .map_or_else(String::new, |(method, share)| format!("; {} of the time in {method}", percent(share)));
+    let place = method.as_ref().map_or_else(String::new, |of| format!("; {} of the time in {}", of.percent, of.place));
     Some(Finding {
         kind: "contention",
         severity: if waiting >= 1.0 { Severity::High } else { Severity::Medium },
@@ -21,7 +20,7 @@ pub(super) fn contention(facts: &Facts) -> Option<Finding> {
             "{waiting:.1} threads wait for locks at any time, up to {:.0} ms{place}",
             facts.evidence.longest_wait as f64 / 1e6
         ),
-        method: method.map(|(method, _)| method.to_owned()),
+        method: method.map(|of| of.method),
         next: "dotnet-ipc locks TARGET",
     })
 }
@@ -36,13 +35,12 @@ pub(super) fn exceptions(facts: &Facts) -> Option<Finding> {
     let most = facts.evidence.exceptions.iter().max_by_key(|(_, count)| **count);
     let most = most.map_or_else(String::new, |(name, _)| format!(", most of them {name}"));
     let method = facts.exceptions.heaviest();
-    let place =
-        method.map_or_else(String::new, |(method, share)| format!("; {} from {method}", percent(share)));
+    let place = method.as_ref().map_or_else(String::new, |of| format!("; {} from {}", of.percent, of.place));
     Some(Finding {
         kind: "exceptions",
         severity: if rate >= 10.0 * PER_SECOND { Severity::High } else { Severity::Medium },
         evidence: format!("the program throws {rate:.0} exceptions a second{most}{place}"),
-        method: method.map(|(method, _)| method.to_owned()),
+        method: method.map(|of| of.method),
         next: "dotnet-ipc report TARGET --exceptions",
     })
 }
@@ -52,42 +50,16 @@ pub(super) fn processor(facts: &Facts) -> Option<Finding> {
     const CORES: f64 = 0.8;
     const SHARE: f64 = 0.3;
     let cores = facts.cores.filter(|cores| *cores >= CORES)?;
-    let (method, share) = facts.cpu.heaviest().filter(|(_, share)| *share >= SHARE)?;
+    let OwnShare { method, percent, place, .. } = facts.cpu.heaviest().filter(|of| of.share >= SHARE)?;
     let of = facts.evidence.processors.map_or_else(String::new, |processors| format!(" of {processors}"));
     Some(Finding {
         kind: "processor",
         severity: if cores >= 1.2 * CORES { Severity::High } else { Severity::Medium },
         evidence: format!(
-            "the process uses {cores:.1}{of} cores; {} of the samples of running code are in {method}",
-            percent(share)
+            "the process uses {cores:.1}{of} cores; {percent} of the samples of running code are in {place}",
         ),
-        method: Some(method.to_owned()),
+        method: Some(method),
         next: "dotnet-ipc report TARGET --by own",
-    })
-}
-
-/// A new connection for each request.
-pub(super) fn connections(facts: &Facts) -> Option<Finding> {
-    const PER_SECOND: f64 = 2.0;
-    let (connections, requests) = (facts.evidence.connections, facts.outgoing.total);
-    let rate = facts.per_second(connections);
-    if rate < PER_SECOND || connections.saturating_mul(2) < requests {
-        return None;
-    }
-    let sender = facts.outgoing.heaviest();
-    let by = sender.map_or_else(String::new, |(method, share)| {
-        format!("; {} of the requests by {method}", percent(share))
-    });
-    let sockets = facts.system.as_ref().and_then(|[_, end]| end.sockets);
-    let sockets = sockets.map_or_else(String::new, |sockets| format!("; {sockets} sockets are open"));
-    Some(Finding {
-        kind: "connections",
-        severity: Severity::High,
-        evidence: format!(
-            "{connections} new connections for {requests} outgoing HTTP requests ({rate:.0} a second): a new HttpClient for each call?{by}{sockets}"
-        ),
-        method: sender.map(|(method, _)| method.to_owned()),
-        next: "dotnet-ipc requests TARGET",
     })
 }
 
@@ -97,9 +69,9 @@ pub(super) fn start(facts: &Facts) -> Option<Finding> {
     let places = facts.main_thread.places.iter().take_while(|(_, seconds)| *seconds >= SECONDS);
     let texts: Vec<_> = places
         .take(3)
-        .map(|((kind, method), seconds)| match kind {
-            WaitKind::Other => format!("{seconds:.1} s in {method}"),
-            kind => format!("{seconds:.1} s {} in {method}", kind.text()),
+        .map(|((blocker, method), seconds)| match blocker {
+            Blocker::Other => format!("{seconds:.1} s in {method}"),
+            blocker => format!("{seconds:.1} s {} in {method}", blocker.text()),
         })
         .collect();
     let ((_, method), longest) = facts.main_thread.places.first()?;
@@ -121,8 +93,7 @@ pub(super) fn compilation(facts: &Facts) -> Option<Finding> {
         return None;
     }
     let method = facts.compilations.heaviest_callee();
-    let place =
-        method.map_or_else(String::new, |(method, share)| format!("; {} below {method}", percent(share)));
+    let place = method.as_ref().map_or_else(String::new, |of| format!("; {} below {}", of.percent, of.place));
     let when = if facts.evidence.is_start { " since the start of the process" } else { "" };
     let dynamic = match compiled.dynamic {
         0 => String::new(),
@@ -141,7 +112,7 @@ pub(super) fn compilation(facts: &Facts) -> Option<Finding> {
             "{} methods were compiled for {seconds:.2} s of {:.1} s{when}{dynamic}{place}",
             compiled.count, facts.seconds
         ),
-        method: method.map(|(method, _)| method.to_owned()),
+        method: method.map(|of| of.method),
         next: "dotnet-ipc jit TARGET",
     })
 }

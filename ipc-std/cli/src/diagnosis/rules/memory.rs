@@ -1,17 +1,16 @@
 //! Collections, allocations and the heap.
 use crate::diagnosis::facts::Facts;
 use crate::diagnosis::finding::{Finding, Severity};
-use crate::diagnosis::own_shares::percent;
+use crate::diagnosis::own_shares::OwnShare;
 
 const MB: f64 = 1e6;
 
 /// Returns the text and the method of the largest allocations.
 fn allocator(facts: &Facts) -> (String, Option<String>) {
     match facts.allocations.heaviest() {
-        Some((method, share)) => (
-            format!("; {} of the allocated bytes come from {method}", percent(share)),
-            Some(method.to_owned()),
-        ),
+        Some(OwnShare { method, percent, place, .. }) => {
+            (format!("; {percent} of the allocated bytes come from {place}"), Some(method))
+        }
         None => (String::new(), None),
     }
 }
@@ -44,8 +43,8 @@ pub(super) fn induced_collections(facts: &Facts) -> Option<Finding> {
     if all.induced < 3 || rate < 0.2 {
         return None;
     }
-    let caller = facts.triggers.heaviest().map(|(method, _)| method.to_owned());
-    let by = caller.as_deref().map_or_else(String::new, |method| format!(", by {method}"));
+    let caller = facts.triggers.heaviest();
+    let by = caller.as_ref().map_or_else(String::new, |caller| format!(", by {}", caller.place));
     Some(Finding {
         kind: "induced_collections",
         severity: if rate >= 1.0 { Severity::High } else { Severity::Medium },
@@ -53,7 +52,7 @@ pub(super) fn induced_collections(facts: &Facts) -> Option<Finding> {
             "the program requests collections (GC.Collect): {} of {}, {rate:.1} a second{by}",
             all.induced, all.count
         ),
-        method: caller,
+        method: caller.map(|caller| caller.method),
         next: "dotnet-ipc report TARGET --event Microsoft-Windows-DotNETRuntime/35",
     })
 }
@@ -78,8 +77,8 @@ pub(super) fn collections(facts: &Facts) -> Option<Finding> {
             Severity::Medium
         },
         evidence: format!(
-            "{rate:.0} collections a second pause the program for {} of the time; it allocates {:.0} MB/s{allocator}",
-            percent(paused),
+            "{rate:.0} collections a second pause the program for {:.0} % of the time; it allocates {:.0} MB/s{allocator}",
+            paused * 100.0,
             allocated / MB
         ),
         method,

@@ -1,14 +1,13 @@
 //! Threads that wait, and those that are too many.
-use crate::diagnosis::blocked_threads::{BlockedGroup, WaitKind};
+use crate::diagnosis::blocked_threads::{BlockedGroup, Blocker};
 use crate::diagnosis::facts::{Facts, median};
 use crate::diagnosis::finding::{Finding, Severity};
-use crate::diagnosis::own_shares::percent;
 
 /// Threads that wait for a lock during the whole recording, none of which got it.
 pub(super) fn deadlock(facts: &Facts) -> Option<Finding> {
     let ended = &facts.evidence.ended_waits;
     let stuck = |group: &&BlockedGroup| {
-        group.kind == WaitKind::Lock && group.threads >= 2 && !group.ids.iter().any(|id| ended.contains(id))
+        group.blocker == Blocker::Lock && group.threads >= 2 && !group.ids.iter().any(|id| ended.contains(id))
     };
     let mut groups = facts.blocked.groups.iter();
     let group = groups.find(stuck)?;
@@ -52,10 +51,36 @@ pub(super) fn starved_pool(facts: &Facts) -> Option<Finding> {
             "{queue}; {} of its {} threads wait {} in {}",
             blocked.pool_threads,
             facts.blocked.pool_threads,
-            blocked.kind.text(),
+            blocked.blocker.text(),
             blocked.method
         ),
         method: Some(blocked.method.clone()),
+        next: "dotnet-ipc stack TARGET --group",
+    })
+}
+
+/// Threads of the pool that wait in one method, although no work waits for them yet.
+pub(super) fn blocked_pool(facts: &Facts) -> Option<Finding> {
+    const THREADS: usize = 3;
+    let group = facts.blocked.groups.iter().max_by_key(|group| group.pool_threads)?;
+    if group.pool_threads < THREADS || group.blocker == Blocker::Other || starved_pool(facts).is_some() {
+        return None;
+    }
+    let ended = &facts.evidence.ended_waits;
+    if group.blocker == Blocker::Lock && group.ids.iter().any(|id| ended.contains(id)) {
+        return None;
+    }
+    Some(Finding {
+        kind: "blocked_threads",
+        severity: Severity::Medium,
+        evidence: format!(
+            "{} of {} threads of the pool wait {} in {} for most of the recording",
+            group.pool_threads,
+            facts.blocked.pool_threads,
+            group.blocker.text(),
+            group.method
+        ),
+        method: Some(group.method.clone()),
         next: "dotnet-ipc stack TARGET --group",
     })
 }
@@ -65,7 +90,7 @@ pub(super) fn finalizer(facts: &Facts) -> Option<Finding> {
     let groups = &facts.blocked.groups;
     let (group, finalizer) = groups.iter().find_map(|group| Some((group, group.finalizer.as_ref()?)))?;
     let others = groups.iter().filter(|other| other.pool_threads == 0 && other.finalizer.is_none()).take(3);
-    let others: Vec<_> = others.map(|other| format!("{} ({})", other.method, other.kind.text())).collect();
+    let others: Vec<_> = others.map(|other| format!("{} ({})", other.method, other.blocker.text())).collect();
     let others = match others.as_slice() {
         [] => String::new(),
         others => format!("; other threads are blocked in {}", others.join(", ")),
@@ -76,7 +101,7 @@ pub(super) fn finalizer(facts: &Facts) -> Option<Finding> {
         evidence: format!(
             "the finalizer thread waits {} in {}, called by {finalizer}, during the whole recording: no other \
              finalizer runs, and their objects stay in memory{others}",
-            group.kind.text(),
+            group.blocker.text(),
             group.method
         ),
         method: Some(finalizer.clone()),
@@ -88,7 +113,7 @@ pub(super) fn finalizer(facts: &Facts) -> Option<Finding> {
 pub(super) fn many_threads(facts: &Facts) -> Option<Finding> {
     const STARTED: f64 = 3.0;
     const ALIKE: usize = 50;
-    let own: u64 = facts.thread_starts.methods.iter().map(|(_, count)| *count).sum();
+    let own: u64 = facts.thread_starts.methods.iter().map(|method| method.weight).sum();
     let started = facts.per_second(own);
     let alike = facts.blocked.groups.iter().find(|group| group.threads >= ALIKE && group.pool_threads == 0);
     if started < STARTED && alike.is_none() {
@@ -97,15 +122,15 @@ pub(super) fn many_threads(facts: &Facts) -> Option<Finding> {
     let threads = facts.system.as_ref().and_then(|[_, end]| end.threads).unwrap_or(facts.blocked.threads);
     let mut evidence = format!("the process has {threads} threads");
     let mut method = None;
-    if let (true, Some((starter, share))) = (started >= STARTED, facts.thread_starts.heaviest()) {
+    if let (true, Some(starter)) = (started >= STARTED, facts.thread_starts.heaviest()) {
         evidence.push_str(&format!(
-            "; the program starts {started:.0} a second, {} of them in {starter}",
-            percent(share)
+            "; the program starts {started:.0} a second, {} of them in {}",
+            starter.percent, starter.place
         ));
-        method = Some(starter.to_owned());
+        method = Some(starter.method);
     }
     if let Some(group) = alike {
-        let (count, kind) = (group.threads, group.kind.text());
+        let (count, kind) = (group.threads, group.blocker.text());
         evidence.push_str(&format!("; {count} wait {kind} in {}", group.method));
         method.get_or_insert_with(|| group.method.clone());
     }
