@@ -38,7 +38,8 @@ const WAITS: MethodTable = MethodTable(&[
     ("System.Threading.PortableThreadPool+WaitThread", &["WaitThreadStart"]),
     ("System.Threading.PortableThreadPool+IOCompletionPoller", &["Poll"]),
     ("System.Net.Sockets.SocketAsyncEngine", &["EventLoop"]),
-    ("System.GC", &["Collect", "_Collect", "WaitFor*", "_WaitFor*"]),
+    // A collection on request is work of the thread that requests it.
+    ("System.GC", &["WaitFor*", "_WaitFor*"]),
     (
         "Interop+Sys",
         &[

@@ -80,7 +80,7 @@ fn sleepers_are_not_cpu() {
     let trace = named(&samples);
     let text = report(&trace, &[]).into_text();
     assert!(text.contains("\n1 of 102 samples, ") && !text.contains("Thread.Sleep"), "{text}");
-    assert!(text.contains("\n 100.00 %  100.00 %  Shop.Cart.Total\n"), "{text}");
+    assert!(text.contains("\n 100.00 %  100.00 % *Shop.Cart.Total\n"), "{text}");
     assert!(
         text.ends_with("50 threads only wait or run native code (100 samples); --wall shows where\n"),
         "{text}"
