@@ -33,10 +33,11 @@ profiles. A --provider or --clr-events replaces the provider of that name in a
 profile.
 
 The profile sick has in one trace what `report` needs for each of its clocks, and
-what `diagnose`, `gc`, `jit`, `locks`, `requests` and `counters` need. On .NET 10, it adds 0.15 cores and 0.9 MB a second to an idle program, 0.3 cores and
-2 MB to one with 480 requests a second, and 0.4 cores and 7 MB to one that also
-throws 12,000 exceptions a second. The sampler adds half a core for each 1,000
-threads. NativeAOT sends no events of requests and meters by default.
+what `diagnose`, `gc`, `jit`, `locks`, `requests` and `counters` need. On .NET 10,
+it adds 0.15 cores and 0.9 MB a second to an idle program, 0.3 cores and 2 MB to
+one with 480 requests a second, and 0.4 cores and 7 MB to one that also throws
+12,000 exceptions a second. The sampler adds half a core for each 1,000 threads.
+NativeAOT sends no events of requests and meters by default.
 
 --duration, Ctrl-C, SIGTERM and SIGHUP end the trace properly: the runtime
 writes the rest, with the method names, and the file is complete. An event of
