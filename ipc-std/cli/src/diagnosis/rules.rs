@@ -11,7 +11,6 @@ use super::finding::Finding;
 const RULES: [fn(&Facts) -> Option<Finding>; 17] = [
     threads::deadlock,
     threads::starved_pool,
-    requests::stuck,
     threads::blocked_pool,
     threads::finalizer,
     code::contention,
@@ -22,6 +21,7 @@ const RULES: [fn(&Facts) -> Option<Finding>; 17] = [
     requests::connections,
     memory::collections,
     code::processor,
+    requests::stuck,
     memory::growing_heap,
     code::start,
     code::compilation,

@@ -23,7 +23,7 @@ fn each_sickness_is_the_first_finding() {
         ("deadlock", "deadlock", Some("Contoso.Orders.AccountLedger.Transfer")),
         ("asynchang", "requests", Some("Contoso.Orders.PaymentGateway.WaitForConfirmationAsync")),
         ("leak", "heap_growth", Some("Contoso.Orders.CustomerSession.Open")),
-        ("loh", "large_objects", Some("Contoso.Orders.ThumbnailRenderer.Scale")),
+        ("loh", "large_objects", Some("Contoso.Orders.ThumbnailRenderer.Render")),
         ("finalizer", "finalizer", Some("Contoso.Orders.NativePage.Finalize")),
         ("sockets", "connections", Some("Contoso.Orders.ShippingRatesClient.GetRateAsync")),
         ("slowstart", "start", Some("Contoso.Orders.RouteCompiler.CompileAll")),

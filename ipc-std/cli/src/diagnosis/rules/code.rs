@@ -84,12 +84,15 @@ pub(super) fn start(facts: &Facts) -> Option<Finding> {
     })
 }
 
-/// Compilation that takes much of the time.
+/// Compilation at the start, or of methods that the program makes while it runs. Other compilations end by themselves.
 pub(super) fn compilation(facts: &Facts) -> Option<Finding> {
-    const SHARE: f64 = 0.4;
+    const SECONDS: f64 = 1.0;
+    const DYNAMIC: u64 = 100;
+    const DYNAMIC_RATE: f64 = 10.0;
     let compiled = &facts.evidence.compiled;
     let seconds = compiled.nanoseconds as f64 / 1e9;
-    if seconds < SHARE * facts.seconds && !(facts.evidence.is_start && seconds >= 1.0) {
+    let is_start = facts.evidence.is_start && seconds >= SECONDS && compiled.dynamic >= DYNAMIC;
+    if !is_start && facts.per_second(compiled.dynamic) < DYNAMIC_RATE {
         return None;
     }
     let method = facts.compilations.heaviest_callee();
@@ -103,11 +106,7 @@ pub(super) fn compilation(facts: &Facts) -> Option<Finding> {
     };
     Some(Finding {
         kind: "compilation",
-        severity: if facts.evidence.is_start || seconds >= 1.5 * SHARE * facts.seconds {
-            Severity::High
-        } else {
-            Severity::Medium
-        },
+        severity: if is_start { Severity::High } else { Severity::Medium },
         evidence: format!(
             "{} methods were compiled for {seconds:.2} s of {:.1} s{when}{dynamic}{place}",
             compiled.count, facts.seconds
