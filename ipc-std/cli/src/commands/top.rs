@@ -69,9 +69,9 @@ Without a terminal, a table is written each second. With --json, a line each
 second is {\"seconds\", \"clock\", \"samples\", \"running_samples\", \"running_threads\",
 \"system_cores\", \"pool_spin\", \"session\", \"gc_paused_percent\", \"collections\",
 \"allocated_bytes_per_second\", \"exceptions_per_second\", \"lost\", \"functions\",
-\"threads\"}. A function is {\"name\", \"exclusive\", \"inclusive\", \"own\"}, a thread {\"thread_id\",
-\"thread_name\", \"running\", \"share\", \"function\", \"own\"}; their shares are in
-percent, and \"own\" states whether the function is one of the program.
+\"threads\"}. A function is {\"name\", \"exclusive\", \"inclusive\", \"own\"}, a thread
+{\"thread_id\", \"thread_name\", \"running\", \"share\", \"function\", \"own\"}; their
+shares are in percent, and \"own\" states whether the function is one of the program.
 
 Examples:
   dotnet-ipc top 4242

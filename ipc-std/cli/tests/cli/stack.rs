@@ -303,8 +303,8 @@ fn threads_with_the_same_stack_are_one_entry() {
     assert_eq!(headings(&["--group", "--short"]), expected);
     let text = stack(&runtime, &["--short"]).well().into_text();
     let entry = "8 threads: Monitor.Wait < … < Stock.Get\n    200, 201, 202 and 5 more\n    [outside managed code]\n    \
-                 System.Threading.Monitor.Wait\n    System.Threading.Tasks.Task.Wait\n    Shop.Stock.Get\n    \
-                 Shop.Program.Main\n\n1 thread: Stock.Get\n    300\n    Shop.Stock.Get\n";
+                 System.Threading.Monitor.Wait\n    System.Threading.Tasks.Task.Wait\n   *Shop.Stock.Get\n   \
+                 *Shop.Program.Main\n\n1 thread: Stock.Get\n    300\n   *Shop.Stock.Get\n";
     assert!(text.starts_with(entry), "{text}");
 
     let text = stack(&runtime, &["--no-group"]).well().into_text();
@@ -323,7 +323,7 @@ fn json_is_grouped_on_request() {
     let groups = stack(&runtime, &["--json", "--group", "--short"]).well().lines();
     let counts: Vec<_> = groups.iter().map(|group| group["count"].as_u64().unwrap()).collect();
     assert_eq!(counts, [8, 1, 1, 30]);
-    let expected = json!({ "threads": [200, 201, 202, 203, 204, 205, 206, 207], "count": 8, "state": "external", "frames": STOCK });
+    let expected = json!({ "threads": [200, 201, 202, 203, 204, 205, 206, 207], "count": 8, "state": "external", "frames": STOCK, "own": [false, false, true, true] });
     assert_eq!(groups[0], expected);
     assert_eq!((&groups[1]["state"], &groups[3]["state"]), (&"managed".into(), &"external".into()));
 }

@@ -12,7 +12,9 @@ pub(super) fn contention(facts: &Facts) -> Option<Finding> {
         return None;
     }
     let method = facts.contention.heaviest();
-    let place = method.as_ref().map_or_else(String::new, |of| format!("; {} of the time in {}", of.percent, of.place));
+    let place = method
+        .as_ref()
+        .map_or_else(String::new, |of| format!("; {} of the time in {}", of.percent, of.place));
     Some(Finding {
         kind: "contention",
         severity: if waiting >= 1.0 { Severity::High } else { Severity::Medium },
