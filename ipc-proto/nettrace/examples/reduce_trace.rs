@@ -3,8 +3,9 @@
 //! The result has the events of the first SECONDS, and of the samples of threads one round of N. Events that name code
 //! remain if the code is in the remaining stacks, and with `jit` all that belong to compilations. Details that no
 //! analysis reads are left out, and so are the suspensions for samples.
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
+use std::time::Duration;
 
 use nettrace::{
     Event, EventSelector, Limits, Metadata, Parser, Record, Rewrite, RewriteOptions, RewriteSpace, Slot,
@@ -62,22 +63,21 @@ fn kind(metadata: &Metadata<'_>) -> Kind {
 /// Calls `each` with every record, and whether the event it is stays; `false` for other records.
 fn records<'s>(source: &'s [u8], each: &mut dyn FnMut(Record<'s>, Option<(Kind, Version)>)) {
     let mut parser = Parser::new(Limits::default());
-    let mut kinds = Vec::new();
+    let mut kinds = BTreeMap::new();
     loop {
         let record = match parser.next(source) {
             Record::More { .. } => Record::End(parser.finish(source)),
             record => record,
         };
         let version = parser.version();
-        let kind_of = |id: u32| kinds.get(id as usize).copied().flatten();
+        let kind_of = |id: u32| kinds.get(&id).copied();
         let seen = match &record {
             Record::Event(event) => kind_of(event.metadata_id).map(|kind| (kind, version)),
             _ => None,
         };
         if let Record::Metadata(record) = &record {
             if let Ok(metadata) = Metadata::decode(version, record.payload) {
-                kinds.resize(kinds.len().max(metadata.id as usize + 1), None);
-                kinds[metadata.id as usize] = Some(kind(&metadata));
+                kinds.insert(metadata.id, kind(&metadata));
             }
         }
         let is_end = matches!(record, Record::End(_));
@@ -89,7 +89,8 @@ fn records<'s>(source: &'s [u8], each: &mut dyn FnMut(Record<'s>, Option<(Kind, 
 }
 
 fn number(bytes: &[u8], at: usize) -> u64 {
-    bytes.get(at..at + 8).map_or(0, |bytes| u64::from_le_bytes(bytes.try_into().unwrap_or_default()))
+    let number = bytes.get(at..).and_then(|bytes| bytes.first_chunk());
+    number.map_or(0, |number| u64::from_le_bytes(*number))
 }
 
 fn main() -> Result<(), Box<dyn core::error::Error>> {
@@ -99,6 +100,7 @@ fn main() -> Result<(), Box<dyn core::error::Error>> {
     };
     let has_compilations = options.iter().any(|option| option == "jit");
     let (source, seconds, rounds) = (fs::read(source)?, seconds.parse::<f64>()?, rounds.parse::<u64>()?);
+    let milliseconds = Duration::try_from_secs_f64(seconds)?.as_millis();
 
     // Pass 1: which events stay, which stacks they have, and which addresses these have.
     let (mut first, mut frequency, mut stays) = (None, 1, Vec::new());
@@ -113,10 +115,11 @@ fn main() -> Result<(), Box<dyn core::error::Error>> {
         }
         (Record::Event(event), seen) => {
             let start = *first.get_or_insert(event.timestamp);
-            let time = event.timestamp.saturating_sub(start) as f64 / frequency as f64;
+            let ticks = u128::from(event.timestamp.saturating_sub(start));
+            let time = ticks.saturating_mul(1000).checked_div(frequency.into()).unwrap_or_default();
             // The runtime takes a sample of each thread about once a millisecond.
-            let is_round = (time * 1e3) as u64 % rounds == 0;
-            let is_early = time < seconds;
+            let is_round = time.checked_rem(rounds.into()) == Some(0);
+            let is_early = time < milliseconds;
             let is_kept = match seen.map(|(kind, _)| kind) {
                 Some(Kind::Sample) => is_early && is_round,
                 Some(Kind::Detail) | None => false,
@@ -148,7 +151,8 @@ fn main() -> Result<(), Box<dyn core::error::Error>> {
     });
 
     // Pass 2.
-    let end_of_part = first.unwrap_or_default().saturating_add((seconds * frequency as f64) as u64);
+    let ticks = milliseconds.saturating_mul(frequency.into()) / 1000;
+    let end_of_part = first.unwrap_or_default().saturating_add(u64::try_from(ticks)?);
     let only: Vec<_> = providers
         .iter()
         .map(|provider| EventSelector { provider, event_id: None, event_name: None })
@@ -169,7 +173,8 @@ fn main() -> Result<(), Box<dyn core::error::Error>> {
     records(&source, &mut |record, seen| match record {
         Record::Event(event) => {
             let names = |start: u64| {
-                addresses.range(start..start + number(event.payload, 24) % (1 << 32)).next().is_some()
+                let size = number(event.payload, 24) & u64::from(u32::MAX);
+                addresses.range(start..start.saturating_add(size)).next().is_some()
             };
             let is_used =
                 seen.is_none_or(|(kind, _)| kind != Kind::Method) || names(number(event.payload, 16));

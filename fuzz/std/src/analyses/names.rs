@@ -158,14 +158,18 @@ fn check_tree(samples: &mut Samples, clock: &Clock) -> CallTree {
         tree.children(NodeId::ROOT).iter().fold(0, |sum, (_, entry)| sum.saturating_add(entry.inclusive));
     assert!(children <= total);
     let mut exclusive = 0_u64;
-    for order in [Order::Exclusive, Order::Inclusive] {
+    for order in [Order::Exclusive, Order::Inclusive, Order::Own] {
         let top = tree.top(order);
         let key = |entry: &nettrace_analysis::call_tree::Entry| match order {
             Order::Exclusive => entry.exclusive,
             Order::Inclusive => entry.inclusive,
+            Order::Own => entry.own,
         };
         assert!(top.windows(2).all(|pair| key(&pair[0]) >= key(&pair[1])), "{clock:?} {order:?}");
-        assert!(top.iter().all(|entry| entry.exclusive <= entry.inclusive && entry.inclusive <= total));
+        assert!(
+            top.iter()
+                .all(|entry| entry.exclusive.max(entry.own) <= entry.inclusive && entry.inclusive <= total)
+        );
         exclusive = top.iter().fold(0, |sum, entry| sum.saturating_add(entry.exclusive));
         for entry in top.iter().take(4) {
             for callees in [tree.callees(entry.frame), tree.callers(entry.frame)] {

@@ -223,7 +223,7 @@ impl HeapGrowth {
     fn add(&mut self, collection: &Collection) {
         let (true, Some(heap)) = (collection.is_complete, &collection.heap) else { return };
         self.complete = self.complete.saturating_add(1);
-        self.first.get_or_insert(heap.total_after());
+        self.first.get_or_insert_with(|| heap.total_after());
         self.last = Some(heap.total_after());
         self.promoted = self.promoted.saturating_add(heap.total_promoted());
         if collection.generation == 2 {
