@@ -5,11 +5,11 @@ mod text;
 
 use core::ops::ControlFlow;
 
-use nettrace_analysis::OwnCode;
 use nettrace_analysis::locks::{LockReport, Locks};
 
 use self::shown_threads::ShownThreads;
 use self::text::LockText;
+use crate::args::frame_args::OwnArgs;
 use crate::output::failure::Failure;
 use crate::output::globals::Globals;
 use crate::output::stdout::{json_to_stdout, to_stdout};
@@ -72,6 +72,8 @@ pub(crate) struct Args {
     #[arg(long)]
     short: bool,
     #[command(flatten)]
+    own: OwnArgs,
+    #[command(flatten)]
     analysis: AnalysisArgs,
 }
 
@@ -83,7 +85,7 @@ pub(crate) fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
             locks.event(event);
             ControlFlow::Continue(())
         })?;
-    let own = OwnCode::default();
+    let own = args.own.code();
     let report = locks.finish(&own);
     let threads = ShownThreads::new(input.target, process_id);
     if globals.json {

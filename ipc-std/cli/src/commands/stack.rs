@@ -3,28 +3,27 @@ mod groups;
 mod rundown;
 mod rundown_cache;
 mod sampler;
+mod shown_frames;
 mod thread_stack;
 
 use core::time::Duration;
-use std::io::{self, Write};
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
 use std::time::Instant;
 
 use ipc_std::{Client, ErrorKind};
 use nettrace_analysis::WaitKind;
-use nettrace_analysis::call_tree::folded_stack;
 use nettrace_analysis::names::{FrameId, Names};
 use serde_json::json;
 
 use self::rundown_cache::CachedRundown;
 use self::sampler::{Recorded, Sampler};
+use self::shown_frames::ShownFrames;
 use self::thread_stack::Stack;
 use crate::args::frame_args::FrameArgs;
 use crate::output::columns::terminal_width;
 use crate::output::failure::{Failure, Kind};
-use crate::output::function_name::{FunctionName, mark};
 use crate::output::globals::Globals;
-use crate::output::printable::{json_line, printable_name};
+use crate::output::printable::json_line;
 use crate::output::signals;
 use crate::output::stdout::to_open_stdout;
 use crate::process::connection_args::ConnectionArgs;
@@ -214,7 +213,8 @@ fn show(
     args: &Args,
     globals: &Globals,
 ) -> Result<bool, Failure> {
-    let shown = ShownFrames { names, args, width: terminal_width().unwrap_or(usize::MAX) };
+    let width = terminal_width().unwrap_or(usize::MAX);
+    let shown = ShownFrames { names, is_raw: args.frames.raw, is_short: args.short, width };
     let is_grouped = args.group || !(args.no_group || globals.json) && stacks.len() > UNGROUPED;
     let is_open = to_open_stdout(|out| {
         if is_grouped {
@@ -257,42 +257,4 @@ fn show(
         globals.next(&format!("dotnet-ipc locks {}", args.target.target().argument()))?;
     }
     Ok(is_open)
-}
-
-/// How frames are shown.
-struct ShownFrames<'a> {
-    names: &'a Names,
-    args: &'a Args,
-    width: usize,
-}
-
-impl ShownFrames<'_> {
-    /// Returns the frames of a stack that are shown.
-    fn of(&self, frames: &[FrameId]) -> Vec<FrameId> {
-        if self.args.frames.raw { frames.to_vec() } else { folded_stack(self.names, frames) }
-    }
-
-    fn name(&self, frame: FrameId) -> &str {
-        if self.args.short { self.names.short(frame) } else { self.names.text(frame) }
-    }
-
-    /// Returns the names of the frames of a stack, and whether they are methods of the program.
-    fn to_json(&self, frames: &[FrameId]) -> (Vec<String>, Vec<bool>) {
-        let frame = |frame| (printable_name(self.name(frame)), self.names.is_own(frame));
-        self.of(frames).into_iter().map(frame).unzip()
-    }
-
-    /// Writes a stack, the innermost frame first.
-    fn write(&self, is_managed: bool, frames: &[FrameId], out: &mut dyn Write) -> io::Result<()> {
-        /// The columns before a method, the last of which has the mark for code of the program.
-        const INDENT: usize = 4;
-        if !is_managed {
-            writeln!(out, "    [outside managed code]")?;
-        }
-        self.of(frames).into_iter().try_for_each(|frame| {
-            let name = FunctionName::new(self.name(frame), self.args.frames.raw);
-            let mark = mark(self.names.is_own(frame));
-            writeln!(out, "{mark:>INDENT$}{}", name.fit(self.width.saturating_sub(INDENT)))
-        })
-    }
 }

@@ -161,6 +161,9 @@ lock 0x70: 2 waits, 30.00 ms, the longest 20.00 ms
     let text = trace.text(&["--short"]);
     let words = |text: &str| text.split_whitespace().map(str::to_owned).collect::<Vec<_>>();
     assert_eq!(words(&text), words(expected), "{text}");
+    // The program can be another one.
+    let text = trace.text(&["--short", "--own", "System.Threading"]);
+    assert!(text.contains(" System.Threading.Monitor.Enter\n") && !text.contains("held in"), "{text}");
     let json = trace.json();
     let lock = &json["locks"][0];
     assert_eq!(

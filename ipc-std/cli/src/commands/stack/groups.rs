@@ -7,7 +7,7 @@ use nettrace_analysis::names::{FrameId, Names};
 use nettrace_analysis::{WaitKind, outline};
 use serde_json::json;
 
-use super::ShownFrames;
+use super::shown_frames::ShownFrames;
 use super::thread_stack::Stack;
 use crate::output::columns::cut_end;
 use crate::output::printable::{json_line, printable_name};
