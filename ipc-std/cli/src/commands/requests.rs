@@ -162,7 +162,8 @@ impl RequestReport {
                      none, unless it was built with EventSourceSupport"
                 ),
                 TraceTarget::File(_) => format!(
-                    "{target} has no HTTP request; `dotnet-ipc requests --help` has the providers that record them"
+                    "{target} has no HTTP request that began in it, and earlier ones are not known; `dotnet-ipc \
+                     requests --help` has the providers that record requests"
                 ),
             });
         }

@@ -115,5 +115,9 @@ fn a_trace_without_activity_ids_says_what_gives_them() {
 fn a_trace_without_requests_says_how_to_record_them() {
     let ran = run(&["requests", &analysed("net10-compilations.nettrace")]);
     assert_eq!((ran.status, ran.text()), (Some(0), ""), "{ran:?}");
-    assert!(ran.stderr.contains("has no HTTP request") && ran.stderr.contains("requests --help"), "{ran:?}");
+    assert!(
+        ran.stderr.contains("has no HTTP request that began in it, and earlier ones are not known")
+            && ran.stderr.contains("requests --help"),
+        "{ran:?}"
+    );
 }
