@@ -3,9 +3,9 @@
 //! The result has the events of the first SECONDS, and of the samples of threads one round of N. Events that name code
 //! remain if the code is in the remaining stacks, and with `jit` all that belong to compilations. Details that no
 //! analysis reads are left out, and so are the suspensions for samples.
+use core::time::Duration;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
-use std::time::Duration;
 
 use nettrace::{
     Event, EventSelector, Limits, Metadata, Parser, Record, Rewrite, RewriteOptions, RewriteSpace, Slot,
