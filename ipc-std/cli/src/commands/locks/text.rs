@@ -46,8 +46,8 @@ impl LockText<'_> {
         } else {
             writeln!(
                 out,
-                "{} waits for {of_locks} in {}: {} together, the longest {}",
-                HumanCount(all.count),
+                "{} for {of_locks} in {}: {} together, the longest {}",
+                waits(all.count),
                 time(*span),
                 time(all.total),
                 time(all.longest)
@@ -72,7 +72,8 @@ impl LockText<'_> {
         self.write_groups(WaitKind::Lock, out)?;
         locks.iter().take(self.top).try_for_each(|lock| self.write_lock(lock, out))?;
         if let more @ 1.. = locks.len().saturating_sub(self.top) {
-            writeln!(out, "\n{more} more locks; --top {} shows all", locks.len())?;
+            let of_locks = if more == 1 { "lock" } else { "locks" };
+            writeln!(out, "\n{more} more {of_locks}; --top {} shows all", locks.len())?;
         }
         let others = [WaitKind::ReaderWriterLock, WaitKind::Semaphore, WaitKind::Task];
         others.into_iter().try_for_each(|kind| self.write_groups(kind, out))
@@ -141,11 +142,10 @@ impl LockText<'_> {
             (Some(id), true) => format!(" of process {id}"),
             _ => String::new(),
         };
-        let waits =
-            if lock.waits.count == 1 { "1 wait" } else { &format!("{} waits", HumanCount(lock.waits.count)) };
         writeln!(
             out,
-            "\n{name}{process}: {waits}, {}, the longest {}",
+            "\n{name}{process}: {}, {}, the longest {}",
+            waits(lock.waits.count),
             time(lock.waits.total),
             time(lock.waits.longest)
         )?;
@@ -224,6 +224,11 @@ impl LockText<'_> {
 
 /// A cycle that is younger can be a lock that was just released.
 const MIN_DEADLOCK: u64 = 1_000_000_000;
+
+/// Returns a number of waits for people.
+fn waits(count: u64) -> String {
+    if count == 1 { "1 wait".to_owned() } else { format!("{} waits", HumanCount(count)) }
+}
 
 /// Returns a time for people.
 fn time(nanoseconds: u64) -> impl Display {
