@@ -504,15 +504,24 @@ impl CallReport<'_> {
         if self.hides_running {
             writeln!(out, "{}", cut_end(HIDES_RUNNING, width))?;
         }
-        let cpu_lines = self.cpu.as_ref().map(CpuSummary::lines).unwrap_or_default();
-        cpu_lines.iter().try_for_each(|line| writeln!(out, "{}", cut_end(line, width)))?;
         self.write_left_out(samples, width, out)?;
+        // Functions of the program come first: they are what the reader can change.
+        let has_top = self.tree.total() > 0 && !self.is_nearly_idle();
+        let is_all = has_top && self.old.is_none() && self.counts.is_none();
+        let is_own_first =
+            is_all && self.order() != Order::Own && self.write_own_first(samples, width, out)?;
+        let mut lines = self.cpu.as_ref().map(CpuSummary::lines).unwrap_or_default();
+        lines.extend(self.unnamed_line(samples.names()).filter(|_| is_all));
+        if is_own_first && !lines.is_empty() {
+            writeln!(out)?;
+        }
+        lines.iter().try_for_each(|line| writeln!(out, "{}", cut_end(line, width)))?;
         if let Some(old) = &self.old {
             return self.write_changes(samples, old, width, out);
         }
         if self.counts.is_some() {
             self.write_types(samples, width, out)?;
-        } else if self.tree.total() > 0 && !self.is_nearly_idle() {
+        } else if has_top {
             self.write_top(samples, width, out)?;
         }
         if self.clock == Clock::Cpu {
@@ -611,40 +620,27 @@ impl CallReport<'_> {
         Ok(())
     }
 
+    /// Returns what the frame without a name is, if a notable share of stacks has it.
+    fn unnamed_line(&self, names: &Names) -> Option<String> {
+        let unnamed =
+            self.tree.top(Order::Inclusive).into_iter().find(|entry| names.text(entry.frame) == UNNAMED)?;
+        let [exclusive, inclusive] =
+            [unnamed.exclusive, unnamed.inclusive].map(|weight| self.tree.share(weight));
+        unnamed_line(exclusive, inclusive)
+    }
+
     fn write_top(&self, samples: &Samples, width: usize, out: &mut dyn Write) -> io::Result<()> {
-        /// The number of functions of the program that precede the others.
-        const OWN: usize = 4;
         let top = self.top();
         if self.tree.top(self.order()).is_empty() {
             let why = clock_args::why_no_stack(samples, &self.clock);
             return writeln!(out, "\n{}: {why}", clock_args::NO_STACK);
-        }
-        let unnamed = top.iter().find(|entry| samples.names().text(entry.frame) == UNNAMED);
-        let [exclusive, inclusive] = unnamed.map_or([0.0; 2], |entry| {
-            [entry.exclusive, entry.inclusive].map(|weight| self.tree.share(weight))
-        });
-        if let Some(line) = unnamed_line(exclusive, inclusive) {
-            writeln!(out, "{}", cut_end(&line, width))?;
         }
         let not_own = (self.tree.not_own() > 0).then(|| self.tree.not_own());
         if let ReportOrder::Own = self.args.by {
             writeln!(out, "\n{:>9} {:>9}  FUNCTION", "OWN", "INCLUSIVE")?;
             self.write_own(samples, &top, not_own, self.args.top, width, out)?;
         } else {
-            let mut own = self.tree.top(Order::Own);
-            own.retain(|entry| entry.own > 0);
-            own.truncate(OWN - 1);
-            if let Some(common) = self.tree.common_own().filter(|common| !own.contains(common)) {
-                own.insert(0, common);
-            }
-            writeln!(out)?;
-            // A program without a framework needs no other order.
-            if !own.iter().eq(top.iter().take(own.len())) {
-                writeln!(out, "{:>9} {:>9}  FUNCTION OF THE PROGRAM", "OWN", "INCLUSIVE")?;
-                self.write_own(samples, &own, None, OWN, width, out)?;
-                writeln!(out)?;
-            }
-            writeln!(out, "{:>9} {:>9}  FUNCTION", "EXCLUSIVE", "INCLUSIVE")?;
+            writeln!(out, "\n{:>9} {:>9}  FUNCTION", "EXCLUSIVE", "INCLUSIVE")?;
             for entry in top.iter().take(self.args.top) {
                 self.write_entry(samples, entry, [entry.exclusive, entry.inclusive], width, out)?;
             }
@@ -653,6 +649,25 @@ impl CallReport<'_> {
             writeln!(out, "{more} more functions; --top {} shows all", top.len())?;
         }
         Ok(())
+    }
+
+    /// Writes the first functions of the program, if the table of all functions does not begin with them. Returns whether
+    /// it does not.
+    fn write_own_first(&self, samples: &Samples, width: usize, out: &mut dyn Write) -> io::Result<bool> {
+        /// The number of functions, without the one that most stacks have in common.
+        const OWN: usize = 3;
+        let mut own = self.tree.top(Order::Own);
+        own.retain(|entry| entry.own > 0);
+        own.truncate(OWN);
+        if let Some(common) = self.tree.common_own().filter(|common| !own.contains(common)) {
+            own.insert(0, common);
+        }
+        if self.top().starts_with(&own) {
+            return Ok(false);
+        }
+        writeln!(out, "\n{:>9} {:>9}  FUNCTION OF THE PROGRAM", "OWN", "INCLUSIVE")?;
+        self.write_own(samples, &own, None, own.len(), width, out)?;
+        Ok(true)
     }
 
     /// Writes up to `len` functions of the program, and where the weight of the other stacks belongs among them.

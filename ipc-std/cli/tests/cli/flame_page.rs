@@ -412,10 +412,10 @@ fn a_difference_has_the_weights_of_both_traces() {
 fn the_page_in_chromium() {
     let directory = TempDir::new().unwrap();
     let write = |name: &str, page: Page| fs::write(directory.path().join(name), page.text).unwrap();
-    write("startup.html", page(&analysed("net10-startup.nettrace"), &["--wall"]));
+    write("startup.html", page(&analysed("net10-startup.nettrace"), &["--wall", "--raw"]));
     write("hostile.html", page_of(hostile(), &[]));
     let (old, new) = (analysed("net31-sampled.nettrace"), analysed("net10-startup.nettrace"));
-    write("diff.html", page(&new, &["--wall", "--diff", &old]));
+    write("diff.html", page(&new, &["--wall", "--raw", "--diff", &old]));
     // One frame, and stacks of 100 frames.
     let deep: Vec<_> = (0..100).map(|method| utf16(&format!("Deep{method}"))).collect();
     let all: Vec<_> = (0..100).collect();
