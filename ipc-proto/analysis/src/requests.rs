@@ -41,6 +41,8 @@
 //! the operations and stacks. The work for each event is logarithmic in these numbers.
 mod folded_path;
 mod operations;
+mod own_stacks;
+mod request_state;
 mod routes;
 mod summary;
 
@@ -57,15 +59,17 @@ use nettrace::{Metadata, TraceClock, TraceEvent};
 
 pub use self::folded_path::FoldedPath;
 use self::operations::Operations;
+use self::own_stacks::OwnStacks;
+use self::request_state::{Group, GroupKey, OpenRequest, RequestKey};
 use self::routes::Routes;
 pub use self::summary::{Direction, OwnMethod, RequestGroup, RequestSummary, RouteDurations};
 use crate::durations::elapsed;
 use crate::event_fields::{number, text};
 use crate::known_provider::is_name;
 use crate::names::{Names, cut};
-use crate::place::at_mut;
+use crate::place::{at, at_mut};
 use crate::text::owned;
-use crate::{Durations, KnownProvider, OwnCode, Part, StackId, Stacks};
+use crate::{KnownProvider, OwnCode, Part, StackId, Stacks};
 
 /// Finds the HTTP requests in the events of a trace, which must come in the order of time: see
 /// [`EventAssembler::in_order`](nettrace::EventAssembler::in_order). The [module](self) has the rules.
@@ -119,31 +123,6 @@ pub struct Requests {
     dropped_senders: u64,
 }
 
-/// A process, a direction and an activity.
-type RequestKey = (Option<u64>, Direction, [u8; 16]);
-/// A process, a direction, a method or an origin, and a path.
-type GroupKey = (Option<u64>, Direction, String, FoldedPath);
-
-#[derive(Debug, Clone, Copy)]
-struct OpenRequest {
-    group: u32,
-    start: i64,
-    /// The activity that sent the request; nil if there is none.
-    parent: [u8; 16],
-    /// The stack that sent the request; empty for incoming requests.
-    stack: StackId,
-    is_failed: bool,
-}
-
-/// The requests of a kind.
-#[derive(Debug, Clone, Default)]
-struct Group {
-    durations: Durations,
-    failed: u64,
-    /// The numbers of requests that ended with a status from 400 to 499, and from 500 on.
-    statuses: [u64; 2],
-}
-
 /// An event of a request.
 enum Kind {
     Start(Direction),
@@ -195,7 +174,7 @@ impl Requests {
     pub const OPERATIONS: usize = Operations::LIMIT;
     /// How many kinds of requests (method or host, and path) are distinguished at most in each direction, and how many
     /// routes.
-    pub const GROUPS: usize = 1 << 10;
+    pub const GROUPS: usize = Routes::LIMIT;
     /// How many pairs of a kind of requests and a stack that sends them are stored at most.
     pub const SENDERS: usize = 1 << 16;
 
@@ -350,6 +329,86 @@ impl Requests {
     pub fn summary(&self, names: &mut Names, own: &OwnCode) -> RequestSummary {
         let end = self.clock.map_or(0, |clock| clock.nanoseconds(self.last_ticks));
         let end = self.part.overlap(i64::MIN, end).map_or(end, |(_, end)| end);
-        summary::summary(self, end, names, own)
+
+        let mut groups: Vec<RequestGroup> = Vec::new();
+        for (key, number) in &self.numbers {
+            let (process_id, direction, name, path) = key.clone();
+            let Group { durations, failed, statuses: [client_errors, server_errors] } =
+                at(&self.groups, *number).cloned().unwrap_or_default();
+            let (method, origin) = match direction {
+                Direction::Incoming => (name, String::new()),
+                Direction::Outgoing => (String::new(), name),
+            };
+            let (in_flight, oldest, methods) = (0, None, Vec::new());
+            groups.push(RequestGroup {
+                process_id,
+                direction,
+                method,
+                origin,
+                path,
+                in_flight,
+                oldest,
+                durations,
+                failed,
+                client_errors,
+                server_errors,
+                methods,
+            });
+        }
+        // The index in `groups` of each number.
+        let mut places = alloc::vec![0; groups.len()];
+        for (place, number) in self.numbers.values().enumerate() {
+            if let Some(found) = at_mut(&mut places, *number) {
+                *found = to_u32(place);
+            }
+        }
+        let place = |number: u32| at(&places, number).copied().unwrap_or(u32::MAX);
+        let mut own_stacks = OwnStacks::new(&self.stacks, names, own);
+        let mut methods: BTreeMap<(u32, u32), u64> = BTreeMap::new();
+        let mut count = |group: u32, method: Option<u32>, number: u64| {
+            if let Some(method) = method {
+                let count = methods.entry((group, method)).or_default();
+                *count = count.saturating_add(number);
+            }
+        };
+        for ((process, direction, activity), OpenRequest { group, start, stack, .. }) in &self.open {
+            let Some(of) = at_mut(&mut groups, place(*group)) else { continue };
+            of.in_flight = of.in_flight.saturating_add(1);
+            of.oldest = of.oldest.max(Some(elapsed(*start, end)));
+            let method = match direction {
+                Direction::Incoming => own_stacks.innermost(&self.operations.stacks(*process, *activity)),
+                Direction::Outgoing => own_stacks.of(*stack).first().copied(),
+            };
+            count(place(*group), method, 1);
+        }
+        for ((group, stack), number) in &self.senders {
+            count(place(*group), own_stacks.of(*stack).first().copied(), *number);
+        }
+        for ((group, method), count) in methods {
+            let name = at(&own_stacks.methods, method).cloned().unwrap_or_default();
+            if let Some(group) = at_mut(&mut groups, group) {
+                group.methods.push(OwnMethod { name, count });
+            }
+        }
+        for group in &mut groups {
+            group.methods.sort_by(|a, b| (b.count, &a.name).cmp(&(a.count, &b.name)));
+        }
+        // Kinds without a request lost all of them to others with the same activity.
+        groups.retain(|group| group.in_flight > 0 || group.durations.count() > 0);
+        groups.sort_by_key(|group| core::cmp::Reverse((group.in_flight, group.durations.count())));
+        let mut routes: Vec<RouteDurations> = self.routes.rows().cloned().collect();
+        routes.sort_by_key(|route| core::cmp::Reverse(route.durations.count()));
+        RequestSummary {
+            groups,
+            routes,
+            ends_without_start: self.ends_without_start,
+            without_end: self.without_end,
+            without_activity: self.without_activity,
+            dropped: self.dropped.saturating_add(self.routes.dropped()),
+            dropped_methods: self
+                .dropped_senders
+                .saturating_add(self.operations.dropped())
+                .saturating_add(self.stacks.cut()),
+        }
     }
 }

@@ -62,6 +62,7 @@ mod clock;
 mod cpu_causes;
 mod method_table;
 mod program_name;
+mod stack_values;
 mod thread_roles;
 mod waiting;
 
@@ -77,6 +78,7 @@ use nettrace::{EventSelector, Metadata, Str, TraceClock, TraceEvent};
 pub use self::clock::{Clock, Unit};
 pub use self::cpu_causes::CpuCauses;
 use self::program_name::program_name;
+use self::stack_values::stack_values;
 pub use self::thread_roles::ThreadRoles;
 pub(crate) use self::waiting::WaitingStacks;
 use crate::durations::elapsed;
@@ -557,29 +559,7 @@ impl Samples {
 
     /// Returns which stacks wait; `None` if samples of the processor show only threads that run.
     pub(crate) fn waiting(&mut self) -> Option<WaitingStacks> {
-        (!self.has_processor_samples).then(|| WaitingStacks::new(self))
-    }
-
-    /// Returns a value for each stack by the number of the stack: that of its innermost method, joined with the value
-    /// of its caller.
-    fn of_stacks<T: Copy + Default>(
-        &mut self,
-        mut of_method: impl FnMut(&str) -> T,
-        join: impl Fn(T, T) -> T,
-    ) -> Vec<T> {
-        let (names, stacks) = self.names_and_stacks();
-        let mut frames = Snapshot::new(names);
-        let mut of_frames = BTreeMap::new();
-        let mut values = alloc::vec![T::default()];
-        // Callers come before their callees.
-        for (caller, address) in stacks.iter() {
-            let of_caller = at(&values, caller.0).copied().unwrap_or_default();
-            let frame = frames.of(address);
-            let names = frames.names();
-            let of_frame = *of_frames.entry(frame).or_insert_with(|| of_method(names.text(frame)));
-            values.push(join(of_caller, of_frame));
-        }
-        values
+        (!self.has_processor_samples).then(|| WaitingStacks::new(&mut self.names, &self.stacks))
     }
 
     /// Adds the name of an event to a stack.
@@ -847,7 +827,10 @@ impl Samples {
     /// [`finish`](Self::finish).
     #[must_use]
     pub fn cpu_causes(&mut self) -> CpuCauses {
-        CpuCauses::new(self)
+        let clock = if self.recording(&Clock::Cpu).is_some() { Clock::Cpu } else { Clock::Wall };
+        let running: Vec<_> =
+            self.weights(&clock).map(|(_, stack, weight)| (stack, weight.running)).collect();
+        CpuCauses::new(&mut self.names, &self.stacks, running.into_iter())
     }
 
     /// Returns the purposes of each of the [`threads`](Self::threads) that its stacks show.
@@ -858,10 +841,11 @@ impl Samples {
             roles.add(method);
             roles
         };
-        let of_stacks = self.of_stacks(of_method, |mut roles: ThreadRoles, of_frame| {
-            roles.merge(of_frame);
-            roles
-        });
+        let of_stacks =
+            stack_values(&mut self.names, &self.stacks, of_method, |mut roles: ThreadRoles, of_frame| {
+                roles.merge(of_frame);
+                roles
+            });
         let mut of_threads = alloc::vec![ThreadRoles::default(); self.threads.len()];
         for (thread, stack) in self.recordings.iter().flat_map(|recording| recording.weights.keys()) {
             let of_stack = at(&of_stacks, stack.0).copied().unwrap_or_default();

@@ -75,11 +75,12 @@ mod counters {
 /// What is wrong with a process: evidence, figures and rules.
 mod diagnosis {
     mod blocked_threads;
+    pub(crate) mod entry_point;
     pub(crate) mod evidence;
     pub(crate) mod facts;
     mod figures;
     pub(crate) mod finding;
-    pub(crate) mod main_thread;
+    mod main_thread;
     mod own_shares;
     pub(crate) mod rules;
     pub(crate) mod system_figures;
@@ -98,7 +99,6 @@ mod events {
 
 /// Traces and other files to read.
 mod input {
-    pub(crate) mod part_args;
     pub(crate) mod reading_progress;
     pub(crate) mod source;
     pub(crate) mod trace_file;
@@ -115,6 +115,7 @@ mod output {
     pub(crate) mod function_name;
     pub(crate) mod globals;
     pub(crate) mod narrow_terminal;
+    pub(crate) mod next_command;
     pub(crate) mod output_file;
     pub(crate) mod printable;
     pub(crate) mod rows;
@@ -150,6 +151,7 @@ mod recording {
     pub(crate) mod findings;
     pub(crate) mod names_first;
     pub(crate) mod output;
+    pub(crate) mod part_args;
     pub(crate) mod progress;
     pub(crate) mod record;
     pub(crate) mod rundown;

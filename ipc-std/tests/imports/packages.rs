@@ -58,6 +58,7 @@ const ANALYSIS: Layers = &[
         "known_provider",
         "outline",
         "own_code",
+        "part",
         "place",
         "rows",
         "text",
@@ -67,7 +68,7 @@ const ANALYSIS: Layers = &[
     &["snapshot", "stacks"],
     &["samples"],
     &["call_tree", "counters", "gc", "jit", "locks"],
-    &["formats", "live"],
+    &["formats", "live", "requests"],
     &["lib"],
 ];
 
@@ -101,7 +102,7 @@ const TOOL_LAYERS: Layers = &[
     &["process"],
     &["recording"],
     &["stacks"],
-    &["events", "counters"],
+    &["events", "counters", "diagnosis"],
     &["commands"],
     &["main"],
 ];

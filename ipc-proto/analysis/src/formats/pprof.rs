@@ -14,7 +14,7 @@ use crate::samples::{SampledThread, Unit};
 
 /// A part of a profile. The parts of a file follow each other, and a reader joins their lists.
 #[derive(Message)]
-struct Part {
+struct ProfilePart {
     #[prost(message, repeated, tag = "1")]
     sample_type: Vec<ValueType>,
     #[prost(message, repeated, tag = "2")]
@@ -95,7 +95,7 @@ struct Written {
 
 impl Written {
     /// Adds a string to the table, and returns its number.
-    fn string(&mut self, text: &str, part: &mut Part) -> i64 {
+    fn string(&mut self, text: &str, part: &mut ProfilePart) -> i64 {
         part.string_table.push(text.to_string());
         let number = self.strings;
         self.strings = self.strings.saturating_add(1);
@@ -103,7 +103,7 @@ impl Written {
     }
 
     /// Returns the number of a frame's location, and adds it if it is new.
-    fn location(&mut self, frame: FrameId, name: &str, part: &mut Part) -> u64 {
+    fn location(&mut self, frame: FrameId, name: &str, part: &mut ProfilePart) -> u64 {
         if let Some(id) = self.frames.get(&frame) {
             return *id;
         }
@@ -145,14 +145,14 @@ impl Profile<'_> {
         mut out: impl FnMut(&[u8]) -> Result<(), E>,
     ) -> Result<(), E> {
         let mut buf = Vec::new();
-        let mut put = |part: &mut Part| {
+        let mut put = |part: &mut ProfilePart| {
             buf.clear();
             // Encoding into a vector cannot fail: it always has room.
             let _ = part.encode(&mut buf);
             part.clear();
             out(&buf)
         };
-        let (mut written, mut part) = (Written::default(), Part::default());
+        let (mut written, mut part) = (Written::default(), ProfilePart::default());
         // The first string must be empty.
         let none = written.string("", &mut part);
         let (name, unit) = match self.unit {
@@ -198,7 +198,7 @@ impl Profile<'_> {
         weight: u64,
         labels: [Option<Label>; 4],
         written: &mut Written,
-        part: &mut Part,
+        part: &mut ProfilePart,
     ) -> ProfileSample {
         let mut path = Vec::new();
         self.stacks.path(stack, &mut path);

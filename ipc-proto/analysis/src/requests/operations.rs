@@ -12,16 +12,16 @@ use crate::{StackId, Stacks};
 #[derive(Debug, Default)]
 pub(super) struct Operations {
     /// The activity and the number of each operation, by its process and its task.
-    tasks: BTreeMap<(Option<u64>, u64), (Activity, u64)>,
+    tasks: BTreeMap<(Option<u64>, u64), (ActivityBytes, u64)>,
     /// The task and the stack of each operation, by the process, the activity, and the number of the operation.
-    open: BTreeMap<(Option<u64>, Activity, u64), (u64, StackId)>,
+    open: BTreeMap<(Option<u64>, ActivityBytes, u64), (u64, StackId)>,
     /// The number of operations so far.
     count: u64,
     /// The number of operations for which there was no room.
     dropped: u64,
 }
 
-type Activity = [u8; 16];
+type ActivityBytes = [u8; 16];
 
 impl Operations {
     pub(super) const LIMIT: usize = 1 << 18;
@@ -31,7 +31,7 @@ impl Operations {
         &mut self,
         event: &TraceEvent<'_>,
         process: Option<u64>,
-        activity: Activity,
+        activity: ActivityBytes,
         stacks: &mut Stacks,
         names: &mut Names,
     ) {
@@ -63,7 +63,7 @@ impl Operations {
     }
 
     /// Removes the operations of an activity that has ended.
-    pub(super) fn end_activity(&mut self, process: Option<u64>, activity: Activity) {
+    pub(super) fn end_activity(&mut self, process: Option<u64>, activity: ActivityBytes) {
         loop {
             let first = self.of(process, activity).next().map(|(key, (task, _))| (*key, *task));
             let Some((key, task)) = first else { return };
@@ -73,7 +73,7 @@ impl Operations {
     }
 
     /// Returns the stacks in which the open operations of an activity began, in the order of time.
-    pub(super) fn stacks(&self, process: Option<u64>, activity: Activity) -> Vec<StackId> {
+    pub(super) fn stacks(&self, process: Option<u64>, activity: ActivityBytes) -> Vec<StackId> {
         self.of(process, activity).map(|(_, (_, stack))| *stack).collect()
     }
 
@@ -84,8 +84,8 @@ impl Operations {
     fn of(
         &self,
         process: Option<u64>,
-        activity: Activity,
-    ) -> impl Iterator<Item = (&(Option<u64>, Activity, u64), &(u64, StackId))> {
+        activity: ActivityBytes,
+    ) -> impl Iterator<Item = (&(Option<u64>, ActivityBytes, u64), &(u64, StackId))> {
         self.open.range((process, activity, 0)..=(process, activity, u64::MAX))
     }
 }

@@ -6,7 +6,7 @@ use core::time::Duration;
 
 use nettrace::{Metadata, TraceEvent};
 
-use super::{Requests, RouteDurations};
+use super::summary::RouteDurations;
 use crate::counters::{CounterEvent, CounterReader, Measurement, Sample};
 use crate::known_provider::is_name;
 use crate::names::cut;
@@ -20,6 +20,8 @@ pub(super) struct Routes {
 }
 
 impl Routes {
+    pub(super) const LIMIT: usize = 1 << 10;
+
     pub(super) fn event(&mut self, event: &TraceEvent<'_>, metadata: &Metadata<'_>, is_inside: bool) {
         if !is_name(metadata.provider, "System.Diagnostics.Metrics") {
             return;
@@ -44,7 +46,7 @@ impl Routes {
             found.map_or_else(String::new, |(_, value)| cut(&value, MAX_TAG).to_owned())
         };
         let key = (sample.process_id, tag("http.request.method"), tag("http.route"));
-        if self.routes.len() >= Requests::GROUPS && !self.routes.contains_key(&key) {
+        if self.routes.len() >= Self::LIMIT && !self.routes.contains_key(&key) {
             self.dropped = self.dropped.saturating_add(*count);
             return;
         }

@@ -1,8 +1,9 @@
 //! CPU time that the program's own work does not cause.
-use super::Samples;
 use super::method_table::{MethodName, MethodTable};
+use super::stack_values::stack_values;
+use crate::names::Names;
 use crate::place::at;
-use crate::samples::Clock;
+use crate::{StackId, Stacks};
 
 /// The samples of threads that run by what causes them. [`Samples::cpu_causes`] returns them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -45,8 +46,15 @@ impl CpuCauses {
         self.session = self.session.saturating_add(other.session);
     }
 
-    pub(super) fn new(samples: &mut Samples) -> Self {
-        let causes = samples.of_stacks(
+    /// Returns the causes of the samples of running threads, which are passed as stacks with their numbers.
+    pub(super) fn new(
+        names: &mut Names,
+        stacks: &Stacks,
+        running: impl Iterator<Item = (StackId, u64)>,
+    ) -> Self {
+        let causes = stack_values(
+            names,
+            stacks,
             |method| {
                 let method = MethodName::of(method);
                 let is_in = |table: &MethodTable| method.is_some_and(|method| table.has(method));
@@ -58,11 +66,9 @@ impl CpuCauses {
             },
         );
         let mut sums = Self::default();
-        let clock = if samples.recording(&Clock::Cpu).is_some() { Clock::Cpu } else { Clock::Wall };
-        for (_, stack, weight) in samples.weights(&clock) {
+        for (stack, samples) in running {
             let cause = at(&causes, stack.0).copied().unwrap_or_default();
-            let add =
-                |sum: &mut u64, counts| *sum = sum.saturating_add(if counts { weight.running } else { 0 });
+            let add = |sum: &mut u64, counts| *sum = sum.saturating_add(if counts { samples } else { 0 });
             add(&mut sums.total, true);
             add(&mut sums.pool_spin, cause.spins && !cause.session);
             add(&mut sums.session, cause.session);

@@ -5,10 +5,11 @@
 //! most of the samples. What such a thread has in common is its innermost method: the one that waits.
 use alloc::vec::Vec;
 
-use super::Samples;
 use super::method_table::{MethodName, MethodTable};
-use crate::StackId;
+use super::stack_values::stack_values;
+use crate::names::Names;
 use crate::place::at;
+use crate::{StackId, Stacks};
 
 /// Methods that call the operating system to wait, or that wait themselves. Methods that spin before they wait are
 /// not here, unless they also have the wait inside: a thread that spins runs.
@@ -79,9 +80,9 @@ pub(crate) struct WaitingStacks {
 }
 
 impl WaitingStacks {
-    pub(super) fn new(samples: &mut Samples) -> Self {
+    pub(super) fn new(names: &mut Names, stacks: &Stacks) -> Self {
         let of_caller = |caller, kind| if kind == Kind::Polls { caller } else { kind };
-        Self { kinds: samples.of_stacks(Kind::of, of_caller) }
+        Self { kinds: stack_values(names, stacks, Kind::of, of_caller) }
     }
 
     /// Returns whether the thread of a stack waits.

@@ -3,6 +3,7 @@ use serde_json::Value;
 
 use crate::output::failure::Failure;
 use crate::output::globals::Globals;
+use crate::output::next_command::show_next;
 use crate::output::printable::printable;
 use crate::output::stdout::{json_to_stdout, to_stdout};
 use crate::output::tables::write_fields;
@@ -37,6 +38,6 @@ pub(crate) fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
         };
         let rows: Vec<_> = fields.iter().map(|(name, value)| (name.as_str(), shown(value))).collect();
         to_stdout(|out| write_fields(&rows, out))?;
-        globals.next(&format!("dotnet-ipc diagnose {}", args.target.target().argument()))
+        show_next(&format!("dotnet-ipc diagnose {}", args.target.target().argument()), globals)
     })
 }

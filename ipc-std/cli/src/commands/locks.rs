@@ -12,6 +12,7 @@ use self::text::LockText;
 use crate::args::frame_args::OwnArgs;
 use crate::output::failure::Failure;
 use crate::output::globals::Globals;
+use crate::output::next_command::show_next;
 use crate::output::stdout::{json_to_stdout, to_stdout};
 use crate::process::trace_target::TraceTargetArgs;
 use crate::recording::analysis_input::{AnalysisArgs, InputRead, Needs};
@@ -97,8 +98,8 @@ pub(crate) fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
         let has_waits = !(report.locks.is_empty() && report.waiting_before.is_empty());
         let target = input.target.argument();
         match input.is_live() {
-            true if has_waits => globals.next(&format!("dotnet-ipc stack {target} --group"))?,
-            false if has_waits => globals.next(&format!("dotnet-ipc report {target} --contention"))?,
+            true if has_waits => show_next(&format!("dotnet-ipc stack {target} --group"), globals)?,
+            false if has_waits => show_next(&format!("dotnet-ipc report {target} --contention"), globals)?,
             _ => {}
         }
     }

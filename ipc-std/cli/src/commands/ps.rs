@@ -12,6 +12,7 @@ use unicode_width::UnicodeWidthStr;
 use crate::output::columns::{cut_end, terminal_width};
 use crate::output::failure::{Failure, Kind};
 use crate::output::globals::Globals;
+use crate::output::next_command::show_next;
 use crate::output::printable::printable;
 use crate::output::stdout::{json_to_stdout, to_stdout};
 use crate::process::connection_args::ConnectionArgs;
@@ -100,7 +101,7 @@ pub(crate) fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
             to_stdout(|out| lines.try_for_each(|line| writeln!(out, "{}", printable(&line))))?;
         }
         if let Some(first) = present.iter().find(|row| row.answer.is_ok()) {
-            globals.next(&format!("dotnet-ipc diagnose {}", first.process_id))?;
+            show_next(&format!("dotnet-ipc diagnose {}", first.process_id), globals)?;
         }
         if rows.is_empty() && obstacles.is_empty() {
             globals.note(if args.why {

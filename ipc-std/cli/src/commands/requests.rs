@@ -15,6 +15,7 @@ use crate::output::columns::{cut_middle, terminal_width};
 use crate::output::failure::{Failure, Kind};
 use crate::output::function_name::FunctionName;
 use crate::output::globals::Globals;
+use crate::output::next_command::show_next;
 use crate::output::printable::printable_name;
 use crate::output::rows::milliseconds;
 use crate::output::stdout::{json_to_stdout, to_stdout};
@@ -105,7 +106,7 @@ pub(crate) fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
     report.check(input.target)?;
     // A request in flight that waits in no asynchronous method runs or blocks a thread.
     if input.is_live() && report.in_flight().any(|group| group.methods.is_empty()) {
-        globals.next(&format!("dotnet-ipc stack {}", input.target.argument()))?;
+        show_next(&format!("dotnet-ipc stack {}", input.target.argument()), globals)?;
     }
     Ok(())
 }

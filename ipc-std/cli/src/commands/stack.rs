@@ -23,6 +23,7 @@ use crate::args::frame_args::FrameArgs;
 use crate::output::columns::terminal_width;
 use crate::output::failure::{Failure, Kind};
 use crate::output::globals::Globals;
+use crate::output::next_command::show_next;
 use crate::output::printable::json_line;
 use crate::output::signals;
 use crate::output::stdout::to_open_stdout;
@@ -254,7 +255,7 @@ fn show(
         kind.is_some_and(|(kind, _)| kind == WaitKind::Lock)
     };
     if !args.watch && stacks.iter().any(waits) {
-        globals.next(&format!("dotnet-ipc locks {}", args.target.target().argument()))?;
+        show_next(&format!("dotnet-ipc locks {}", args.target.target().argument()), globals)?;
     }
     Ok(is_open)
 }

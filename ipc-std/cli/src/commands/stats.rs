@@ -17,7 +17,6 @@ use self::processes::Processes;
 use self::references::References;
 use crate::args::process_arg::ProcessArg;
 use crate::events::digest::EventDigest;
-use crate::input::part_args::{PartArgs, TracePart};
 use crate::input::source::{self, Source};
 use crate::input::trace_file;
 use crate::output::failure::Failure;
@@ -26,6 +25,7 @@ use crate::output::printable::{printable, printable_name};
 use crate::output::stdout::{json_to_stdout, to_stdout};
 use crate::output::tables::{table_of_numbers, write_fields, write_table};
 use crate::process::trace_target::TraceTarget;
+use crate::recording::part_args::{PartArgs, TracePart};
 
 /// Count the events, blocks, stacks and losses of a trace, and show how it ends
 #[derive(Debug, clap::Args)]

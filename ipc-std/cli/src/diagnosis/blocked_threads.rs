@@ -5,7 +5,7 @@ use nettrace_analysis::names::{FrameId, Names, source_name};
 use nettrace_analysis::samples::{Clock, Samples, ThreadNumber};
 use nettrace_analysis::{StackId, WaitKind};
 
-use super::main_thread::is_entry_point;
+use super::entry_point::is_entry_point;
 use super::own_shares::OwnFrames;
 
 /// What blocks a thread, as the frames between the method of the program and the end of its stack show.

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use nettrace_analysis::samples::{Clock, Samples, ThreadNumber};
 
 use super::blocked_threads::{Place, StackPlace};
+use super::entry_point::is_entry_point;
 use super::own_shares::OwnFrames;
 
 /// The time of the main thread in each method of the program, the longest first. The entry point itself does not count:
@@ -39,9 +40,4 @@ impl MainThread {
         places.sort_by(|(_, a), (_, b)| b.total_cmp(a));
         Self { places }
     }
-}
-
-/// Returns whether a method is the entry point of a program.
-pub(crate) fn is_entry_point(method: &str) -> bool {
-    method.ends_with(".Main") || method.ends_with("<Main>$")
 }

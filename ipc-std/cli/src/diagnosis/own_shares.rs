@@ -5,7 +5,7 @@ use nettrace_analysis::StackId;
 use nettrace_analysis::names::{FrameId, source_name};
 use nettrace_analysis::samples::{Clock, Samples, Weight};
 
-use super::main_thread::is_entry_point;
+use super::entry_point::is_entry_point;
 
 /// What a clock counts, by the innermost method of the program in each stack.
 #[derive(Debug, Default)]

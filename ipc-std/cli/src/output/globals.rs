@@ -1,9 +1,5 @@
 //! Options that every command has.
-use std::io::{self, IsTerminal};
-
-use super::failure::Failure;
 use super::stderr;
-use super::stdout::to_stdout;
 
 /// Options that every command has.
 #[derive(Debug, clap::Args)]
@@ -23,13 +19,5 @@ impl Globals {
     /// Writes a remark to standard error: neither a result nor an error.
     pub(crate) fn note(&self, note: &str) {
         stderr::note(self.json, note);
-    }
-
-    /// Writes the obvious next command after a table, if people read it on a terminal.
-    pub(crate) fn next(&self, command: &str) -> Result<(), Failure> {
-        if self.json || self.no_hints || !io::stdout().is_terminal() {
-            return Ok(());
-        }
-        to_stdout(|out| writeln!(out, "\nnext: {command}"))
     }
 }

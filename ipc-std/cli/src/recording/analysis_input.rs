@@ -13,12 +13,12 @@ use nettrace::{End, EventAssembler, TraceEvent};
 use nettrace_analysis::samples::Clock;
 
 use super::args::LiveArgs;
+use super::part_args::{PartArgs, TracePart};
 use super::progress::Progress;
 use super::session::{self, LiveEvents, LiveSession};
 use super::summary::{RecordedAmount, lost_warning};
 use super::trace_profile::TraceProfile;
 use crate::args::process_arg::ProcessArg;
-use crate::input::part_args::{PartArgs, TracePart};
 use crate::input::trace_file;
 use crate::output::failure::Failure;
 use crate::output::globals::Globals;

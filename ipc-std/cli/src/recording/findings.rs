@@ -10,6 +10,7 @@ use serde_json::Value;
 use super::analysis_input::{AnalysisArgs, Needs};
 use crate::output::failure::Failure;
 use crate::output::globals::Globals;
+use crate::output::next_command::show_next;
 use crate::output::rows::{Row, rows_to_stdout};
 use crate::output::stdout::{json_to_stdout, to_stdout};
 use crate::output::tables::{table_of_numbers, write_table};
@@ -92,7 +93,7 @@ impl FindingsArgs {
                 json_to_stdout(&analysis.to_json())?;
             } else if count > 0 {
                 to_stdout(|out| analysis.write(self.summary, out))?;
-                globals.next(&A::NEXT.replace("TARGET", &input.target.argument()))?;
+                show_next(&A::NEXT.replace("TARGET", &input.target.argument()), globals)?;
             }
             read?;
         }

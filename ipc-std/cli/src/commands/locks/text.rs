@@ -10,7 +10,7 @@ use nettrace_analysis::names::short_name;
 use nettrace_analysis::{OwnCode, WaitKind};
 
 use super::shown_threads::ShownThreads;
-use crate::diagnosis::main_thread::is_entry_point;
+use crate::diagnosis::entry_point::is_entry_point;
 use crate::output::columns::terminal_width;
 use crate::output::function_name::function_name;
 use crate::output::printable::{hexadecimal, printable_name};

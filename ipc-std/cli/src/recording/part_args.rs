@@ -9,9 +9,9 @@ use nettrace::{Trace, TraceClock, TraceEvent};
 use nettrace_analysis::Part;
 use nettrace_analysis::samples::{Clock, Samples};
 
-use super::source::Source;
-use super::trace_file;
 use crate::args::time_range_args::TimeRangeArgs;
+use crate::input::source::Source;
+use crate::input::trace_file;
 use crate::output::failure::{Failure, Kind};
 use crate::output::printable::printable_name;
 use crate::process::trace_target::TraceTarget;
