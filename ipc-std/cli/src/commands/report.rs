@@ -16,9 +16,11 @@ use crate::output::columns::{cut_end, terminal_width};
 use crate::output::failure::Failure;
 use crate::output::function_name::{FunctionName, function_name, mark};
 use crate::output::globals::Globals;
+use crate::output::next_command::show_next;
 use crate::output::printable::{integer, printable_name};
 use crate::output::stdout::{json_to_stdout, to_stdout};
 use crate::process::cpu_usage::CpuUsage;
+use crate::process::target::word;
 use crate::process::trace_target::{TraceTarget, TraceTargetArgs};
 use crate::recording::analysis_input::{AnalysisArgs, InputRead, Needs};
 use crate::recording::thread_samples;
@@ -199,6 +201,7 @@ pub(crate) fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
     clock_args::remarks(&mut samples, &report.clock).iter().for_each(|remark| globals.note(remark));
     if !globals.json {
         to_stdout(|out| report.write(&mut samples, out))?;
+        show_next(&report.next_command(input.target), globals)?;
     }
     read
 }
@@ -309,6 +312,23 @@ struct ThreadRow {
 }
 
 impl CallReport<'_> {
+    /// Returns the command that shows more of the same.
+    fn next_command(&self, target: TraceTarget<'_>) -> String {
+        let target = target.argument();
+        let clock = match &self.clock {
+            Clock::Allocations | Clock::AllocatedTypes => return format!("dotnet-ipc gc {target}"),
+            Clock::Contention => return format!("dotnet-ipc locks {target}"),
+            Clock::Cpu => String::new(),
+            Clock::Events { provider, event_id: Some(id) } => {
+                format!(" --event {}", word(&format!("{provider}/{id}")))
+            }
+            Clock::Events { provider, event_id: None } => format!(" --event {}", word(provider)),
+            Clock::AllEvents => " --event all".to_owned(),
+            _ => format!(" --{}", self.clock_name),
+        };
+        format!("dotnet-ipc flame {target}{clock} -o report.html")
+    }
+
     fn order(&self) -> Order {
         match self.args.by {
             ReportOrder::Exclusive => Order::Exclusive,

@@ -21,6 +21,7 @@ use crate::input::source::{self, Source};
 use crate::input::trace_file;
 use crate::output::failure::Failure;
 use crate::output::globals::Globals;
+use crate::output::next_command::show_next;
 use crate::output::printable::{printable, printable_name};
 use crate::output::stdout::{json_to_stdout, to_stdout};
 use crate::output::tables::{table_of_numbers, write_fields, write_table};
@@ -94,6 +95,7 @@ pub(crate) fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
         json_to_stdout(&stats.to_json(end, &digest))?;
     } else {
         to_stdout(|out| stats.write(end, &digest, out))?;
+        show_next(&format!("dotnet-ipc diagnose {}", TraceTarget::File(&args.file).argument()), globals)?;
     }
     source::check(end, steps.get_ref().name())?;
     args.process.check(steps.get_ref().name())?;
