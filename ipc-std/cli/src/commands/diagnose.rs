@@ -93,7 +93,7 @@ pub(crate) fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
     evidence.finish();
     let facts = Facts::new(evidence, before.zip(after).map(<[_; 2]>::from));
     let findings = rules::findings(&facts);
-    let target = FindingTarget { argument: input.target.argument(), process_id: read.process_id };
+    let target = FindingTarget { argument: input.target.argument(), process_id: read.process_id, is_file: !input.is_live() };
     if globals.json {
         let mut object = facts.to_json();
         if let Some(object) = object.as_object_mut() {

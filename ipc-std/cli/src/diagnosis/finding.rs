@@ -45,8 +45,15 @@ impl Finding {
     }
 
     pub(crate) fn next_command(&self, target: &FindingTarget) -> String {
+        // Only a process has stacks at this moment.
+        let next = match self.next {
+            stack if target.is_file && stack.starts_with("dotnet-ipc stack") => {
+                "dotnet-ipc report TARGET --wall --by own"
+            }
+            next => next,
+        };
         let process_id = || target.process_id.map_or_else(|| "PID".to_owned(), |id| id.to_string());
-        self.next.replace("TARGET", &target.argument).replace("PID", &process_id())
+        next.replace("TARGET", &target.argument).replace("PID", &process_id())
     }
 }
 
@@ -55,4 +62,5 @@ pub(crate) struct FindingTarget {
     /// The process or the file, as a word of a command line.
     pub(crate) argument: String,
     pub(crate) process_id: Option<u32>,
+    pub(crate) is_file: bool,
 }
