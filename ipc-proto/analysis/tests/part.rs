@@ -222,7 +222,7 @@ fn samples_of_threads() {
     assert_eq!(samples.count(&Clock::Cpu), 13);
 }
 
-/// A collection is in a part that it overlaps, from its pause on. One without an end goes on to the end of the trace.
+/// A collection is in a part that it overlaps, from its pause on. One without an end lasts up to the end of the trace.
 #[test]
 fn collections_overlap() {
     let mut trace = Written::new();

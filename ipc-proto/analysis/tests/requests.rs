@@ -255,7 +255,7 @@ fn a_request_waits_in_the_innermost_method() {
     let ended: &dyn Fn(&mut Written) =
         &|trace| _ = trace.begins(2_000, 1, 10, of_bank).begins(2_001, 1, 11, of_api).ends(3_000, 10);
     assert_eq!(begun(ended), [api]);
-    // The caller goes on, and calls another method.
+    // The caller continues, and calls another method.
     let next = |trace: &mut Written| {
         ended(trace);
         trace.begins(3_001, 1, 12, of_log);

@@ -104,7 +104,7 @@ impl ProcessCollections {
     }
 
     /// Returns the next collection that no later event can change, in the order of their start; with `is_forced`, the
-    /// next one in any case. The times are those of its first and its last event; a collection without an end goes on
+    /// next one in any case. The times are those of its first and its last event; a collection without an end lasts
     /// to the end of the trace.
     pub(super) fn pop(&mut self, is_forced: bool) -> Option<(Collection, (i64, i64))> {
         let front = self.waiting.front()?;

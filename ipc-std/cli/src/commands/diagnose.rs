@@ -14,6 +14,7 @@ use crate::diagnosis::system_figures::SystemFigures;
 use crate::output::columns::terminal_width;
 use crate::output::failure::Failure;
 use crate::output::globals::Globals;
+use crate::output::printable::printable;
 use crate::output::stdout::{json_to_stdout, to_stdout};
 use crate::process::trace_target::{TraceTarget, TraceTargetArgs};
 use crate::recording::analysis_input::{AnalysisArgs, Needs};
@@ -93,7 +94,11 @@ pub(crate) fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
     evidence.finish();
     let facts = Facts::new(evidence, before.zip(after).map(<[_; 2]>::from));
     let findings = rules::findings(&facts);
-    let target = FindingTarget { argument: input.target.argument(), process_id: read.process_id, is_file: !input.is_live() };
+    let target = FindingTarget {
+        argument: input.target.argument(),
+        process_id: read.process_id,
+        is_file: !input.is_live(),
+    };
     if globals.json {
         let mut object = facts.to_json();
         if let Some(object) = object.as_object_mut() {
@@ -116,7 +121,7 @@ fn write(facts: &Facts, findings: &[Finding], target: &FindingTarget, out: &mut 
     for finding in findings {
         writeln!(out)?;
         let text = finding.text();
-        textwrap::wrap(&text, width).iter().try_for_each(|line| writeln!(out, "{line}"))?;
+        textwrap::wrap(&printable(&text), width).iter().try_for_each(|line| writeln!(out, "{line}"))?;
         writeln!(out, "  next: {}", finding.next_command(target))?;
     }
     Ok(())

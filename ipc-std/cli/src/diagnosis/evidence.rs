@@ -82,6 +82,8 @@ const COUNTERS: [(&str, &str); 4] = [
 impl Evidence {
     /// How many samples of a counter, and how many types and threads, are stored.
     const LIMIT: usize = 1 << 12;
+    /// How many characters of a type's name are stored.
+    const NAME: usize = 200;
 
     /// Returns the clocks whose samples are the evidence.
     pub(crate) fn clocks() -> Vec<Clock> {
@@ -152,7 +154,7 @@ impl Evidence {
             _ if !is_inside => {}
             (Some(KnownProvider::Runtime), 80) => {
                 let name = event.field("ExceptionType").and_then(|field| field.as_str());
-                let name = name.map(|name| name.to_string()).unwrap_or_default();
+                let name = name.map(|name| name.chars().take(Self::NAME).collect()).unwrap_or_default();
                 if self.exceptions.len() < Self::LIMIT || self.exceptions.contains_key(&name) {
                     let count = self.exceptions.entry(name).or_default();
                     *count = count.saturating_add(1);

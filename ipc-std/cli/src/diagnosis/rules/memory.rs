@@ -28,7 +28,8 @@ pub(super) fn large_objects(facts: &Facts) -> Option<Finding> {
         kind: "large_objects",
         severity: if rate >= 5.0 * PER_SECOND { Severity::High } else { Severity::Medium },
         evidence: format!(
-            "{} collections of generation 2 ({rate:.0} a second) because of large objects (85,000 bytes and more){allocator}",
+            "{} collections of generation 2 ({rate:.0} a second) because of large objects (85,000 bytes and \
+             more){allocator}",
             heap.by_large_objects
         ),
         method,
@@ -77,7 +78,8 @@ pub(super) fn collections(facts: &Facts) -> Option<Finding> {
             Severity::Medium
         },
         evidence: format!(
-            "{rate:.0} collections a second pause the program for {:.0} % of the time; it allocates {:.0} MB/s{allocator}",
+            "{rate:.0} collections a second pause the program for {:.0} % of the time; it allocates {:.0} \
+             MB/s{allocator}",
             paused * 100.0,
             allocated / MB
         ),
@@ -99,7 +101,8 @@ pub(super) fn growing_heap(facts: &Facts) -> Option<Finding> {
         kind: "heap_growth",
         severity: Severity::Medium,
         evidence: format!(
-            "the heap after a collection grew from {:.0} to {:.0} MB in {} collections{allocator}; two heap dumps show which objects stay",
+            "the heap after a collection grew from {:.0} to {:.0} MB in {} collections{allocator}; two heap \
+             dumps show which objects stay",
             first / MB,
             last / MB,
             heap.complete

@@ -19,7 +19,8 @@ pub(super) fn stuck(facts: &Facts) -> Option<Finding> {
         kind: "requests",
         severity: Severity::High,
         evidence: format!(
-            "{} requests {} {} are in flight, the oldest for {:.1} s, and {finished} ended during the recording{wait}",
+            "{} requests {} {} are in flight, the oldest for {:.1} s, and {finished} ended during the \
+             recording{wait}; dotnet-gcdump shows what they hold in memory",
             group.in_flight,
             group.method,
             group.path.text,
@@ -48,7 +49,8 @@ pub(super) fn connections(facts: &Facts) -> Option<Finding> {
         kind: "connections",
         severity: Severity::High,
         evidence: format!(
-            "{connections} new connections for {requests} outgoing HTTP requests ({rate:.0} a second): a new HttpClient for each call?{by}{sockets}"
+            "{connections} new connections for {requests} outgoing HTTP requests ({rate:.0} a second): a new \
+             HttpClient for each call?{by}{sockets}; dotnet-gcdump counts the pools of connections in memory"
         ),
         method: sender.map(|of| of.method),
         next: "dotnet-ipc requests TARGET",

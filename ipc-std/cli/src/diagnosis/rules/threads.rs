@@ -17,7 +17,8 @@ pub(super) fn deadlock(facts: &Facts) -> Option<Finding> {
         kind: "deadlock",
         severity: Severity::High,
         evidence: format!(
-            "{threads} threads waited for locks during the whole recording and none got one, {} of them in {}: perhaps a deadlock",
+            "{threads} threads waited for locks during the whole recording and none got one, {} of them in \
+             {}: perhaps a deadlock",
             group.threads, group.method
         ),
         method: Some(group.method.clone()),
