@@ -1,11 +1,11 @@
-//! Reduces the trace of a runtime to a size for tests: `reduce_trace SOURCE RESULT SECONDS N [jit]`.
+//! Reduces the trace of a runtime to a size for tests: `reduce_trace [SECONDS [N [jit]]] <SOURCE >RESULT`.
 //!
 //! The result has the events of the first SECONDS, and of the samples of threads one round of N. Events that name code
 //! remain if the code is in the remaining stacks, and with `jit` all that belong to compilations. Details that no
 //! analysis reads are left out, and so are the suspensions for samples.
 use core::time::Duration;
 use std::collections::{BTreeMap, BTreeSet};
-use std::fs;
+use std::io::{self, Read, Write};
 
 use nettrace::{
     Event, EventSelector, Limits, Metadata, Parser, Record, Rewrite, RewriteOptions, RewriteSpace, Slot,
@@ -94,12 +94,12 @@ fn number(bytes: &[u8], at: usize) -> u64 {
 }
 
 fn main() -> Result<(), Box<dyn core::error::Error>> {
-    let arguments: Vec<_> = std::env::args().skip(1).collect();
-    let [source, result, seconds, rounds, options @ ..] = arguments.as_slice() else {
-        return Err("SOURCE RESULT SECONDS N [jit]".into());
-    };
-    let has_compilations = options.iter().any(|option| option == "jit");
-    let (source, seconds, rounds) = (fs::read(source)?, seconds.parse::<f64>()?, rounds.parse::<u64>()?);
+    let mut arguments = std::env::args().skip(1);
+    let seconds = arguments.next().map_or(Ok(3.0), |seconds| seconds.parse::<f64>())?;
+    let rounds = arguments.next().map_or(Ok(8), |rounds| rounds.parse::<u64>())?;
+    let has_compilations = arguments.next().is_some_and(|option| option == "jit");
+    let mut source = Vec::new();
+    io::stdin().read_to_end(&mut source)?;
     let milliseconds = Duration::try_from_secs_f64(seconds)?.as_millis();
 
     // Pass 1: which events stay, which stacks they have, and which addresses these have.
@@ -198,6 +198,6 @@ fn main() -> Result<(), Box<dyn core::error::Error>> {
     while let Some(bytes) = end.next_bytes()? {
         reduced.extend_from_slice(&bytes);
     }
-    fs::write(result, reduced)?;
+    io::stdout().write_all(&reduced)?;
     Ok(())
 }

@@ -5,6 +5,7 @@ use nettrace::{Str, TraceEvent};
 use nettrace_analysis::counters::{CounterEvent, CounterReader};
 use nettrace_analysis::gc::{Collection, Collections, GcStatistics, Reason};
 use nettrace_analysis::jit::{Compilations, Tier};
+use nettrace_analysis::locks::Locks;
 use nettrace_analysis::requests::Requests;
 use nettrace_analysis::samples::{Clock, Samples};
 use nettrace_analysis::{KnownProvider, OwnCode, Part};
@@ -30,6 +31,7 @@ pub(crate) struct Evidence {
     part: Part,
     pub(super) own: OwnCode,
     pub(super) requests: Requests,
+    pub(super) locks: Locks,
     pub(super) samples: Samples,
     collections: Collections,
     pub(super) heap: HeapGrowth,
@@ -100,6 +102,7 @@ impl Evidence {
             samples,
             own,
             requests: Requests::default().of_part(part.clone()),
+            locks: Locks::default().of_part(part.clone()),
             collections: Collections::default().of_part(part.clone()),
             heap: HeapGrowth::default(),
             compilations: Compilations::default().of_part(part.clone()),
@@ -140,6 +143,7 @@ impl Evidence {
             }
         });
         self.requests.event(event, self.samples.names_mut());
+        self.locks.event(event);
         self.collections.event(event);
         self.take_collections();
         self.compilations.event(event);

@@ -1,4 +1,5 @@
 //! What a recording amounts to: the input of the rules.
+use nettrace_analysis::locks::LockReport;
 use nettrace_analysis::requests::RequestSummary;
 use nettrace_analysis::samples::Clock;
 
@@ -27,6 +28,7 @@ pub(crate) struct Facts {
     pub(super) compilations: OwnShares,
     pub(super) outgoing: OwnShares,
     pub(super) requests: RequestSummary,
+    pub(super) locks: LockReport,
     pub(super) blocked: BlockedThreads,
     /// What the main thread did, if the recording has the start of the process.
     pub(super) main_thread: MainThread,
@@ -45,6 +47,7 @@ impl Facts {
         let outgoing = shares(&outgoing_requests());
         let cpu = OwnShares::new(samples, &Clock::Cpu, |weight| weight.running);
         let requests = evidence.requests.summary(samples.names_mut(), &evidence.own);
+        let locks = core::mem::take(&mut evidence.locks).finish(&evidence.own);
         let blocked = BlockedThreads::new(samples);
         let seconds = evidence.seconds();
         let is_start = evidence.is_start;
@@ -71,6 +74,7 @@ impl Facts {
             compilations,
             outgoing,
             requests,
+            locks,
             blocked,
             main_thread,
         }

@@ -1,4 +1,6 @@
 //! Methods of the program that compute, throw, wait for locks, open connections or need compilation.
+use nettrace_analysis::names::{short_name, source_name};
+
 use crate::diagnosis::blocked_threads::Blocker;
 use crate::diagnosis::facts::Facts;
 use crate::diagnosis::finding::{Finding, Severity};
@@ -15,11 +17,16 @@ pub(super) fn contention(facts: &Facts) -> Option<Finding> {
     let place = method
         .as_ref()
         .map_or_else(String::new, |of| format!("; {} of the time in {}", of.percent, of.place));
+    let holder = facts.locks.locks.first().and_then(|lock| {
+        let held_in = lock.held_in.first()?;
+        (held_in.samples >= lock.held_samples / 2).then(|| source_name(short_name(&held_in.method)))
+    });
+    let holder = holder.map_or_else(String::new, |holder| format!("; the lock is mostly held in {holder}"));
     Some(Finding {
         kind: "contention",
         severity: if waiting >= 1.0 { Severity::High } else { Severity::Medium },
         evidence: format!(
-            "{waiting:.1} threads wait for locks at any time, up to {:.0} ms{place}",
+            "{waiting:.1} threads wait for locks at any time, up to {:.0} ms{place}{holder}",
             facts.evidence.longest_wait as f64 / 1e6
         ),
         method: method.map(|of| of.method),

@@ -1,10 +1,41 @@
 //! Threads that wait, and those that are too many.
+use nettrace_analysis::names::{short_name, source_name};
+
 use crate::diagnosis::blocked_threads::{BlockedGroup, Blocker};
 use crate::diagnosis::facts::{Facts, median};
 use crate::diagnosis::finding::{Finding, Severity};
 
-/// Threads that wait for a lock during the whole recording, none of which got it.
+/// Threads that wait for each other, or that wait for locks during the whole recording, none of which got one.
 pub(super) fn deadlock(facts: &Facts) -> Option<Finding> {
+    cycle(facts).or_else(|| stuck(facts))
+}
+
+/// Threads of which each has the lock that the one before it waits for.
+fn cycle(facts: &Facts) -> Option<Finding> {
+    /// A lock that was just released at the end of the recording can look like a part of a circle.
+    const NANOSECONDS: u64 = 1_000_000_000;
+    const SHOWN: usize = 4;
+    let cycle = facts.locks.cycles.iter().find(|cycle| cycle.time >= NANOSECONDS)?;
+    let method = cycle.threads.iter().find_map(|thread| thread.method.as_ref());
+    let method = method.map(|method| source_name(short_name(method)));
+    let ids = cycle.threads.iter().cycle().skip(1).take(cycle.threads.len().min(SHOWN));
+    let ids: Vec<_> = ids.map(|thread| format!("waits for {}", thread.thread.id)).collect();
+    let first = cycle.threads.first()?.thread.id;
+    let place = method.as_ref().map_or_else(String::new, |method| format!("; the first one in {method}"));
+    Some(Finding {
+        kind: "deadlock",
+        severity: Severity::High,
+        evidence: format!(
+            "thread {first} {}, for {:.1} s{place}",
+            ids.join(", which "),
+            cycle.time as f64 / 1e9
+        ),
+        method,
+        next: "dotnet-ipc locks TARGET",
+    })
+}
+
+fn stuck(facts: &Facts) -> Option<Finding> {
     let ended = &facts.evidence.ended_waits;
     let stuck = |group: &&BlockedGroup| {
         group.blocker == Blocker::Lock && group.threads >= 2 && !group.ids.iter().any(|id| ended.contains(id))
