@@ -17,7 +17,7 @@
 //!
 //! A wait from before the recording has no event while it lasts. A thread counts as such if it has no event of a lock,
 //! is in the first round of samples, and is outside managed code in all of its samples, with the same stack, which waits
-//! by [`WaitKind`]. .NET 8 and 9 do not show in a stack that a thread waits for a lock of `Monitor`. Which lock it is,
+//! by [`WaitKind`](crate::WaitKind). .NET 8 and 9 do not show in a stack that a thread waits for a lock of `Monitor`. Which lock it is,
 //! and which thread has it, is not known.
 //!
 //! # Owners

@@ -36,7 +36,7 @@
 //! # Memory
 //!
 //! At most [`Requests::OPEN`] requests in flight, [`Requests::OPERATIONS`] operations, and [`Requests::GROUPS`] kinds of
-//! requests in each direction, each with [`Durations`], beside [`Stacks`]. A path has at most 256 bytes after folding.
+//! requests in each direction, each with [`Durations`](crate::Durations), beside [`Stacks`]. A path has at most 256 bytes after folding.
 //! [`RequestSummary::dropped`] counts the requests for which there was no room, and [`RequestSummary::dropped_methods`]
 //! the operations and stacks. The work for each event is logarithmic in these numbers.
 mod folded_path;

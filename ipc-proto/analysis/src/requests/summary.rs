@@ -14,7 +14,7 @@ pub enum Direction {
     Outgoing,
 }
 
-/// The requests of a trace, by [`Requests::summary`].
+/// The requests of a trace, by [`Requests::summary`](super::Requests::summary).
 #[derive(Debug, Clone, Default)]
 #[non_exhaustive]
 pub struct RequestSummary {

@@ -5,7 +5,7 @@ use crate::names::Names;
 use crate::place::at;
 use crate::{StackId, Stacks};
 
-/// The samples of threads that run by what causes them. [`Samples::cpu_causes`] returns them.
+/// The samples of threads that run by what causes them. [`Samples::cpu_causes`](super::Samples::cpu_causes) returns them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub struct CpuCauses {
