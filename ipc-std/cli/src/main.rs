@@ -157,6 +157,7 @@ mod recording {
     pub(crate) mod rundown;
     pub(crate) mod session;
     pub(crate) mod session_failure;
+    mod stopped_session;
     pub(crate) mod summary;
     pub(crate) mod thread_samples;
     pub(crate) mod trace_profile;
@@ -210,7 +211,7 @@ Examples:
 
 Exit status: 0 success, 1 I/O error, 2 usage, 3 process not found or access
 denied, 4 timeout, 5 refused by the runtime, 6 protocol error or corrupt file,
-7 the runtime ended, 8 differences found by `conformance`.";
+7 the runtime ended, 8 differences found by `conformance`, 9 nothing found.";
 
 fn main() -> ExitCode {
     let Cli { mut globals, command } = match Cli::try_parse() {

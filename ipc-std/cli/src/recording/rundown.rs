@@ -5,7 +5,7 @@ use ipc_proto::types::EventLevel;
 use ipc_std::{Client, TraceConfig, TraceReader, TraceSession};
 use nettrace::TraceEvent;
 
-use super::session_failure::{check_stream, read_failure};
+use super::stopped_session;
 use crate::output::failure::Failure;
 
 /// The keywords of methods and modules, without the maps of their instructions. Runtimes before .NET 9 ignore keywords
@@ -25,14 +25,6 @@ pub(crate) fn start(client: &Client) -> Result<TraceSession, Failure> {
 }
 
 /// Passes each row of the rundown of a process to `take`. A suspended runtime sends none.
-pub(crate) fn read(client: &Client, mut take: impl FnMut(&TraceEvent<'_>)) -> Result<(), Failure> {
-    let mut trace = TraceReader::new(start(client)?).without_stacks();
-    loop {
-        match trace.next_event() {
-            Ok(Some(event)) => take(&event),
-            Ok(None) => break,
-            Err(e) => read_failure(trace.get_ref(), e)?,
-        }
-    }
-    check_stream(trace.end(), trace.get_ref(), Ok(()))
+pub(crate) fn read(client: &Client, take: impl FnMut(&TraceEvent<'_>)) -> Result<(), Failure> {
+    stopped_session::read(TraceReader::new(start(client)?).without_stacks(), take)
 }

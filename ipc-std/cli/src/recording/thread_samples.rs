@@ -4,31 +4,32 @@ use std::thread;
 
 use dotnet_ipc_syntax::provider::ProviderSpec;
 use ipc_proto::types::EventLevel;
-use ipc_std::{Client, TraceConfig, TraceReader};
+use ipc_std::{Client, TraceConfig, TraceReader, TraceSession};
 use nettrace::TraceEvent;
 use nettrace_analysis::KnownProvider;
 
-use super::session_failure::{check_stream, read_failure};
+use super::stopped_session;
 use crate::output::failure::Failure;
 
 /// How long the runtime samples: it takes a sample each millisecond, on .NET 11 each 10 ms, and more on a busy machine.
 const DURATION: Duration = Duration::from_millis(100);
 
-/// Passes samples of all threads of a process to `take`, without names of methods.
-pub(crate) fn read(client: &Client, mut take: impl FnMut(&TraceEvent<'_>)) -> Result<(), Failure> {
+/// Records samples of all threads of a process for a moment. The session is stopped when this returns, so its stream has
+/// an end.
+pub(crate) fn record(
+    client: &Client,
+    duration: Duration,
+    rundown_keyword: u64,
+) -> Result<TraceSession, Failure> {
     let provider = ProviderSpec::new(KnownProvider::SampleProfiler.name(), 0, EventLevel::INFORMATIONAL, "");
     let providers = [provider.to_provider()];
-    let session =
-        client.start_tracing(&TraceConfig { rundown_keyword: 0, ..TraceConfig::new(&providers) })?;
-    thread::sleep(DURATION);
+    let session = client.start_tracing(&TraceConfig { rundown_keyword, ..TraceConfig::new(&providers) })?;
+    thread::sleep(duration);
     session.stop();
-    let mut trace = TraceReader::new(session);
-    loop {
-        match trace.next_event() {
-            Ok(Some(event)) => take(&event),
-            Ok(None) => break,
-            Err(e) => read_failure(trace.get_ref(), e)?,
-        }
-    }
-    check_stream(trace.end(), trace.get_ref(), Ok(()))
+    Ok(session)
+}
+
+/// Passes samples of all threads of a process to `take`, without names of methods.
+pub(crate) fn read(client: &Client, take: impl FnMut(&TraceEvent<'_>)) -> Result<(), Failure> {
+    stopped_session::read(TraceReader::new(record(client, DURATION, 0)?), take)
 }

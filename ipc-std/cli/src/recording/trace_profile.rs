@@ -127,7 +127,7 @@ impl TraceProfile {
     pub(crate) const fn rundown_keyword(self) -> u64 {
         match self {
             Self::GcCollect => GC,
-            // The numbers of threads tell who has a lock.
+            // The numbers of threads identify the owners of locks.
             Self::Sick => rundown::KEYWORDS | THREADING,
             _ => ipc_proto::plan::DEFAULT_RUNDOWN,
         }

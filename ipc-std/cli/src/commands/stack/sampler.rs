@@ -2,11 +2,8 @@
 use core::time::Duration;
 use std::collections::BTreeMap;
 use std::io::{self, Read};
-use std::thread;
 
-use dotnet_ipc_syntax::provider::ProviderSpec;
-use ipc_proto::types::EventLevel;
-use ipc_std::{Client, TraceConfig, TraceReader};
+use ipc_std::{Client, TraceReader};
 use nettrace::{End, TraceEvent};
 use nettrace_analysis::KnownProvider;
 
@@ -19,6 +16,7 @@ use crate::output::globals::Globals;
 use crate::process::system_threads;
 use crate::recording::rundown::KEYWORDS;
 use crate::recording::session_failure::{NO_THREADS, check_stream, read_failure, suspended};
+use crate::recording::thread_samples;
 
 /// Records the stacks of a process.
 pub(super) struct Sampler<'g> {
@@ -97,16 +95,8 @@ impl Sampler<'_> {
     }
 
     fn sample_for(&self, duration: Duration, with_rundown: bool) -> Result<Recorded, Failure> {
-        let name = KnownProvider::SampleProfiler.name();
-        let provider = ProviderSpec::new(name, 0, EventLevel::INFORMATIONAL, "");
-        let providers = [provider.to_provider()];
-        let session = self.client.start_tracing(&TraceConfig {
-            rundown_keyword: if with_rundown { KEYWORDS } else { 0 },
-            ..TraceConfig::new(&providers)
-        })?;
-        let stopper = session.stopper();
-        thread::sleep(duration);
-        stopper.stop();
+        let rundown_keyword = if with_rundown { KEYWORDS } else { 0 };
+        let session = thread_samples::record(&self.client, duration, rundown_keyword)?;
         let copy = with_rundown.then(Vec::new);
         let (mut trace, mut recorded) =
             (TraceReader::new(Copied { reader: session, copy }), Recorded::default());

@@ -1,0 +1,21 @@
+//! The events of a session that is stopped.
+use ipc_std::{TraceReader, TraceSession};
+use nettrace::TraceEvent;
+
+use super::session_failure::{check_stream, read_failure};
+use crate::output::failure::Failure;
+
+/// Passes each event of a stopped session to `take`, up to its end. A suspended runtime sends none.
+pub(super) fn read(
+    mut trace: TraceReader<TraceSession>,
+    mut take: impl FnMut(&TraceEvent<'_>),
+) -> Result<(), Failure> {
+    loop {
+        match trace.next_event() {
+            Ok(Some(event)) => take(&event),
+            Ok(None) => break,
+            Err(e) => read_failure(trace.get_ref(), e)?,
+        }
+    }
+    check_stream(trace.end(), trace.get_ref(), Ok(()))
+}
