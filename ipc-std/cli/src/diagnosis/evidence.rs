@@ -42,7 +42,6 @@ pub(crate) struct Evidence {
     pub(super) exceptions: BTreeMap<String, u64>,
     /// The threads whose waits for a lock have ended.
     pub(super) ended_waits: BTreeSet<u64>,
-    pub(super) longest_wait: u64,
     pub(super) connections: u64,
     pub(super) processors: Option<u32>,
     pub(super) process_id: Option<u32>,
@@ -61,7 +60,6 @@ pub(super) struct HeapGrowth {
     pub(super) complete: u64,
     pub(super) full: u64,
     pub(super) by_large_objects: u64,
-    pub(super) promoted: u64,
 }
 
 /// The methods that were compiled for the first time: the runtime compiles busy methods again by itself.
@@ -88,7 +86,7 @@ impl Evidence {
     const NAME: usize = 200;
 
     /// Returns the clocks whose samples are the evidence.
-    pub(crate) fn clocks() -> Vec<Clock> {
+    fn clocks() -> Vec<Clock> {
         let events = [THREAD_CREATING, COLLECTION_TRIGGERED, JITTING_STARTED].map(runtime_events);
         let clocks = [Clock::Cpu, Clock::Wall, Clock::Allocations, Clock::Exceptions, Clock::Contention];
         clocks.into_iter().chain(events).chain([outgoing_requests()]).collect()
@@ -112,7 +110,6 @@ impl Evidence {
             series: BTreeMap::new(),
             exceptions: BTreeMap::new(),
             ended_waits: BTreeSet::new(),
-            longest_wait: 0,
             connections: 0,
             processors: None,
             process_id: None,
@@ -136,12 +133,7 @@ impl Evidence {
             });
             *end = time.max(*end);
         }
-        let longest_wait = &mut self.longest_wait;
-        self.samples.event_with(event, &mut |clock, interval| {
-            if *clock == Clock::Contention {
-                *longest_wait = interval.weight.total().max(*longest_wait);
-            }
-        });
+        self.samples.event(event);
         self.requests.event(event, self.samples.names_mut());
         self.locks.event(event);
         self.collections.event(event);
@@ -207,8 +199,7 @@ impl Evidence {
 
     /// Ends the recording.
     pub(crate) fn finish(&mut self) {
-        let longest_wait = &mut self.longest_wait;
-        self.samples.finish(&mut |_, interval| *longest_wait = interval.weight.total().max(*longest_wait));
+        self.samples.finish(&mut |_, _| {});
         self.collections.finish();
         self.take_collections();
         self.compilations.finish();
@@ -231,7 +222,6 @@ impl HeapGrowth {
         self.complete = self.complete.saturating_add(1);
         self.first.get_or_insert_with(|| heap.total_after());
         self.last = Some(heap.total_after());
-        self.promoted = self.promoted.saturating_add(heap.total_promoted());
         if collection.generation == 2 {
             self.full = self.full.saturating_add(1);
             let is_large = collection.reason == Some(Reason::ALLOC_LARGE);

@@ -94,6 +94,11 @@ impl Facts {
     pub(super) fn waiting_threads(&self) -> f64 {
         self.per_second(self.contention.total) / 1e9
     }
+
+    /// Returns the time of the longest wait for a lock.
+    pub(super) fn longest_wait(&self) -> u64 {
+        self.locks.locks.iter().map(|lock| lock.waits.longest).max().unwrap_or_default()
+    }
 }
 
 /// Returns the mean of some values; `None` if there are none.

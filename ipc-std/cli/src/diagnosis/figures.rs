@@ -1,4 +1,4 @@
-//! The figures of a diagnosis: what was measured, also where nothing is wrong.
+//! The figures of a diagnosis: all measurements, also where nothing is wrong.
 use std::io::{self, Write};
 
 use nettrace_analysis::samples::Clock;
@@ -30,11 +30,11 @@ impl Facts {
             "longest_pause_ms": (gc.all.count > 0).then(|| gc.all.pauses.longest() as f64 / 1e6),
             "heap_before_mb": megabytes(heap.first),
             "heap_after_mb": megabytes(heap.last),
-            "allocated_mb_per_second": self.allocations.per_second(self.seconds) / 1e6,
+            "allocated_mb_per_second": self.per_second(self.allocations.total) / 1e6,
             "exceptions_per_second": self.per_second(self.exceptions.total),
             "lock_waits": evidence.samples.count(&Clock::Contention),
             "threads_waiting_for_locks": self.waiting_threads(),
-            "longest_lock_wait_ms": evidence.longest_wait as f64 / 1e6,
+            "longest_lock_wait_ms": self.longest_wait() as f64 / 1e6,
             "thread_pool_threads": last("pool_threads"),
             "thread_pool_queue": median(self.series("queue")),
             "timers": last("timers"),
@@ -85,7 +85,7 @@ impl Facts {
                 self.per_second(gc.pauses.total()) / 1e7
             ),
         ));
-        fields.push(("Allocations", format!("{:.1} MB/s", self.allocations.per_second(self.seconds) / 1e6)));
+        fields.push(("Allocations", format!("{:.1} MB/s", self.per_second(self.allocations.total) / 1e6)));
         fields.push(("Exceptions", format!("{:.1} a second", self.per_second(self.exceptions.total))));
         fields.push((
             "Lock waits",

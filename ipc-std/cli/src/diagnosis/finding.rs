@@ -24,8 +24,7 @@ pub(crate) struct Finding {
     pub(super) severity: Severity,
     pub(super) evidence: String,
     pub(super) method: Option<String>,
-    /// The next command. `TARGET` stands for the process or the file, `PID` for the id of the process.
-    pub(super) next: &'static str,
+    pub(super) next: NextCommand,
 }
 
 impl Finding {
@@ -45,15 +44,28 @@ impl Finding {
     }
 
     pub(crate) fn next_command(&self, target: &FindingTarget) -> String {
-        // Only a process has stacks at this moment.
-        let next = match self.next {
-            stack if target.is_file && stack.starts_with("dotnet-ipc stack") => {
-                "dotnet-ipc report TARGET --wall --by own"
-            }
-            next => next,
-        };
+        let next = if target.is_file { self.next.of_file } else { self.next.of_process };
         let process_id = || target.process_id.map_or_else(|| "PID".to_owned(), |id| id.to_string());
         next.replace("TARGET", &target.argument).replace("PID", &process_id())
+    }
+}
+
+/// The command that shows more. `TARGET` stands for the process or the file, `PID` for the id of the process.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct NextCommand {
+    of_process: &'static str,
+    of_file: &'static str,
+}
+
+impl NextCommand {
+    /// A command about a process or a file.
+    pub(super) const fn of(command: &'static str) -> Self {
+        Self { of_process: command, of_file: command }
+    }
+
+    /// A command that shows the stacks of a process at this moment. A file has samples instead.
+    pub(super) const fn stacks(of_process: &'static str) -> Self {
+        Self { of_process, of_file: "dotnet-ipc report TARGET --wall --by own" }
     }
 }
 

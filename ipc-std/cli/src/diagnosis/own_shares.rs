@@ -105,11 +105,6 @@ impl OwnShares {
         }
         Some(OwnShare { method, percent: percent(share), share, place })
     }
-
-    /// Returns the total of each second.
-    pub(super) fn per_second(&self, seconds: f64) -> f64 {
-        self.total as f64 / seconds.max(1e-3)
-    }
 }
 
 /// The innermost frame of the program in each stack, and the next one.

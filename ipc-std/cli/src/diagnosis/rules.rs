@@ -31,6 +31,10 @@ const RULES: [fn(&Facts) -> Option<Finding>; 17] = [
 /// Returns what is wrong, the worst first.
 pub(crate) fn findings(facts: &Facts) -> Vec<Finding> {
     let mut findings: Vec<_> = RULES.iter().filter_map(|rule| rule(facts)).collect();
+    // Work that waits for blocked threads says more than the blocked threads.
+    if findings.iter().any(|finding| finding.kind == "thread_pool") {
+        findings.retain(|finding| finding.kind != "blocked_threads");
+    }
     // Waits that never end are in the statistics of locks, too, and block the pool.
     let deadlock = findings.iter().find(|finding| finding.kind == "deadlock");
     if let Some(method) = deadlock.map(|deadlock| deadlock.method.clone()) {

@@ -4,7 +4,7 @@ use std::path::Path;
 use serde_json::Value;
 
 use crate::tool::run;
-use crate::traces::path;
+use crate::traces::{analysed, path};
 
 fn diagnosis(sickness: &str) -> Value {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testdata/sick");
@@ -41,6 +41,18 @@ fn each_sickness_is_the_first_finding() {
         let file = format!("{sickness}.nettrace");
         assert!(next.contains(&file) || next.contains(&diagnosis["process_id"].to_string()), "{next}");
     }
+}
+
+/// The recording has the start of the deadlock, so that the circle is known.
+#[test]
+fn a_circle_of_threads() {
+    let diagnosis = run(&["diagnose", &analysed("net10-locks.nettrace"), "--json"]).well().json();
+    let first = &diagnosis["findings"][0];
+    assert_eq!(first["kind"], "deadlock", "{diagnosis}");
+    let evidence = first["evidence"].as_str().unwrap();
+    assert!(evidence.contains("waits for") && evidence.contains(", which waits for"), "{evidence}");
+    // The recording has no names of methods.
+    assert!(first["method"].is_null() && !evidence.contains('?'), "{evidence}");
 }
 
 #[test]

@@ -3,7 +3,7 @@ use nettrace_analysis::names::{short_name, source_name};
 
 use crate::diagnosis::blocked_threads::Blocker;
 use crate::diagnosis::facts::Facts;
-use crate::diagnosis::finding::{Finding, Severity};
+use crate::diagnosis::finding::{Finding, NextCommand, Severity};
 use crate::diagnosis::own_shares::OwnShare;
 
 /// Waits for locks.
@@ -27,10 +27,10 @@ pub(super) fn contention(facts: &Facts) -> Option<Finding> {
         severity: if waiting >= 1.0 { Severity::High } else { Severity::Medium },
         evidence: format!(
             "{waiting:.1} threads wait for locks at any time, up to {:.0} ms{place}{holder}",
-            facts.evidence.longest_wait as f64 / 1e6
+            facts.longest_wait() as f64 / 1e6
         ),
         method: method.map(|of| of.method),
-        next: "dotnet-ipc locks TARGET",
+        next: NextCommand::of("dotnet-ipc locks TARGET"),
     })
 }
 
@@ -50,7 +50,7 @@ pub(super) fn exceptions(facts: &Facts) -> Option<Finding> {
         severity: if rate >= 10.0 * PER_SECOND { Severity::High } else { Severity::Medium },
         evidence: format!("the program throws {rate:.0} exceptions a second{most}{place}"),
         method: method.map(|of| of.method),
-        next: "dotnet-ipc report TARGET --exceptions",
+        next: NextCommand::of("dotnet-ipc report TARGET --exceptions"),
     })
 }
 
@@ -68,7 +68,7 @@ pub(super) fn processor(facts: &Facts) -> Option<Finding> {
             "the process uses {cores:.1}{of} cores; {percent} of the samples of running code are in {place}",
         ),
         method: Some(method),
-        next: "dotnet-ipc report TARGET --by own",
+        next: NextCommand::of("dotnet-ipc report TARGET --by own"),
     })
 }
 
@@ -89,7 +89,7 @@ pub(super) fn start(facts: &Facts) -> Option<Finding> {
         severity: if *longest >= 1.0 { Severity::High } else { Severity::Medium },
         evidence: format!("while the process started, its main thread spent {}", texts.join(", ")),
         method: Some(method.clone()),
-        next: "dotnet-ipc report TARGET --wall --tree --short",
+        next: NextCommand::of("dotnet-ipc report TARGET --wall --tree --short"),
     })
 }
 
@@ -121,6 +121,6 @@ pub(super) fn compilation(facts: &Facts) -> Option<Finding> {
             compiled.count, facts.seconds
         ),
         method: method.map(|of| of.method),
-        next: "dotnet-ipc jit TARGET",
+        next: NextCommand::of("dotnet-ipc jit TARGET"),
     })
 }

@@ -1,6 +1,6 @@
 //! Collections, allocations and the heap.
 use crate::diagnosis::facts::Facts;
-use crate::diagnosis::finding::{Finding, Severity};
+use crate::diagnosis::finding::{Finding, NextCommand, Severity};
 use crate::diagnosis::own_shares::OwnShare;
 
 const MB: f64 = 1e6;
@@ -33,7 +33,7 @@ pub(super) fn large_objects(facts: &Facts) -> Option<Finding> {
             heap.by_large_objects
         ),
         method,
-        next: "dotnet-ipc report TARGET --allocations --by-type",
+        next: NextCommand::of("dotnet-ipc report TARGET --allocations --by-type"),
     })
 }
 
@@ -54,7 +54,7 @@ pub(super) fn induced_collections(facts: &Facts) -> Option<Finding> {
             all.induced, all.count
         ),
         method: caller.map(|caller| caller.method),
-        next: "dotnet-ipc report TARGET --event Microsoft-Windows-DotNETRuntime/35",
+        next: NextCommand::of("dotnet-ipc report TARGET --event Microsoft-Windows-DotNETRuntime/35"),
     })
 }
 
@@ -65,7 +65,7 @@ pub(super) fn collections(facts: &Facts) -> Option<Finding> {
     const ALLOCATED: f64 = 300.0 * MB;
     let all = &facts.evidence.gc().all;
     let paused = facts.per_second(all.pauses.total()) / 1e9;
-    let (rate, allocated) = (facts.per_second(all.count), facts.allocations.per_second(facts.seconds));
+    let (rate, allocated) = (facts.per_second(all.count), facts.per_second(facts.allocations.total));
     if paused < PAUSED && rate < COLLECTIONS && allocated < ALLOCATED {
         return None;
     }
@@ -84,11 +84,11 @@ pub(super) fn collections(facts: &Facts) -> Option<Finding> {
             allocated / MB
         ),
         method,
-        next: "dotnet-ipc report TARGET --allocations",
+        next: NextCommand::of("dotnet-ipc report TARGET --allocations"),
     })
 }
 
-/// A heap that keeps what is allocated.
+/// A heap that grows from collection to collection.
 pub(super) fn growing_heap(facts: &Facts) -> Option<Finding> {
     const GROWTH: f64 = 10.0 * MB;
     let heap = &facts.evidence.heap;
@@ -108,6 +108,6 @@ pub(super) fn growing_heap(facts: &Facts) -> Option<Finding> {
             heap.complete
         ),
         method,
-        next: "dotnet-gcdump collect -p PID",
+        next: NextCommand::of("dotnet-gcdump collect -p PID"),
     })
 }

@@ -1,6 +1,6 @@
 //! HTTP requests that stay in flight, and connections for each of them.
 use crate::diagnosis::facts::Facts;
-use crate::diagnosis::finding::{Finding, Severity};
+use crate::diagnosis::finding::{Finding, NextCommand, Severity};
 
 /// Requests of one kind that begin and do not end.
 pub(super) fn stuck(facts: &Facts) -> Option<Finding> {
@@ -27,7 +27,7 @@ pub(super) fn stuck(facts: &Facts) -> Option<Finding> {
             group.oldest.unwrap_or_default() as f64 / 1e9
         ),
         method: method.map(|method| method.name.clone()),
-        next: "dotnet-ipc requests TARGET",
+        next: NextCommand::of("dotnet-ipc requests TARGET"),
     })
 }
 
@@ -53,6 +53,6 @@ pub(super) fn connections(facts: &Facts) -> Option<Finding> {
              HttpClient for each call?{by}{sockets}; dotnet-gcdump counts the pools of connections in memory"
         ),
         method: sender.map(|of| of.method),
-        next: "dotnet-ipc requests TARGET",
+        next: NextCommand::of("dotnet-ipc requests TARGET"),
     })
 }

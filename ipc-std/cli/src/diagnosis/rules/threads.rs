@@ -3,7 +3,7 @@ use nettrace_analysis::names::{short_name, source_name};
 
 use crate::diagnosis::blocked_threads::{BlockedGroup, Blocker};
 use crate::diagnosis::facts::{Facts, median};
-use crate::diagnosis::finding::{Finding, Severity};
+use crate::diagnosis::finding::{Finding, NextCommand, Severity};
 
 /// Threads that wait for each other, or that wait for locks during the whole recording, none of which got one.
 pub(super) fn deadlock(facts: &Facts) -> Option<Finding> {
@@ -16,8 +16,9 @@ fn cycle(facts: &Facts) -> Option<Finding> {
     const NANOSECONDS: u64 = 1_000_000_000;
     const SHOWN: usize = 4;
     let cycle = facts.locks.cycles.iter().find(|cycle| cycle.time >= NANOSECONDS)?;
-    let method = cycle.threads.iter().find_map(|thread| thread.method.as_ref());
-    let method = method.map(|method| source_name(short_name(method)));
+    let method = cycle.threads.first().and_then(|thread| thread.method.as_ref());
+    // A method without a name is `module!?`.
+    let method = method.filter(|method| !method.ends_with('?')).map(|method| source_name(short_name(method)));
     let ids = cycle.threads.iter().cycle().skip(1).take(cycle.threads.len().min(SHOWN));
     let ids: Vec<_> = ids.map(|thread| format!("waits for {}", thread.thread.id)).collect();
     let first = cycle.threads.first()?.thread.id;
@@ -31,7 +32,7 @@ fn cycle(facts: &Facts) -> Option<Finding> {
             cycle.time as f64 / 1e9
         ),
         method,
-        next: "dotnet-ipc locks TARGET",
+        next: NextCommand::of("dotnet-ipc locks TARGET"),
     })
 }
 
@@ -53,7 +54,7 @@ fn stuck(facts: &Facts) -> Option<Finding> {
             group.threads, group.method
         ),
         method: Some(group.method.clone()),
-        next: "dotnet-ipc locks TARGET",
+        next: NextCommand::of("dotnet-ipc locks TARGET"),
     })
 }
 
@@ -73,7 +74,7 @@ pub(super) fn starved_pool(facts: &Facts) -> Option<Finding> {
             severity: Severity::Medium,
             evidence: format!("{queue}; no method of the program blocks most of its threads"),
             method: None,
-            next: "dotnet-ipc stack TARGET --group",
+            next: NextCommand::stacks("dotnet-ipc stack TARGET --group"),
         });
     };
     Some(Finding {
@@ -87,15 +88,15 @@ pub(super) fn starved_pool(facts: &Facts) -> Option<Finding> {
             blocked.method
         ),
         method: Some(blocked.method.clone()),
-        next: "dotnet-ipc stack TARGET --group",
+        next: NextCommand::stacks("dotnet-ipc stack TARGET --group"),
     })
 }
 
-/// Threads of the pool that wait in one method, although no work waits for them yet.
+/// Threads of the pool that wait in one method.
 pub(super) fn blocked_pool(facts: &Facts) -> Option<Finding> {
     const THREADS: usize = 3;
     let group = facts.blocked.groups.iter().max_by_key(|group| group.pool_threads)?;
-    if group.pool_threads < THREADS || group.blocker == Blocker::Other || starved_pool(facts).is_some() {
+    if group.pool_threads < THREADS || group.blocker == Blocker::Other {
         return None;
     }
     let ended = &facts.evidence.ended_waits;
@@ -113,7 +114,7 @@ pub(super) fn blocked_pool(facts: &Facts) -> Option<Finding> {
             group.method
         ),
         method: Some(group.method.clone()),
-        next: "dotnet-ipc stack TARGET --group",
+        next: NextCommand::stacks("dotnet-ipc stack TARGET --group"),
     })
 }
 
@@ -137,7 +138,7 @@ pub(super) fn finalizer(facts: &Facts) -> Option<Finding> {
             group.method
         ),
         method: Some(finalizer.clone()),
-        next: "dotnet-ipc stack TARGET",
+        next: NextCommand::stacks("dotnet-ipc stack TARGET"),
     })
 }
 
@@ -171,15 +172,17 @@ pub(super) fn many_threads(facts: &Facts) -> Option<Finding> {
         severity: if started >= STARTED * 3.0 || threads >= 500 { Severity::High } else { Severity::Medium },
         evidence,
         method,
-        next: "dotnet-ipc report TARGET --event Microsoft-Windows-DotNETRuntime/70",
+        next: NextCommand::of("dotnet-ipc report TARGET --event Microsoft-Windows-DotNETRuntime/70"),
     })
 }
 
 /// Timers and descriptors that are used up.
 pub(super) fn resources(facts: &Facts) -> Option<Finding> {
     const TIMERS: f64 = 500.0;
-    let finding =
-        |kind, severity, evidence, next| Some(Finding { kind, severity, evidence, method: None, next });
+    let finding = |kind, severity, evidence, next| {
+        let next = NextCommand::of(next);
+        Some(Finding { kind, severity, evidence, method: None, next })
+    };
     if let Some([before, end]) = &facts.system {
         let (descriptors, limit) = (end.descriptors?, end.descriptor_limit?);
         if descriptors as f64 >= limit as f64 * 0.8 {
