@@ -1,4 +1,4 @@
-//! Locks for which threads wait: how often and how long, who has them, and threads that wait for each other.
+//! Locks for which threads wait: how often and how long, their owners, and threads that wait for each other.
 //!
 //! [`Locks`] takes the events of a trace in the order of time, and makes a [`LockReport`] at the end.
 //!

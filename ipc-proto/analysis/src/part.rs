@@ -75,13 +75,13 @@ struct Bounds {
 }
 
 impl Part {
-    /// Leaves out what is before a time.
+    /// Leaves out the events before a time.
     #[must_use]
     pub fn since(self, from: TraceTime) -> Self {
         Self { from: Some(from), ..self }
     }
 
-    /// Leaves out what is after a time.
+    /// Leaves out the events after a time.
     #[must_use]
     pub fn until(self, to: TraceTime) -> Self {
         Self { to: Some(to), ..self }

@@ -202,7 +202,7 @@ pub struct SampledThread {
 /// ```
 #[derive(Debug)]
 pub struct Samples {
-    /// What is weighed. The other events can name code and threads.
+    /// The events that are weighed. The others can name code and threads.
     part: Part,
     names: Names,
     stacks: Stacks,

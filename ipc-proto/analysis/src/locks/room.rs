@@ -1,11 +1,11 @@
-//! The limits of what is stored.
+//! The limits of the stored data.
 use alloc::collections::BTreeMap;
 
 pub(super) const THREADS: usize = 1 << 16;
 pub(super) const LOCKS: usize = 1 << 16;
 pub(super) const ENTRIES: usize = 1 << 18;
 
-/// What is stored of all processes together.
+/// The sizes of the stored data of all processes together.
 #[derive(Debug)]
 pub(super) struct Room {
     pub(super) threads: Store,

@@ -1,4 +1,4 @@
-//! What is stored of requests in flight and of those that ended.
+//! The state of requests in flight, and the sums of those that ended.
 use alloc::string::String;
 
 use super::folded_path::FoldedPath;

@@ -576,7 +576,7 @@ fn usage() {
         assert!(!log.exists());
     }
     run(&["counters", &file, "-o", "x"]).fails(2, "--output requires --format prometheus");
-    // What is named and not shown is listed.
+    // Counters that are named and not shown are listed.
     let ran = run(&["counters", &file, "None", "Lab.Meter/none", "Lab.Meter/lab.open"]);
     let expected = "note: the trace has no counter None\nnote: the trace has no counter Lab.Meter/none\n";
     assert_eq!((ran.status, &*ran.stderr), (Some(0), expected));
