@@ -419,6 +419,30 @@ fn limit_of_series() {
     assert_eq!(latest.iter().count(), 0);
 }
 
+/// The end of an instrument visits its own series only: otherwise these ends would take hours.
+#[test]
+fn many_ends() {
+    const SERIES: u32 = 50_000;
+    let (mut counters, mut latest) = (CounterReader::new(), LatestSamples::new(1 << 30));
+    each_event_of_stream(&trace(&[meter(4, "c", &[("rate", text("1")), ("value", text("1"))])]), |event| {
+        let Some(CounterEvent::Sample(sample)) = counters.event(event) else { panic!() };
+        for n in 0..SERIES {
+            let mut other = sample.clone();
+            (other.instrument_id, other.process_id) = (Some(1 + n / 2), Some(n.into()));
+            assert!(latest.insert(&other));
+        }
+    });
+    each_event_of_stream(&trace(&[meter(8, "c", &[("instrumentType", text("Counter`1"))])]), |event| {
+        let Some(CounterEvent::End(mut instrument)) = counters.event(event) else { panic!() };
+        for n in 0..SERIES {
+            // Only each second instrument is one of this process.
+            (instrument.id, instrument.process_id) = (Some(1 + n / 2), Some((n & !1).into()));
+            latest.remove(&instrument);
+        }
+    });
+    assert_eq!(latest.iter().count(), SERIES as usize / 2);
+}
+
 /// A sample that does not fit leaves the stored one as it is, whichever part of it is long.
 #[test]
 fn limit_of_texts() {

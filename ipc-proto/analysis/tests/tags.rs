@@ -1,4 +1,6 @@
 //! Tags of a series, from texts of both encodings.
+#![allow(clippy::arithmetic_side_effects, clippy::unwrap_used, reason = "tests")]
+
 use nettrace::Str;
 use nettrace_analysis::counters::{System, escaped_tags, tags};
 
@@ -61,4 +63,25 @@ fn escapes() {
         let found: Vec<_> = found.iter().map(|(name, value)| (&**name, &**value)).collect();
         assert_eq!(found, expected, "{text}");
     }
+}
+
+/// A text with a hundred thousand tags has 1,024 of them, and nothing of it is lost. Each is found from the end of the one before.
+#[test]
+fn many_tags() {
+    const TAGS: usize = 100_000;
+    const MAX: usize = 1_024;
+    for tag in ["a=,", "ä=😀,", "=b,", "a=b,,,"] {
+        let text = tag.repeat(TAGS);
+        let wide: Vec<u8> = text.encode_utf16().flat_map(u16::to_le_bytes).collect();
+        for text in [Str::from(&*text), Str::Utf16(&wide)] {
+            let (mut count, mut last) = (0, 0);
+            tags(System::Meter, text).for_each(|(_, value)| (count, last) = (count + 1, value.len()));
+            let expected = tag.len() * (TAGS - MAX);
+            assert!(count == MAX && last >= expected, "{tag}: {count}, {last} of {expected}");
+            assert_eq!(escaped_tags(text).count(), MAX, "{tag}");
+        }
+    }
+    let text = r"a\=b\,=\\,".repeat(2 * MAX);
+    let (name, value) = escaped_tags((&*text).into()).last().unwrap();
+    assert_eq!((&*name, value.matches("a=b,=").count()), ("a=b,", MAX));
 }

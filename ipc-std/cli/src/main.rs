@@ -64,6 +64,7 @@ mod counters {
     pub(crate) mod lines;
     pub(crate) mod otlp;
     pub(crate) mod output;
+    pub(crate) mod problems;
     pub(crate) mod prometheus;
     mod series_details;
     pub(crate) mod series_filter;

@@ -16,7 +16,7 @@ pub(super) struct CountedProcesses {
     processes: BTreeMap<Option<u64>, CountedProcess>,
     /// The approximate memory of everything stored, in bytes.
     size: usize,
-    /// Reused for keys of instruments.
+    /// Reused for names of meters and keys of instruments.
     key: String,
 }
 
@@ -72,9 +72,14 @@ impl CountedProcesses {
         self.processes.get(&process_id)?.interval
     }
 
-    pub(super) fn has_meter(&self, process_id: Option<u64>, name: Str<'_>) -> bool {
-        let process = self.processes.get(&process_id);
-        process.is_some_and(|process| process.meters.iter().any(|meter| name == **meter))
+    pub(super) fn has_meter(&mut self, process_id: Option<u64>, name: Str<'_>) -> bool {
+        let Self { processes, key, .. } = self;
+        let Some(process) = processes.get(&process_id).filter(|process| !process.meters.is_empty()) else {
+            return false;
+        };
+        key.clear();
+        push_text(key, name);
+        process.meters.contains(&**key)
     }
 
     /// Begins or ends an interval of a process. Its samples come in between.
@@ -91,11 +96,10 @@ impl CountedProcesses {
     pub(super) fn begin(&mut self, session_id: Str<'_>, instrument: &Instrument<'_>) {
         let Self { processes, size, key } = self;
         let Some(process) = process(processes, size, instrument.process_id) else { return };
-        if !process.meters.iter().any(|known| instrument.meter == **known) {
-            let name = instrument.meter.to_string();
-            if take(size, name.len()) {
-                process.meters.insert(name);
-            }
+        key.clear();
+        push_text(key, instrument.meter);
+        if !process.meters.contains(&**key) && take(size, key.len()) {
+            process.meters.insert(key.clone());
         }
         let details = details(instrument);
         let is_observed = instrument.kind == InstrumentKind::ObservableUpDownCounter;
@@ -260,15 +264,20 @@ fn take(size: &mut usize, len: usize) -> bool {
     fits
 }
 
+/// Returns the details of an instrument; none if they are too long. Each sample of the instrument repeats them, although
+/// the trace has them once.
 fn details(instrument: &Instrument<'_>) -> InstrumentDetails {
+    /// The maximum length of the texts in bytes.
+    const MAX_LEN: usize = 1 << 10;
     let Instrument { instrument_tags, meter_tags, meter_scope_hash, has_escaped_tags, .. } = *instrument;
-    InstrumentDetails {
+    let details = InstrumentDetails {
         instrument_tag_text: instrument_tags.to_string(),
         meter_tag_text: meter_tags.to_string(),
         meter_scope_hash: meter_scope_hash.to_string(),
         // Texts without tags are equal whether they have escapes or not.
         has_escaped_tags: has_escaped_tags && !(instrument_tags.is_empty() && meter_tags.is_empty()),
-    }
+    };
+    if len(&details) > MAX_LEN { InstrumentDetails::default() } else { details }
 }
 
 /// Returns the bytes of the texts of details.

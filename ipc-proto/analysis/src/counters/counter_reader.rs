@@ -42,7 +42,8 @@ use super::{
 ///
 /// A trace can have several processes, whose state is separate. Nothing of a sample is stored, but for a number for each
 /// series without an instrument id. The names of meters and the tags of instruments are stored, in at most about 4 MiB,
-/// and the descriptions of at most 32 kinds of events, about 3 KiB each.
+/// and the descriptions of at most 32 kinds of events, about 3 KiB each. Samples have no [`details`](Sample::details) of
+/// more than 1 KiB.
 #[derive(Debug, Clone, Default)]
 pub struct CounterReader {
     /// The id of the session whose meters are read; `None` for all sessions.
@@ -241,11 +242,15 @@ impl CounterReader {
         }
     }
 
-    fn has_counter(&self, process_id: Option<u64>, provider: Str<'_>, name: Str<'_>) -> bool {
+    fn has_counter(&mut self, process_id: Option<u64>, provider: Str<'_>, name: Str<'_>) -> bool {
         !name.is_empty() && self.is_selected(process_id, System::EventCounter, provider, name)
     }
 
-    fn has_instrument<const N: usize>(&self, process_id: Option<u64>, fields: &FieldValues<'_, N>) -> bool {
+    fn has_instrument<const N: usize>(
+        &mut self,
+        process_id: Option<u64>,
+        fields: &FieldValues<'_, N>,
+    ) -> bool {
         let (meter, name) = (fields.text("meterName"), fields.text("instrumentName"));
         self.is_own(fields.text("sessionId")) && self.is_selected(process_id, System::Meter, meter, name)
     }
@@ -297,7 +302,13 @@ impl CounterReader {
         Some(read().map_or_else(CounterEvent::Problem, CounterEvent::Sample))
     }
 
-    fn is_selected(&self, process_id: Option<u64>, system: System, provider: Str<'_>, name: Str<'_>) -> bool {
+    fn is_selected(
+        &mut self,
+        process_id: Option<u64>,
+        system: System,
+        provider: Str<'_>,
+        name: Str<'_>,
+    ) -> bool {
         let is_replaced = self.prefers_meters
             && system == System::EventCounter
             && self.processes.has_meter(process_id, provider);

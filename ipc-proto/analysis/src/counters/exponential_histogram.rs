@@ -127,10 +127,16 @@ impl ExponentialHistogram {
 }
 
 fn power_of_two(exponent: i64) -> f64 {
-    let exponent = exponent.clamp(-1_074, 1_024);
-    // Each multiplication by 2 or 0.5 is exact; there are at most 1,074.
-    let factor = if exponent < 0 { 0.5 } else { 2.0 };
-    (0..exponent.unsigned_abs()).fold(1.0, |power, _| power * factor)
+    /// The bits of the fraction, the exponent of the smallest subnormal number, and that of infinity.
+    const FRACTION_BITS: u32 = 52;
+    const SMALLEST: i64 = -1_074;
+    const INFINITE: i64 = 1_024;
+    let exponent = exponent.clamp(SMALLEST, INFINITE);
+    let biased = exponent.saturating_add(INFINITE - 1).try_into().unwrap_or(0_u64);
+    f64::from_bits(match biased {
+        0 => 1_u64.wrapping_shl(exponent.abs_diff(SMALLEST).try_into().unwrap_or(0)),
+        biased => biased.wrapping_shl(FRACTION_BITS),
+    })
 }
 
 /// Returns the square root of a number between 1 and 2, by Newton's method.

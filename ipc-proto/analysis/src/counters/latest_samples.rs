@@ -4,6 +4,7 @@ use alloc::collections::BTreeMap;
 use alloc::string::{String, ToString};
 use alloc::sync::Arc;
 use core::fmt::Write;
+use core::ops::Bound;
 
 use super::{Instrument, InstrumentDetails, Measurement, Sample, System, Tags, escaped_tags, tags};
 
@@ -114,9 +115,14 @@ impl OwnedSample {
     }
 
     /// Appends the key of the series of the sample. Samples have the same key if and only if they are of one series: of
-    /// the same process, system, instrument, kind, unit, version and tags. Keys have the order of provider, name and tags.
+    /// the same process, system, instrument, kind, unit, version and tags. Keys have the order of provider, name,
+    /// instrument and tags.
     pub fn push_series_key(&self, key: &mut String) {
-        for text in [&self.provider, &self.name, &self.tag_text, &self.provider_version, &self.unit] {
+        let Self { provider, name, provider_version, unit, instrument_id, .. } = self;
+        push(key, provider);
+        push(key, name);
+        push_instrument(key, self.system, self.process_id, *instrument_id);
+        for text in [provider_version, unit, &self.tag_text] {
             push(key, text);
         }
         // The id of an instrument stands for its details.
@@ -126,10 +132,8 @@ impl OwnedSample {
                 push(key, text);
             }
         }
-        let (system, kind) = (self.system.name(), self.measurement.kind());
         // Writing to a string cannot fail.
-        let _ = write!(key, "{system} {kind} {:?} {}", self.instrument_id, self.instance);
-        let _ = write!(key, " {} {:?}", self.has_escaped_tags, self.process_id);
+        let _ = write!(key, "{} {} {}", self.measurement.kind(), self.instance, self.has_escaped_tags);
     }
 
     /// Returns the tags; see [`Sample::tags`].
@@ -198,31 +202,19 @@ impl LatestSamples {
     /// names, version and unit.
     pub fn remove(&mut self, instrument: &Instrument<'_>) {
         let mut prefix = String::new();
-        push(&mut prefix, &instrument.meter.to_string());
-        push(&mut prefix, &instrument.name.to_string());
-        let keys =
-            self.series.range::<str, _>((core::ops::Bound::Included(&*prefix), core::ops::Bound::Unbounded));
-        let is_ended = |sample: &OwnedSample| {
-            let is_same =
-                instrument.meter_version == *sample.provider_version && instrument.unit == *sample.unit;
-            sample.system == System::Meter
-                && sample.process_id == instrument.process_id
-                && sample.instrument_id == instrument.id
-                && (instrument.id.is_some() || is_same)
-        };
-        let ended: alloc::vec::Vec<String> = keys
-            .take_while(|(key, _)| key.starts_with(&prefix))
-            .filter(|(_, sample)| is_ended(sample))
-            .map(|(key, _)| key.clone())
-            .collect();
-        for key in ended {
+        instrument.push_series_prefix(&mut prefix);
+        // One at a time: no other series is visited, however many there are.
+        loop {
+            let mut from = self.series.range::<str, _>((Bound::Included(&*prefix), Bound::Unbounded));
+            let next = from.next().filter(|(key, _)| key.starts_with(&prefix));
+            let Some(key) = next.map(|(key, _)| key.clone()) else { return };
             if let Some(sample) = self.series.remove(&key) {
                 self.size = self.size.saturating_sub(sample.size(&key));
             }
         }
     }
 
-    /// Returns the last samples, in the order of provider, name and tags.
+    /// Returns the last samples, in the order of provider, name, instrument and tags.
     pub fn iter(&self) -> impl Iterator<Item = &OwnedSample> {
         self.series.values()
     }
@@ -232,6 +224,26 @@ impl LatestSamples {
     pub const fn dropped(&self) -> u64 {
         self.dropped
     }
+}
+
+impl Instrument<'_> {
+    /// Appends the start of the [keys](OwnedSample::push_series_key) of all series of the instrument, which no other key
+    /// has. The series of an instrument without an id are those of all instruments with its names, version and unit.
+    pub fn push_series_prefix(&self, prefix: &mut String) {
+        push(prefix, &self.meter.to_string());
+        push(prefix, &self.name.to_string());
+        push_instrument(prefix, System::Meter, self.process_id, self.id);
+        if self.id.is_none() {
+            push(prefix, &self.meter_version.to_string());
+            push(prefix, &self.unit.to_string());
+        }
+    }
+}
+
+/// Appends what tells apart the instruments with the same names, apart from their version and unit.
+fn push_instrument(key: &mut String, system: System, process_id: Option<u64>, id: Option<u32>) {
+    // Writing to a string cannot fail.
+    let _ = write!(key, "{} {process_id:?} {id:?} ", system.name());
 }
 
 /// Appends a text and its end mark, two NULs. After a NUL in the text, which only hostile traces have, U+0001 follows,

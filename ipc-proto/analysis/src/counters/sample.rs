@@ -41,7 +41,8 @@ pub struct Sample<'a> {
     /// Tells apart the instruments without an id that have the same names, version, unit and tags: 0 for the first one.
     /// Instruments that begin after the end of such an instrument have other numbers.
     pub instance: u32,
-    /// The tags of the instrument and its meter; `None` if they have none, or if several instruments could be meant.
+    /// The tags of the instrument and its meter; `None` if they have none or more than 1 KiB, or if several instruments
+    /// could be meant.
     pub details: Option<Arc<InstrumentDetails>>,
     /// The length of the interval in seconds. `None` if the trace does not state it, as at its start.
     pub interval: Option<f64>,

@@ -21,7 +21,7 @@ pub const fn tags(system: System, text: Str<'_>) -> Tags<'_> {
         System::EventCounter => b':',
         System::Meter => b'=',
     };
-    Tags { rest: text, separator, is_escaped: false }
+    Tags { rest: text, separator, is_escaped: false, left: Tags::MAX }
 }
 
 /// Returns the tags in a text of a meter in which `\\` precedes each comma, equals sign and `\\` of a name or a value.
@@ -34,7 +34,7 @@ pub const fn tags(system: System, text: Str<'_>) -> Tags<'_> {
 /// ```
 #[must_use]
 pub const fn escaped_tags(text: Str<'_>) -> Tags<'_> {
-    Tags { rest: text, separator: b'=', is_escaped: true }
+    Tags { rest: text, separator: b'=', is_escaped: true, left: Tags::MAX }
 }
 
 /// The tags of a series: names and values, without escapes.
@@ -43,18 +43,39 @@ pub const fn escaped_tags(text: Str<'_>) -> Tags<'_> {
 /// returns the reading with the most tags: a comma begins a tag if an equals sign follows before the next comma,
 /// otherwise it belongs to the value before it. The name of a tag ends at its first equals sign. Characters before the
 /// first equals sign of the text belong to the first name. An [escaped](escaped_tags) text has one reading.
+///
+/// A text has at most 1,024 tags: the value of the last one is the rest of the text.
 #[derive(Debug, Clone, Copy)]
 pub struct Tags<'a> {
     rest: Str<'a>,
     separator: u8,
     is_escaped: bool,
+    /// The number of tags that can still be returned.
+    left: usize,
 }
 
 impl<'a> Tags<'a> {
-    /// Returns the offsets in units of the name's end and of the tag's end.
+    /// The maximum number of tags. A tag takes many times the memory of its text.
+    const MAX: usize = 1_024;
+
+    /// Returns the offsets in bytes of the name's end and of the tag's end.
     fn ends(&self) -> (Option<usize>, Option<usize>) {
+        match self.rest {
+            Str::Utf8(bytes) => self.ends_in(bytes.iter().map(|byte| u16::from(*byte))),
+            Str::Utf16(bytes) => {
+                let units = bytes.chunks_exact(WIDE).filter_map(|unit| unit.try_into().ok());
+                let (name_end, end) = self.ends_in(units.map(u16::from_le_bytes));
+                let offset = |place: usize| place.saturating_mul(WIDE);
+                (name_end.map(offset), end.map(offset))
+            }
+        }
+    }
+
+    /// Returns the places of the name's end and of the tag's end. The separators are ASCII, so that the bytes of UTF-8
+    /// need no decoding. The places after the end of the tag are those of the next name at most.
+    fn ends_in(&self, units: impl Iterator<Item = u16>) -> (Option<usize>, Option<usize>) {
         let (mut name_end, mut last_comma, mut is_literal) = (None, None, false);
-        for (place, unit) in self.rest.units().enumerate() {
+        for (place, unit) in units.enumerate() {
             if core::mem::take(&mut is_literal) {
                 continue;
             }
@@ -102,6 +123,8 @@ impl<'a> Iterator for Tags<'a> {
             return None;
         }
         let (name_end, end) = self.ends();
+        self.left = self.left.saturating_sub(1);
+        let end = end.filter(|_| self.left > 0);
         let (tag, rest) = match end {
             Some(comma) => split(self.rest, comma),
             None => (self.rest, Str::EMPTY),
@@ -115,23 +138,17 @@ impl<'a> Iterator for Tags<'a> {
     }
 }
 
-/// Returns the text before a unit and the text after it.
-fn split(text: Str<'_>, place: usize) -> (Str<'_>, Str<'_>) {
+/// The bytes of a unit of UTF-16.
+const WIDE: usize = 2;
+
+/// Returns the text before an offset in bytes, and the text after the unit there.
+fn split(text: Str<'_>, offset: usize) -> (Str<'_>, Str<'_>) {
     match text {
         Str::Utf16(bytes) => {
-            let (before, after) = around(bytes, place.saturating_mul(2), 2);
+            let (before, after) = around(bytes, offset, WIDE);
             (Str::Utf16(before), Str::Utf16(after))
         }
         Str::Utf8(bytes) => {
-            // The separators are ASCII. Other characters can have more bytes than units.
-            let (mut unit, mut offset) = (0_usize, bytes.len());
-            for (at, c) in chars(bytes) {
-                if unit >= place {
-                    offset = at;
-                    break;
-                }
-                unit = unit.saturating_add(c.len_utf16());
-            }
             let (before, after) = around(bytes, offset, 1);
             (Str::Utf8(before), Str::Utf8(after))
         }
@@ -142,16 +159,4 @@ fn split(text: Str<'_>, place: usize) -> (Str<'_>, Str<'_>) {
 fn around(bytes: &[u8], offset: usize, unit: usize) -> (&[u8], &[u8]) {
     let before = bytes.get(..offset).unwrap_or(bytes);
     (before, bytes.get(offset.saturating_add(unit)..).unwrap_or_default())
-}
-
-/// Returns the characters of UTF-8 with their offsets, and U+FFFD for each invalid part, as [`Str::units`] does.
-fn chars(bytes: &[u8]) -> impl Iterator<Item = (usize, char)> {
-    let mut offset = 0_usize;
-    bytes.utf8_chunks().flat_map(move |chunk| {
-        let start = offset;
-        let invalid = start.saturating_add(chunk.valid().len());
-        offset = invalid.saturating_add(chunk.invalid().len());
-        let stray = (!chunk.invalid().is_empty()).then_some((invalid, char::REPLACEMENT_CHARACTER));
-        chunk.valid().char_indices().map(move |(at, c)| (start.saturating_add(at), c)).chain(stray)
-    })
 }

@@ -20,6 +20,7 @@ use crate::counters::condition::{self, Condition, Watch};
 use crate::counters::feed::{self, Feed, Next, OwnedInstrument, Process, Report};
 use crate::counters::lines::{LineFormat, SampleLines, series_name};
 use crate::counters::output::{self, Output, Prometheus};
+use crate::counters::problems::Problems;
 use crate::counters::prometheus::Exposition;
 use crate::counters::series_filter::SeriesFilter;
 use crate::counters::table::Table;
@@ -389,8 +390,7 @@ struct Show<'a> {
     globals: &'a Globals,
     output: Output,
     watches: Vec<Watch>,
-    /// The problems that were reported, each once per process.
-    problems: BTreeSet<(Process, String)>,
+    problems: Problems,
     /// The series that are shown: all if empty.
     only: Vec<SeriesFilter>,
     /// The series that the user named, and no sample and no instrument matches so far.
@@ -414,8 +414,6 @@ struct Show<'a> {
     written: Result<(), io::Error>,
 }
 
-/// The maximum number of problems that are reported, over all processes.
-const MAX_PROBLEMS: usize = 1_000;
 /// The maximum number of series that a message names.
 const MAX_OTHERS: usize = 5;
 const LIST_HINT: &str = "`dotnet-ipc counters list PID` shows the counters of a process";
@@ -428,7 +426,7 @@ impl<'a> Show<'a> {
             globals,
             output,
             watches: args.until.iter().cloned().map(Watch::new).collect(),
-            problems: BTreeSet::new(),
+            problems: Problems::default(),
             only: Vec::new(),
             missing: Vec::new(),
             silent: Vec::new(),
@@ -482,8 +480,8 @@ impl<'a> Show<'a> {
                 self.output.instrument(*instrument);
                 ControlFlow::Continue(())
             }
-            Report::End(instrument) => {
-                self.output.ended(process, Some(&instrument));
+            Report::End(prefix) => {
+                self.output.ended(process, Some(&prefix));
                 ControlFlow::Continue(())
             }
             Report::Problem(problem) => {
@@ -527,12 +525,22 @@ impl<'a> Show<'a> {
                 return ControlFlow::Break(());
             }
         }
+        if self.watches.iter_mut().any(Watch::is_limited) {
+            self.note("--until watches the first 10,000 series of a counter in a process, and 100,000 of all");
+        }
         ControlFlow::Continue(())
     }
 
     fn problem(&mut self, process: &Process, problem: String) {
-        if self.problems.len() < MAX_PROBLEMS && self.problems.insert((process.clone(), problem.clone())) {
+        if self.problems.is_new(process, &problem) {
             self.note(&format!("{}{problem}", self.prefix(process)));
+        }
+    }
+
+    /// Notes what the output does not have because of its limits.
+    fn note_left_out(&mut self) {
+        if let Some(left_out) = self.output.left_out() {
+            self.note(&left_out);
         }
     }
 
@@ -658,6 +666,7 @@ impl<'a> Show<'a> {
     /// Ends the output. Fails if writing failed, if the samples ended with a failure, or if no condition of `--until`
     /// held.
     fn finish(mut self, failed: Result<(), Failure>) -> Result<(), Failure> {
+        self.note_left_out();
         let written = core::mem::replace(&mut self.written, Ok(())).and_then(|()| self.output.finish());
         let is_unwanted = written.as_ref().is_err_and(|e| e.kind() == ErrorKind::BrokenPipe);
         if !is_unwanted {
@@ -793,6 +802,7 @@ impl<'a> Live<'a> {
         }
         if is_due(&mut self.schedule.tick, now) {
             self.schedule.tick = now.checked_add(self.schedule.pace);
+            self.show.note_left_out();
             let output = &mut self.show.output;
             return match output.keys().and_then(|quits| output.tick().map(|()| quits)) {
                 Ok(quits) => {

@@ -1,7 +1,9 @@
 //! `--until` of `counters`: the parser of conditions, and whether samples fulfil them.
 use core::fmt;
 use core::time::Duration;
+use core::hash::BuildHasher;
 use std::collections::{BTreeMap, BTreeSet};
+use std::hash::RandomState;
 
 use dotnet_ipc_syntax::durations;
 use nettrace_analysis::counters::{Measurement, OwnedSample, System};
@@ -184,6 +186,11 @@ impl fmt::Display for Condition {
 }
 
 impl Term {
+    /// Returns the nanoseconds for which the comparison must hold.
+    fn hold(&self) -> i128 {
+        i128::try_from(self.hold.as_nanos()).unwrap_or(i128::MAX)
+    }
+
     /// Returns whether the comparison holds for a number. NaN differs from every number.
     fn holds(&self, number: f64) -> bool {
         number
@@ -202,14 +209,53 @@ impl Condition {
 /// The state of a condition over the samples so far.
 pub(crate) struct Watch {
     condition: Condition,
-    /// By term and process: the series of the term, by their keys.
-    holding: BTreeMap<(usize, Process), BTreeMap<String, Coverage>>,
+    /// By term and process: the series of the term.
+    holding: BTreeMap<(usize, Process), WatchedSeries>,
+    /// The number of series of all terms and processes.
+    len: usize,
+    /// Whether the limits have left out a series.
+    is_limited: bool,
+    has_reported: bool,
     /// The key of the last sample.
     key: String,
+    hasher: RandomState,
     /// The terms whose counter exists.
     seen: BTreeSet<usize>,
     /// Why a term can never hold.
     contradiction: Option<String>,
+}
+
+/// The series of a term in a process, by the hashes of their keys.
+#[derive(Debug, Default)]
+struct WatchedSeries {
+    series: BTreeMap<u64, Coverage>,
+    /// The times after which the series are silent, each with the hash of its series.
+    silences: BTreeSet<(i128, u64)>,
+    /// The number of series that satisfy the term.
+    satisfied: usize,
+}
+
+impl WatchedSeries {
+    fn insert(&mut self, series: u64, coverage: Coverage, hold: i128) {
+        self.remove(series, hold);
+        self.silences.insert((coverage.silent_after(), series));
+        self.satisfied = self.satisfied.saturating_add(usize::from(coverage.covers(hold)));
+        self.series.insert(series, coverage);
+    }
+
+    fn remove(&mut self, series: u64, hold: i128) {
+        if let Some(removed) = self.series.remove(&series) {
+            self.silences.remove(&(removed.silent_after(), series));
+            self.satisfied = self.satisfied.saturating_sub(usize::from(removed.covers(hold)));
+        }
+    }
+
+    /// Removes the series that are silent. Each sample makes at most one series to be removed, however many there are.
+    fn remove_silent(&mut self, now: i128, hold: i128) {
+        while let Some((_, series)) = self.silences.first().copied().filter(|(after, _)| *after < now) {
+            self.remove(series, hold);
+        }
+    }
 }
 
 /// The observed part of a series.
@@ -252,6 +298,20 @@ impl Coverage {
         let own = if gap.is_none() && previous.is_some() { 0 } else { own };
         Self { last: now, steps, covered: Some(before.unwrap_or(0).saturating_add(own)) }
     }
+
+    /// Returns the time after which the series is silent.
+    fn silent_after(&self) -> i128 {
+        /// After 3.5 intervals without a sample, a series no longer satisfies a term.
+        const HALF_INTERVALS: i128 = 7;
+        let step = self.steps.map_or(1_000_000_000, |[_, step]| step);
+        self.last.saturating_add(step.saturating_mul(HALF_INTERVALS) / 2)
+    }
+
+    /// Returns whether the series satisfies a term for this time.
+    fn covers(&self, hold: i128) -> bool {
+        // The intervals that a runtime states are a little shorter or longer than those that were asked for.
+        self.covered.is_some_and(|covered| covered.saturating_add(covered / 50) >= hold)
+    }
 }
 
 /// Returns seconds in nanoseconds; `None` for a number that no interval has.
@@ -259,17 +319,20 @@ fn nanoseconds(seconds: f64) -> Option<i128> {
     i128::try_from(Duration::try_from_secs_f64(seconds).ok()?.as_nanos()).ok()
 }
 
-/// The maximum number of series that are stored for a term in a process.
+/// The maximum numbers of series that are stored: for a term in a process, and for all terms and processes.
 const MAX_SERIES: usize = 10_000;
-/// After this many intervals without a sample, a series no longer satisfies a term.
-const SILENT: f64 = 3.5;
+const MAX_ALL: usize = 100_000;
 
 impl Watch {
-    pub(crate) const fn new(condition: Condition) -> Self {
+    pub(crate) fn new(condition: Condition) -> Self {
         Self {
             condition,
             holding: BTreeMap::new(),
+            len: 0,
+            is_limited: false,
+            has_reported: false,
             key: String::new(),
+            hasher: RandomState::new(),
             seen: BTreeSet::new(),
             contradiction: None,
         }
@@ -293,6 +356,7 @@ impl Watch {
         let mut is_about = false;
         self.key.clear();
         sample.push_series_key(&mut self.key);
+        let series = self.hasher.hash_one(&self.key);
         for (n, term) in self.condition.terms.iter().enumerate() {
             if !term.series.contains_counter(sample) {
                 continue;
@@ -307,28 +371,40 @@ impl Watch {
             }
             is_about = true;
             let is_satisfied = term.part.of(sample).is_some_and(|number| term.holds(number));
-            let series = self.holding.entry((n, process.clone())).or_default();
-            let previous = series.get(&self.key).copied();
-            if previous.is_some() || series.len() < MAX_SERIES {
-                let taken = Coverage::take(previous, sample.unix_nanoseconds, sample.interval, is_satisfied);
-                series.insert(self.key.clone(), taken);
+            let stored = self.holding.get(&(n, process.clone()));
+            let previous = stored.and_then(|stored| stored.series.get(&series)).copied();
+            let is_full = stored.is_some_and(|stored| stored.series.len() >= MAX_SERIES);
+            if previous.is_none() && (is_full || self.len >= MAX_ALL) {
+                self.is_limited = true;
+                continue;
             }
+            let taken = Coverage::take(previous, sample.unix_nanoseconds, sample.interval, is_satisfied);
+            let stored = self.holding.entry((n, process.clone())).or_default();
+            stored.insert(series, taken, term.hold());
+            self.len = self.len.saturating_add(usize::from(previous.is_none()));
         }
         is_about && self.holds_in(process, sample)
     }
 
     fn holds_in(&mut self, process: &Process, sample: &OwnedSample) -> bool {
-        let now = sample.unix_nanoseconds;
-        let silent = |series: &Coverage| series.steps.map_or(1_000_000_000, |[_, step]| step) as f64 * SILENT;
-        let holding = &mut self.holding;
-        self.condition.terms.iter().enumerate().all(|(n, term)| {
-            let Some(series) = holding.get_mut(&(n, process.clone())) else { return false };
-            series.retain(|_, series| now.saturating_sub(series.last) as f64 <= silent(series));
-            let hold = i128::try_from(term.hold.as_nanos()).unwrap_or(i128::MAX);
-            // The intervals that a runtime states are a little shorter or longer than those that were asked for.
-            let covers = |covered: i128| covered.saturating_add(covered / 50) >= hold;
-            series.values().filter_map(|series| series.covered).any(covers)
+        let Self { condition, holding, len, .. } = self;
+        condition.terms.iter().enumerate().all(|(n, term)| {
+            let key = (n, process.clone());
+            let Some(stored) = holding.get_mut(&key) else { return false };
+            let before = stored.series.len();
+            stored.remove_silent(sample.unix_nanoseconds, term.hold());
+            *len = len.saturating_sub(before.saturating_sub(stored.series.len()));
+            let is_satisfied = stored.satisfied > 0;
+            if stored.series.is_empty() {
+                holding.remove(&key);
+            }
+            is_satisfied
         })
+    }
+
+    /// Returns whether the limits have left out a series, once.
+    pub(crate) fn is_limited(&mut self) -> bool {
+        core::mem::take(&mut self.is_limited) && !core::mem::replace(&mut self.has_reported, true)
     }
 
     /// Returns why the condition can never hold whatever its counters report.

@@ -46,7 +46,8 @@ pub(crate) enum Report {
     /// A sample of a counter that is not selected, of a trace that has none of the selected ones so far.
     Unselected(Box<OwnedSample>),
     Begin(Box<OwnedInstrument>),
-    End(Box<OwnedInstrument>),
+    /// An instrument has ended. The keys of its series begin with this text.
+    End(String),
     Published(Box<OwnedInstrument>),
     /// All instruments that exist were published.
     EnumerationComplete,
@@ -60,24 +61,20 @@ pub(crate) enum Report {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct OwnedInstrument {
     pub(crate) meter: String,
-    pub(crate) version: String,
     pub(crate) name: String,
     pub(crate) kind: String,
     pub(crate) unit: String,
     pub(crate) description: String,
-    pub(crate) id: Option<u32>,
 }
 
 impl From<&Instrument<'_>> for OwnedInstrument {
     fn from(instrument: &Instrument<'_>) -> Self {
         Self {
             meter: instrument.meter.to_string(),
-            version: instrument.meter_version.to_string(),
             name: instrument.name.to_string(),
             kind: instrument.kind.to_string(),
             unit: instrument.unit.to_string(),
             description: instrument.description.to_string(),
-            id: instrument.id,
         }
     }
 }
@@ -87,7 +84,11 @@ impl Report {
         Some(match event {
             CounterEvent::Sample(sample) => Self::Sample(Box::new(sample.into())),
             CounterEvent::Begin(instrument) => Self::Begin(Box::new(instrument.into())),
-            CounterEvent::End(instrument) => Self::End(Box::new(instrument.into())),
+            CounterEvent::End(instrument) => {
+                let mut prefix = String::new();
+                instrument.push_series_prefix(&mut prefix);
+                Self::End(prefix)
+            }
             CounterEvent::Published(instrument) => Self::Published(Box::new(instrument.into())),
             CounterEvent::EnumerationComplete => Self::EnumerationComplete,
             CounterEvent::Problem(problem) => Self::Problem(problem.to_string()),

@@ -3,14 +3,14 @@ use core::fmt::Write as _;
 use std::io::{self, Write};
 use std::time::SystemTime;
 
-use nettrace_analysis::counters::{Measurement, OwnedSample, System, Tags};
+use nettrace_analysis::counters::{InstrumentDetails, Measurement, OwnedSample, System, Tags};
 use serde_json::{Map, Value, json};
 
 use super::distribution::distribution;
 use super::feed::Process;
 use super::series_details::{Detail, tag_texts, unique};
 use super::unique_labels::UniqueLabels;
-use super::units::{plain, with_unit};
+use super::units::{plain, printable_unit, shortest, with_unit};
 use crate::output::printable::{integer, json_line, not_a_number, printable, printable_name};
 
 /// How samples are written.
@@ -135,7 +135,7 @@ fn to_json(process: &Process, sample: &OwnedSample) -> Value {
             set("count", count.map_or(Value::Null, integer));
             set("sum", optional(*sum));
             let quantiles: Map<String, Value> =
-                quantiles.iter().map(|one| (one.quantile.to_string(), number(one.value))).collect();
+                quantiles.iter().map(|one| (shortest(one.quantile), number(one.value))).collect();
             set("quantiles", quantiles.into());
         }
         Measurement::ExponentialHistogram(histogram) => {
@@ -155,7 +155,8 @@ fn to_json(process: &Process, sample: &OwnedSample) -> Value {
         if sample.instance > 0 {
             set("instance", json!(sample.instance));
         }
-        let details = sample.details.as_deref().cloned().unwrap_or_default();
+        let none = InstrumentDetails::default();
+        let details = sample.details.as_deref().unwrap_or(&none);
         for (key, text) in
             [("meter_version", &sample.provider_version), ("meter_scope_hash", &details.meter_scope_hash)]
         {
@@ -175,7 +176,7 @@ fn to_json(process: &Process, sample: &OwnedSample) -> Value {
 }
 
 /// Returns the name of a series for people: provider and name, then tags and details in brackets.
-pub(crate) fn series_name(sample: &OwnedSample, details: &[Detail]) -> String {
+pub(crate) fn series_name(sample: &OwnedSample, details: &[Detail<'_>]) -> String {
     let name = format!("{}/{}", printable_name(&sample.provider), printable_name(&sample.name));
     // The metadata of event counters is not shown, unless it alone tells counters apart.
     let tags = if sample.system == System::Meter { tags_text(sample) } else { String::new() };
@@ -215,7 +216,7 @@ fn text(process: Option<&Process>, sample: &OwnedSample, name: &str) -> String {
 
 /// Returns the numbers of a sample with their units.
 pub(crate) fn numbers(sample: &OwnedSample) -> String {
-    let unit = printable_name(&sample.unit);
+    let unit = printable_unit(&sample.unit);
     let shown = |number: f64| with_unit(number, &unit);
     let added = |number: f64| format!("{}{}", if number < 0.0 { "" } else { "+" }, shown(number));
     let rate = |delta: Option<f64>| {
@@ -224,7 +225,7 @@ pub(crate) fn numbers(sample: &OwnedSample) -> String {
     };
     if let Some((percentiles, count)) = distribution(&sample.measurement) {
         let percentile = |(share, value): &(f64, f64)| format!("p{} {}", plain(share * 100.0), shown(*value));
-        let mut parts: Vec<String> = percentiles.iter().take(MAX_QUANTILES).map(percentile).collect();
+        let mut parts: Vec<String> = percentiles.iter().map(percentile).collect();
         parts.extend(count.map(|count| format!("count {}", plain(count as f64))));
         return if parts.is_empty() { "-".to_owned() } else { parts.join(", ") };
     }
@@ -250,16 +251,13 @@ pub(crate) fn numbers(sample: &OwnedSample) -> String {
     }
 }
 
-/// The maximum number of quantiles in a line. Runtimes report three.
-const MAX_QUANTILES: usize = 16;
-
 /// Returns the name of a counter as dotnet-counters shows it, with these tags in brackets.
 fn csv_name(name: &str, tags: impl Iterator<Item = String>) -> String {
     let tags = tags.filter(|text| !text.is_empty()).collect::<Vec<_>>().join(";");
     if tags.is_empty() { name.to_owned() } else { format!("{name}[{tags}]") }
 }
 
-fn csv_tags(sample: &OwnedSample, details: &[Detail]) -> Vec<String> {
+fn csv_tags(sample: &OwnedSample, details: &[Detail<'_>]) -> Vec<String> {
     let mut tags: Vec<String> = match sample.system {
         System::Meter => tag_texts(sample),
         // `key:value`, and for several of them what the program wrote.
@@ -274,7 +272,7 @@ fn display_name(sample: &OwnedSample) -> &String {
 }
 
 /// Returns the names of a series in CSV, without what varies from sample to sample.
-fn csv_label(sample: &OwnedSample, details: &[Detail]) -> String {
+fn csv_label(sample: &OwnedSample, details: &[Detail<'_>]) -> String {
     let unit = if sample.unit == "count" { "" } else { &sample.unit };
     let name = csv_name(display_name(sample), csv_tags(sample, details).into_iter());
     let is_rate = matches!(sample.measurement, Measurement::Sum { .. } | Measurement::Counter { .. });
@@ -282,7 +280,7 @@ fn csv_label(sample: &OwnedSample, details: &[Detail]) -> String {
 }
 
 /// Returns the rows that dotnet-counters writes for a sample.
-fn csv_rows(sample: &OwnedSample, details: &[Detail]) -> Vec<[String; 5]> {
+fn csv_rows(sample: &OwnedSample, details: &[Detail<'_>]) -> Vec<[String; 5]> {
     let time = time(sample);
     let time = time.get(..23).unwrap_or(&time).replace('T', " ");
     let name = display_name(sample);
@@ -309,7 +307,7 @@ fn csv_rows(sample: &OwnedSample, details: &[Detail]) -> Vec<[String; 5]> {
         measurement => distribution(measurement)
             .into_iter()
             .flat_map(|(percentiles, _)| percentiles)
-            .map(|(share, value)| row(&plain, &format!("Percentile={}", share * 100.0), "Metric", value))
+            .map(|(share, value)| row(&plain, &format!("Percentile={}", shortest(share * 100.0)), "Metric", value))
             .collect(),
     }
 }

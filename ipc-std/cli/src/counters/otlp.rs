@@ -1,36 +1,38 @@
 //! Samples as OTLP JSON: one `ExportMetricsServiceRequest` a line, as the file receiver of the OpenTelemetry collector
 //! reads them.
+use core::fmt::Write;
 use std::collections::BTreeMap;
 
 use nettrace_analysis::counters::{ExponentialHistogram, Measurement, OwnedSample, System};
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
 use super::descriptions::Descriptions;
 use super::feed::{OwnedInstrument, Process};
 use super::lines::number;
 use super::series_details::{Detail, unique};
 use super::unique_labels::UniqueLabels;
+use crate::output::printable::json_line;
 
 /// Samples that were not written yet.
 #[derive(Default)]
 pub(crate) struct Batch {
-    processes: BTreeMap<Process, Scopes>,
+    /// The data points of each metric as JSON, with commas in between. What all points of a process, a scope or a metric
+    /// have in common is stored once.
+    points: BTreeMap<Metric, String>,
     /// The start of the first interval of the meters of each process, in nanoseconds since 1970.
     starts: BTreeMap<Process, u128>,
     descriptions: Descriptions,
     labels: UniqueLabels,
+    /// The number of samples, and the approximate memory of all points in bytes.
     len: usize,
+    size: usize,
 }
 
-/// The metrics of a process, by provider, its version and its tags.
-type Scopes = BTreeMap<(String, String, Tags), BTreeMap<Metric, Vec<Value>>>;
-
-/// The names and values of tags.
-type Tags = Vec<(String, String)>;
-
-/// The fields that are the same for all data points of a metric.
+/// The fields that are the same for all data points of a metric, in the order of a request.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 struct Metric {
+    process: Process,
+    scope: Scope,
     name: String,
     unit: String,
     kind: &'static str,
@@ -38,8 +40,22 @@ struct Metric {
     temporality: Option<u8>,
 }
 
-/// With this many samples the batch is full, and is written immediately.
+/// A meter or an event source.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+struct Scope {
+    name: String,
+    version: String,
+    tags: Tags,
+}
+
+/// The names and values of tags.
+type Tags = Vec<(String, String)>;
+
+/// With this many samples, or with points of this size in bytes, the batch is full, and is written immediately.
 const MAX_LEN: usize = 10_000;
+const MAX_SIZE: usize = 16 << 20;
+/// The maximum number of processes whose start is stored.
+const MAX_STARTS: usize = 65_536;
 
 const DELTA: Option<u8> = Some(1);
 const CUMULATIVE: Option<u8> = Some(2);
@@ -62,34 +78,29 @@ impl Batch {
             Measurement::UpDownCounter { delta, value: None, .. } => ("up_down", DELTA, value(*delta)),
             Measurement::UpDownCounter { value: sum, .. } => ("up_down", CUMULATIVE, value(*sum)),
             Measurement::Histogram { quantiles, count, sum } => {
-                let quantiles: Vec<Value> = quantiles
-                    .iter()
-                    .map(|one| json!({ "quantile": number(one.quantile), "value": number(one.value) }))
-                    .collect();
-                let count = count.unwrap_or_default().to_string();
-                let sum = number(sum.unwrap_or_default());
-                let point = json!({ "count": count, "sum": sum, "quantileValues": quantiles });
+                let quantiles = quantiles.iter().map(|one| {
+                    let (quantile, value) = (number(one.quantile), number(one.value));
+                    format!("{{\"quantile\":{quantile},\"value\":{value}}}")
+                });
+                let point = summary(count.unwrap_or_default(), sum.unwrap_or_default(), &list(quantiles));
                 ("summary", None, Some(point))
             }
             Measurement::ExponentialHistogram(histogram) => match exponential(histogram) {
                 Some(point) => ("exponentialHistogram", CUMULATIVE, Some(point)),
                 // The place of the buckets is unknown.
-                None => {
-                    let (count, sum) = (histogram.count.to_string(), number(histogram.sum));
-                    ("summary", None, Some(json!({ "count": count, "sum": sum, "quantileValues": [] })))
-                }
+                None => ("summary", None, Some(summary(histogram.count, histogram.sum, "[]"))),
             },
             _ => return false,
         };
-        let Some(Value::Object(mut point)) = point else { return false };
+        let Some(mut point) = point else { return false };
         let is_interval = temporality == DELTA || kind == "summary";
         let interval = sample.interval.filter(|seconds| *seconds >= 0.0 && *seconds < 1e9);
         // The filter above permits at most 1e9 seconds, so the conversion cannot fail.
         let interval = interval.map_or(0, |seconds| core::time::Duration::from_secs_f64(seconds).as_nanos());
         let time = u128::try_from(sample.unix_nanoseconds).unwrap_or_default();
-        point.insert("timeUnixNano".to_owned(), nanoseconds(time));
         let start_of_interval = time.saturating_sub(interval);
-        if sample.system == System::Meter && !self.starts.contains_key(process) {
+        let is_known = || self.starts.len() >= MAX_STARTS || self.starts.contains_key(process);
+        if sample.system == System::Meter && !is_known() {
             self.starts.insert(process.clone(), start_of_interval);
         }
         let start = match &sample.measurement {
@@ -97,21 +108,43 @@ impl Batch {
             Measurement::UpDownCounter { since_start: true, .. } => self.starts.get(process).copied(),
             _ => None,
         };
+        // Writing to a string cannot fail.
+        let _ = write!(point, ",\"timeUnixNano\":{}", nanoseconds(time));
         if let Some(start) = start {
-            point.insert("startTimeUnixNano".to_owned(), nanoseconds(start));
+            let _ = write!(point, ",\"startTimeUnixNano\":{}", nanoseconds(start));
         }
         let (shown, _) = self.labels.of_series(process, sample, |details| label(sample, details));
-        let attributes = point_tags(sample, &shown.details(sample));
-        let attributes: Vec<Value> =
-            attributes.into_iter().map(|(name, value)| attribute(&name, value.into())).collect();
-        point.insert("attributes".to_owned(), attributes.into());
-        let metric = Metric { name: sample.name.clone(), unit: sample.unit.clone(), kind, temporality };
-        let scopes = self.processes.entry(process.clone()).or_default();
-        let scope = (sample.provider.clone(), sample.provider_version.clone(), scope_tags(sample));
-        let scope = scopes.entry(scope).or_default();
-        scope.entry(metric).or_default().push(point.into());
+        let tags = point_tags(sample, &shown.details(sample));
+        let attributes = list(tags.iter().map(|(name, value)| attribute(name, value)));
+        let _ = write!(point, ",\"attributes\":{attributes}}}");
+        let OwnedSample { provider, provider_version, name, unit, .. } = sample;
+        let (scope, version) = (provider.clone(), provider_version.clone());
+        let metric = Metric {
+            process: process.clone(),
+            scope: Scope { name: scope, version, tags: scope_tags(sample) },
+            name: name.clone(),
+            unit: unit.clone(),
+            kind,
+            temporality,
+        };
+        self.add_point(metric, &point);
+        self.len >= MAX_LEN || self.size >= MAX_SIZE
+    }
+
+    fn add_point(&mut self, metric: Metric, point: &str) {
         self.len = self.len.saturating_add(1);
-        self.len >= MAX_LEN
+        let points = match self.points.get_mut(&metric) {
+            Some(points) => {
+                points.push(',');
+                points
+            }
+            None => {
+                self.size = self.size.saturating_add(metric.size());
+                self.points.entry(metric).or_default()
+            }
+        };
+        points.push_str(point);
+        self.size = self.size.saturating_add(point.len());
     }
 
     /// Forgets the series of a process that has ended.
@@ -120,54 +153,76 @@ impl Batch {
         self.starts.remove(process);
     }
 
-    /// Returns the request with the samples, and removes them; `None` if there are none.
-    pub(crate) fn take(&mut self) -> Option<Value> {
-        self.len = 0;
-        let processes = core::mem::take(&mut self.processes);
-        let resources: Vec<Value> = processes
-            .into_iter()
-            .map(|(process, scopes)| {
-                let scopes: Vec<Value> = scopes
-                    .into_iter()
-                    .map(|((provider, version, tags), metrics)| {
-                        let metrics: Vec<Value> = metrics
-                            .into_iter()
-                            .map(|(metric, points)| self.metric(&provider, metric, points))
-                            .collect();
-                        let mut scope = json!({ "name": provider, "version": version });
-                        if let Some(scope) = scope.as_object_mut().filter(|_| !tags.is_empty()) {
-                            let tags = tags.into_iter().map(|(name, value)| attribute(&name, value.into()));
-                            scope.insert("attributes".to_owned(), tags.collect());
-                        }
-                        json!({ "scope": scope, "metrics": metrics })
-                    })
-                    .collect();
-                json!({ "resource": { "attributes": resource(&process) }, "scopeMetrics": scopes })
-            })
-            .collect();
-        (!resources.is_empty()).then(|| json!({ "resourceMetrics": resources }))
+    /// Returns the request with the samples as JSON, and removes them; `None` if there are none.
+    pub(crate) fn take(&mut self) -> Option<String> {
+        let points = core::mem::take(&mut self.points);
+        (self.len, self.size) = (0, 0);
+        let mut request = String::new();
+        let mut last: Option<(Process, Scope)> = None;
+        // The metrics of a process and of a scope are next to each other.
+        for (metric, points) in points {
+            let Metric { process, scope, name, unit, kind, temporality } = metric;
+            let description = self.descriptions.get(&scope.name, &name);
+            let common = last.as_ref().map(|last| (last.0 == process, last.1 == scope));
+            request.push_str(match common {
+                None => "{\"resourceMetrics\":[",
+                Some((true, true)) => ",",
+                Some((true, false)) => "]},",
+                Some((false, _)) => "]}]},",
+            });
+            if common.is_none_or(|(has_process, _)| !has_process) {
+                let attributes = list(resource(&process).into_iter());
+                // Writing to a string cannot fail.
+                let _ = write!(request, "{{\"resource\":{{\"attributes\":{attributes}}},\"scopeMetrics\":[");
+            }
+            if common != Some((true, true)) {
+                let _ = write!(request, "{{\"scope\":{},\"metrics\":[", scope.json());
+            }
+            let [name, unit, description] = [&name, &unit, description].map(text);
+            let _ = write!(request, "{{\"name\":{name},\"unit\":{unit},\"description\":{description},");
+            let (key, is_monotonic) = match kind {
+                "up_down" => ("sum", Some(false)),
+                "sum" => ("sum", Some(true)),
+                kind => (kind, None),
+            };
+            let _ = write!(request, "\"{key}\":{{\"dataPoints\":[{points}]");
+            if let Some(temporality) = temporality {
+                let _ = write!(request, ",\"aggregationTemporality\":{temporality}");
+            }
+            if let Some(is_monotonic) = is_monotonic {
+                let _ = write!(request, ",\"isMonotonic\":{is_monotonic}");
+            }
+            request.push_str("}}");
+            last = Some((process, scope));
+        }
+        last?;
+        request.push_str("]}]}]}");
+        Some(request)
     }
+}
 
-    fn metric(&self, provider: &str, metric: Metric, points: Vec<Value>) -> Value {
-        let Metric { name, unit, kind, temporality } = metric;
-        let mut data = Map::new();
-        data.insert("dataPoints".to_owned(), points.into());
-        if let Some(temporality) = temporality {
-            data.insert("aggregationTemporality".to_owned(), temporality.into());
+impl Metric {
+    /// Returns approximately the memory of the metric in bytes.
+    fn size(&self) -> usize {
+        /// The memory of an entry of the map in addition to its texts, and that of a tag.
+        const ENTRY: usize = 512;
+        const TAG: usize = 64;
+        let Self { process, scope, name, unit, .. } = self;
+        let tags = scope.tags.iter().flat_map(|(name, value)| [name.len(), value.len(), TAG]);
+        let texts = [&process.name, &scope.name, &scope.version, name, unit].map(String::len);
+        texts.into_iter().chain(tags).fold(ENTRY, usize::saturating_add)
+    }
+}
+
+impl Scope {
+    fn json(&self) -> String {
+        let mut json = format!("{{\"name\":{},\"version\":{}", text(&self.name), text(&self.version));
+        if !self.tags.is_empty() {
+            let tags = list(self.tags.iter().map(|(name, value)| attribute(name, value)));
+            json.push_str(&format!(",\"attributes\":{tags}"));
         }
-        let key = match kind {
-            "up_down" => "sum",
-            kind => kind,
-        };
-        if key == "sum" {
-            data.insert("isMonotonic".to_owned(), (kind == "sum").into());
-        }
-        let description = self.descriptions.get(provider, &name);
-        let mut object = json!({ "name": name, "unit": unit, "description": description });
-        if let Value::Object(object) = &mut object {
-            object.insert(key.to_owned(), data.into());
-        }
-        object
+        json.push('}');
+        json
     }
 }
 
@@ -183,60 +238,81 @@ fn scope_tags(sample: &OwnedSample) -> Tags {
 }
 
 /// Returns the attributes of a data point: the tags of a series and its instrument, and details.
-fn point_tags(sample: &OwnedSample, details: &[Detail]) -> Tags {
+fn point_tags(sample: &OwnedSample, details: &[Detail<'_>]) -> Tags {
     let own = Some(sample).filter(|sample| sample.system == System::Meter).into_iter();
     let of_instrument = sample.details.iter();
     let tags =
         own.flat_map(OwnedSample::tags).chain(of_instrument.flat_map(|details| details.instrument_tags()));
-    let details = details.iter().map(|(name, value)| (format!("dotnet.{name}").into(), value.into()));
+    let details = details.iter().map(|(name, value)| (format!("dotnet.{name}").into(), (&**value).into()));
     unique(tags.chain(details))
 }
 
 /// Returns what identifies a series in a request. The kind of a metric can change from sample to sample.
-fn label(sample: &OwnedSample, details: &[Detail]) -> String {
+fn label(sample: &OwnedSample, details: &[Detail<'_>]) -> String {
     let OwnedSample { provider, provider_version, name, unit, .. } = sample;
     let tags = [scope_tags(sample), point_tags(sample, details)];
     format!("{:?}", (provider, provider_version, name, unit, tags))
 }
 
-fn value(number_or_none: Option<f64>) -> Option<Value> {
-    number_or_none.map(|value| json!({ "asDouble": number(value) }))
+// The following functions return JSON. The start of a data point lacks its end, so that more fields can follow.
+
+fn value(number_or_none: Option<f64>) -> Option<String> {
+    number_or_none.map(|value| format!("{{\"asDouble\":{}", number(value)))
 }
 
-fn exponential(histogram: &ExponentialHistogram) -> Option<Value> {
-    let first = if histogram.buckets.is_empty() { Some(0) } else { histogram.first_bucket };
-    let counts: Vec<String> = histogram.buckets.iter().map(u64::to_string).collect();
-    let mut point = json!({
-        "count": histogram.count.to_string(), "sum": number(histogram.sum), "scale": histogram.scale,
-        "zeroCount": histogram.zero_count.to_string(), "positive": { "offset": first?, "bucketCounts": counts },
-    });
-    if let Some(point) = point.as_object_mut().filter(|_| histogram.count > 0) {
-        point.insert("min".to_owned(), number(histogram.min));
-        point.insert("max".to_owned(), number(histogram.max));
+fn summary(count: u64, sum: f64, quantiles: &str) -> String {
+    format!("{{\"count\":\"{count}\",\"sum\":{},\"quantileValues\":{quantiles}", number(sum))
+}
+
+fn exponential(histogram: &ExponentialHistogram) -> Option<String> {
+    let ExponentialHistogram { scale, count, zero_count, buckets, .. } = histogram;
+    let first = if buckets.is_empty() { Some(0) } else { histogram.first_bucket }?;
+    let (sum, counts) = (number(histogram.sum), list(buckets.iter().map(|count| format!("\"{count}\""))));
+    let mut point = format!(
+        "{{\"count\":\"{count}\",\"sum\":{sum},\"scale\":{scale},\"zeroCount\":\"{zero_count}\",\
+         \"positive\":{{\"offset\":{first},\"bucketCounts\":{counts}}}"
+    );
+    if *count > 0 {
+        point.push_str(&format!(",\"min\":{},\"max\":{}", number(histogram.min), number(histogram.max)));
     }
     Some(point)
 }
 
 /// Returns an attribute of a name and a value.
-fn attribute(name: &str, value: Value) -> Value {
-    json!({ "key": name, "value": { "stringValue": value } })
+fn attribute(name: &str, value: &str) -> String {
+    format!("{{\"key\":{},\"value\":{{\"stringValue\":{}}}}}", text(name), text(value))
+}
+
+fn list(items: impl Iterator<Item = String>) -> String {
+    let mut list = String::from("[");
+    for item in items {
+        if list.len() > 1 {
+            list.push(',');
+        }
+        list.push_str(&item);
+    }
+    list.push(']');
+    list
+}
+
+fn text(text: &str) -> String {
+    json_line(&text.into())
 }
 
 fn nanoseconds(time: u128) -> Value {
     u64::try_from(time).unwrap_or_default().to_string().into()
 }
 
-fn resource(process: &Process) -> Vec<Value> {
-    let mut attributes = vec![
-        attribute("telemetry.sdk.language", "dotnet".into()),
-        attribute("process.runtime.name", ".NET".into()),
-    ];
+fn resource(process: &Process) -> Vec<String> {
+    let mut attributes =
+        vec![attribute("telemetry.sdk.language", "dotnet"), attribute("process.runtime.name", ".NET")];
     if let Some(id) = process.id {
-        attributes.push(json!({ "key": "process.pid", "value": { "intValue": id.to_string() } }));
+        let id = id.to_string();
+        attributes.push(json!({ "key": "process.pid", "value": { "intValue": id } }).to_string());
     }
     if !process.name.is_empty() {
-        attributes.push(attribute("process.executable.name", process.name.clone().into()));
-        attributes.push(attribute("service.name", process.name.clone().into()));
+        attributes.push(attribute("process.executable.name", &process.name));
+        attributes.push(attribute("service.name", &process.name));
     }
     attributes
 }

@@ -20,7 +20,6 @@ use super::prometheus::Exposition;
 use super::table::Table;
 use crate::output::failure::Failure;
 use crate::output::full_screen::FullScreen;
-use crate::output::printable::json_line;
 use crate::output::screen_table;
 use crate::output::threads::{lock, spawn};
 
@@ -79,11 +78,12 @@ impl Output {
         }
     }
 
-    /// Handles the end of an instrument, or with `None` the end of the whole process.
-    pub(crate) fn ended(&mut self, process: &Process, instrument: Option<&OwnedInstrument>) {
+    /// Handles the end of an instrument by the start of the keys of its series, or with `None` the end of the whole
+    /// process.
+    pub(crate) fn ended(&mut self, process: &Process, instrument: Option<&str>) {
         match (self, instrument) {
-            (Self::Prometheus(exposition, _), Some(instrument)) => {
-                lock(exposition).remove_instrument(process, instrument)
+            (Self::Prometheus(exposition, _), Some(prefix)) => {
+                lock(exposition).remove_series(process, prefix)
             }
             // Text on standard output is written once, at the end, and also contains processes that have ended.
             (Self::Prometheus(exposition, Prometheus::File(_) | Prometheus::Served), None) => {
@@ -110,6 +110,14 @@ impl Output {
             return true;
         }
         false
+    }
+
+    /// Returns what the output does not have because of its limits, each time that this becomes more.
+    pub(crate) fn left_out(&mut self) -> Option<String> {
+        match self {
+            Self::Prometheus(exposition, _) => lock(exposition).left_out(),
+            _ => None,
+        }
     }
 
     /// Handles keys. Returns whether one of them ends the output.
@@ -171,7 +179,7 @@ impl Output {
 
 fn write_batch(batch: &mut Batch, out: &mut BufWriter<File>) -> io::Result<()> {
     let Some(request) = batch.take() else { return Ok(()) };
-    writeln!(out, "{}", json_line(&request))?;
+    writeln!(out, "{request}")?;
     out.flush()
 }
 
@@ -427,7 +435,7 @@ mod tests {
 
             let mut batch = Batch::default();
             samples.iter().for_each(|(process, sample)| _ = batch.add(process, sample));
-            let request = batch.take().unwrap();
+            let request = serde_json::from_str(&batch.take().unwrap()).unwrap();
             assert_eq!(points(&request).len(), keys.len(), "{seed}: {request}");
         }
     }

@@ -3,27 +3,33 @@
 //! Names follow the rules of OpenTelemetry for Prometheus. Dots become underscores, the unit is a suffix, and the name
 //! of a value that only grows ends with `_total`. Bytes and seconds are the only units of sizes and times. Names that
 //! the conventions of Prometheus reserve get another ending, so that `promtool check metrics` accepts them.
-use core::fmt::Write;
-use std::collections::{BTreeMap, BTreeSet};
+use core::fmt::{self, Write};
+use core::ops::Bound;
+use std::collections::BTreeMap;
 
 use nettrace_analysis::counters::{ExponentialHistogram, Measurement, OwnedSample, System};
 
 use super::descriptions::Descriptions;
+use super::distribution::MAX_QUANTILES;
 use super::feed::{OwnedInstrument, Process};
-use super::series_details::Detail;
+use super::series_details::{Detail, UniqueNames};
 use super::unique_labels::UniqueLabels;
-use super::units::base;
+use super::units::{base, shortest};
 
 /// The last samples of processes, and the sums of what they report by interval.
 pub(crate) struct Exposition {
     processes: BTreeMap<Process, ProcessSeries>,
     descriptions: Descriptions,
     labels: UniqueLabels,
-    /// The type of each name so far.
+    /// The type of each name so far, and the approximate memory of the names in bytes.
     types: BTreeMap<String, &'static str>,
-    /// The approximate memory of all series in bytes, and its limit.
+    types_size: usize,
+    /// The approximate memory of all series and of their text in bytes, and its limit.
     size: usize,
     limit: usize,
+    left_out: LeftOut,
+    /// What [`left_out`](Self::left_out) has returned.
+    reported: LeftOut,
 }
 
 /// The series of a process, by their keys.
@@ -43,12 +49,41 @@ struct Series {
     sum: f64,
 }
 
-/// The memory for the series of all processes in bytes, enough for about 300,000 series.
+/// What the limits have left out of the text.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+struct LeftOut {
+    series: bool,
+    tags: bool,
+    numbers: bool,
+}
+
+impl fmt::Display for LeftOut {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { series, tags, numbers } = *self;
+        let parts = [
+            (series, "series beyond 32 MiB of a process or 256 MiB of all, and lines of more than 16 KiB"),
+            (tags, "tags after the first 64 of a series"),
+            (numbers, "quantiles after the first 16 and buckets beyond 160 or 64 KiB of a series"),
+        ];
+        let parts = parts.into_iter().filter(|(is_left_out, _)| *is_left_out);
+        let parts: Vec<&str> = parts.map(|(_, part)| part).collect();
+        write!(f, "left out: {}", parts.join("; "))
+    }
+}
+
+/// The memory for the series of all processes and for their text in bytes, enough for about 250,000 series.
 const LIMIT: usize = 256 << 20;
 /// The series of one process can take one part in this many of the memory.
-const SHARE: usize = 16;
-/// The maximum number of names. Series with further names are not stored.
-const MAX_NAMES: usize = 100_000;
+const SHARE: usize = 8;
+/// The memory for the names of all families in bytes, enough for about 100,000 names. Series with further names are not
+/// stored.
+const MAX_NAMES: usize = 16 << 20;
+/// The maximum text of a series in bytes. It repeats the labels with each quantile and with each bucket.
+const MAX_TEXT: usize = 64 << 10;
+/// The maximum length of a line of a series in bytes.
+const MAX_LINE: usize = 16 << 10;
+/// The maximum number of buckets of a series; a runtime has at most 160 unless a client requests more.
+const MAX_BUCKETS: usize = 160;
 
 impl Default for Exposition {
     fn default() -> Self {
@@ -57,8 +92,11 @@ impl Default for Exposition {
             descriptions: Descriptions::default(),
             labels: UniqueLabels::default(),
             types: BTreeMap::new(),
+            types_size: 0,
             size: 0,
             limit: LIMIT,
+            left_out: LeftOut::default(),
+            reported: LeftOut::default(),
         }
     }
 }
@@ -83,11 +121,45 @@ impl Series {
         }
     }
 
-    /// Returns approximately the memory of the series and its key in bytes.
+    /// Returns the number of bytes that a line has at most.
+    fn line_len(&self) -> usize {
+        /// The longest ending of a name, a further label, and two numbers.
+        const REST: usize = 80;
+        self.family.len().saturating_add(self.labels.len()).saturating_add(REST)
+    }
+
+    /// Returns the number of lines with quantiles or buckets that the text can have.
+    fn max_numbers(&self) -> usize {
+        let fit = (MAX_TEXT / self.line_len()).saturating_sub(OTHER_LINES);
+        fit.min(match self.sample.measurement {
+            Measurement::ExponentialHistogram(_) => MAX_BUCKETS,
+            _ => MAX_QUANTILES,
+        })
+    }
+
+    fn has_more_numbers(&self) -> bool {
+        numbers(&self.sample.measurement) > self.max_numbers()
+    }
+
+    /// Returns approximately the memory of the series and its key, and the length of its text, in bytes.
     fn size(&self, key: &str) -> usize {
-        [key.len(), self.family.len(), self.labels.len()]
+        let lines = numbers(&self.sample.measurement).min(self.max_numbers()).saturating_add(OTHER_LINES);
+        let text = lines.saturating_mul(self.line_len());
+        [key.len(), self.family.len(), self.labels.len(), text]
             .into_iter()
             .fold(size(&self.sample), usize::saturating_add)
+    }
+}
+
+/// The lines of a histogram in addition to those of its quantiles or buckets: the last bucket, the sum and the count.
+const OTHER_LINES: usize = 3;
+
+/// Returns the number of quantiles or buckets.
+const fn numbers(measurement: &Measurement) -> usize {
+    match measurement {
+        Measurement::Histogram { quantiles, .. } => quantiles.len(),
+        Measurement::ExponentialHistogram(histogram) => histogram.buckets.len(),
+        _ => 0,
     }
 }
 
@@ -97,23 +169,11 @@ fn size(sample: &OwnedSample) -> usize {
     const NUMBER: usize = 16;
     const ENTRY: usize = 128;
     let OwnedSample { provider, provider_version, name, tag_text, display_name, unit, .. } = sample;
-    let numbers = match &sample.measurement {
-        Measurement::Histogram { quantiles, .. } => quantiles.len(),
-        Measurement::ExponentialHistogram(histogram) => histogram.buckets.len(),
-        _ => 0,
-    };
     let texts = [provider, provider_version, name, tag_text, display_name, unit];
     let texts = texts.into_iter().fold(0_usize, |size, text| size.saturating_add(text.len()));
-    [numbers.saturating_mul(NUMBER), size_of::<(String, Series)>(), ENTRY]
+    [numbers(&sample.measurement).saturating_mul(NUMBER), size_of::<(String, Series)>(), ENTRY]
         .into_iter()
         .fold(texts, usize::saturating_add)
-}
-
-/// A family of metrics: lines of one name.
-struct Family {
-    kind: &'static str,
-    help: String,
-    lines: String,
 }
 
 impl Exposition {
@@ -121,40 +181,59 @@ impl Exposition {
         self.descriptions.add(instrument);
     }
 
-    /// Replaces the last sample of the series, as far as the memory allows.
+    /// Replaces the last sample of the series. A series that the limits do not allow is left out.
     pub(crate) fn add(&mut self, process: &Process, sample: &OwnedSample) {
-        let Self { processes, labels: unique, types, size: all, limit, .. } = self;
         let mut key = String::new();
         sample.push_series_key(&mut key);
-        let own = match processes.get_mut(process) {
-            Some(own) => own,
-            None => processes.entry(process.clone()).or_default(),
-        };
-        let mut resize = |own: &mut usize, removed: usize, added: usize| {
-            let resized = |size: usize| size.saturating_sub(removed).saturating_add(added);
-            let fits = resized(*all) <= *limit && resized(*own) <= *limit / SHARE;
-            if fits {
-                (*all, *own) = (resized(*all), resized(*own));
-            }
-            fits
-        };
-        if let Some(stored) = own.series.get_mut(&key) {
+        let own = self.processes.get_mut(process);
+        let own_size = own.as_ref().map_or(0, |own| own.size);
+        let limit = self.limit;
+        let fits = |all: usize, own: usize| all <= limit && own <= limit / SHARE;
+        if let Some(stored) = own.and_then(|own| own.series.get_mut(&key)) {
+            let before = stored.size(&key);
             stored.add(&sample.measurement);
-            if resize(&mut own.size, size(&stored.sample), size(sample)) {
-                stored.sample = sample.clone();
+            stored.sample = sample.clone();
+            self.left_out.numbers |= stored.has_more_numbers();
+            let resized = |size: usize| size.saturating_sub(before).saturating_add(stored.size(&key));
+            let (all, own_size) = (resized(self.size), resized(own_size));
+            let is_left_out = !fits(all, own_size);
+            self.resize(process, all, own_size);
+            if is_left_out {
+                self.left_out.series = true;
+                self.remove_series(process, &key);
             }
             return;
         }
-        let Some(family) = family_name(types, sample) else { return };
-        let (shown, _) = unique.of_series(process, sample, |details| {
-            format!("{family}{{{}}}", labels(process, sample, details))
-        });
-        let labels = labels(process, sample, &shown.details(sample));
-        let mut series = Series { sample: sample.clone(), family, labels, count: 0.0, sum: 0.0 };
-        series.add(&sample.measurement);
-        if resize(&mut own.size, 0, series.size(&key)) {
-            own.series.insert(key, series);
+        let series = self.new_series(process, sample).map(|series| (series.size(&key), series));
+        let resized = |size: usize, added: usize| size.saturating_add(added);
+        match series {
+            Some((size, series)) if fits(resized(self.size, size), resized(own_size, size)) => {
+                self.left_out.numbers |= series.has_more_numbers();
+                self.processes.entry(process.clone()).or_default().series.insert(key, series);
+                self.resize(process, resized(self.size, size), resized(own_size, size));
+            }
+            _ => self.left_out.series = true,
         }
+    }
+
+    fn resize(&mut self, process: &Process, all: usize, own_size: usize) {
+        self.size = all;
+        if let Some(own) = self.processes.get_mut(process) {
+            own.size = own_size;
+        }
+    }
+
+    /// Returns a series with its first sample; `None` if its name or its labels are beyond the limits.
+    fn new_series(&mut self, process: &Process, sample: &OwnedSample) -> Option<Series> {
+        let family = self.family_name(sample)?;
+        let (shown, _) = self.labels.of_series(process, sample, |details| {
+            format!("{family}{{{}}}", labels(process, sample, details).text)
+        });
+        let Labels { text, has_more } = labels(process, sample, &shown.details(sample));
+        let mut series = Series { sample: sample.clone(), family, labels: text, count: 0.0, sum: 0.0 };
+        series.add(&sample.measurement);
+        self.left_out.tags |= has_more;
+        (series.line_len() <= MAX_LINE).then_some(series)
     }
 
     /// Removes the series of a process that has ended.
@@ -165,45 +244,53 @@ impl Exposition {
         self.labels.remove(process);
     }
 
-    /// Removes the series of an instrument that has ended.
-    pub(crate) fn remove_instrument(&mut self, process: &Process, ended: &OwnedInstrument) {
+    /// Removes the series of an instrument that has ended, whose keys have this prefix. Others are not visited.
+    pub(crate) fn remove_series(&mut self, process: &Process, prefix: &str) {
         let Some(own) = self.processes.get_mut(process) else { return };
-        let mut removed = 0_usize;
-        own.series.retain(|key, series| {
-            let sample = &series.sample;
-            let is_ended = sample.system == System::Meter
-                && (&sample.provider, &sample.name) == (&ended.meter, &ended.name)
-                && sample.instrument_id == ended.id
-                && (ended.id.is_some()
-                    || (&sample.provider_version, &sample.unit) == (&ended.version, &ended.unit));
-            if is_ended {
-                removed = removed.saturating_add(series.size(key));
+        let from = own.series.range::<str, _>((Bound::Included(prefix), Bound::Unbounded));
+        let ended = from.map(|(key, _)| key).take_while(|key| key.starts_with(prefix));
+        for key in ended.cloned().collect::<Vec<String>>() {
+            if let Some(series) = own.series.remove(&key) {
+                let size = series.size(&key);
+                own.size = own.size.saturating_sub(size);
+                self.size = self.size.saturating_sub(size);
             }
-            !is_ended
-        });
-        own.size = own.size.saturating_sub(removed);
-        self.size = self.size.saturating_sub(removed);
+        }
+        if own.series.is_empty() {
+            self.processes.remove(process);
+        }
+    }
+
+    /// Returns what the text does not have because of the limits, each time that this becomes more.
+    pub(crate) fn left_out(&mut self) -> Option<String> {
+        let is_new = self.left_out != core::mem::replace(&mut self.reported, self.left_out);
+        is_new.then(|| self.left_out.to_string())
     }
 
     /// Returns the samples as text.
     pub(crate) fn text(&self) -> String {
-        let mut families: BTreeMap<&str, Family> = BTreeMap::new();
-        for series in self.processes.values().flat_map(|own| own.series.values()) {
-            let lines = lines(series);
-            if lines.is_empty() {
-                continue;
-            }
-            let family = families.entry(&series.family).or_insert_with(|| Family {
-                kind: kind(&series.sample.measurement),
-                help: self.help(&series.sample),
-                lines: String::new(),
-            });
-            family.lines.push_str(&lines);
-        }
+        let mut all: Vec<&Series> = self.processes.values().flat_map(|own| own.series.values()).collect();
+        // Series of a family stay in their order.
+        all.sort_by(|one, other| one.family.cmp(&other.family));
         let mut text = String::new();
-        for (name, Family { kind, help, lines }) in families {
-            // Writing to a string cannot fail.
-            let _ = write!(text, "# HELP {name} {}\n# TYPE {name} {kind}\n{lines}", help_text(&help));
+        let mut family = None;
+        for series in all {
+            let start = text.len();
+            if family != Some(&series.family) {
+                let (name, help) = (&series.family, help_text(&self.help(&series.sample)));
+                // Writing to a string cannot fail.
+                let _ = writeln!(text, "# HELP {name} {help}\n# TYPE {name} {}", kind(&series.sample.measurement));
+            }
+            let before = text.len();
+            write_lines(series, &mut text);
+            if text.len() == before {
+                text.truncate(start);
+            } else {
+                family = Some(&series.family);
+            }
+        }
+        if self.left_out != LeftOut::default() {
+            let _ = writeln!(text, "# {}", self.left_out);
         }
         text
     }
@@ -213,6 +300,30 @@ impl Exposition {
         let texts = [self.descriptions.get(provider, name), display_name];
         let text = texts.into_iter().find(|text| !text.is_empty());
         text.map_or_else(|| format!("{name} of {provider}"), ToOwned::to_owned)
+    }
+
+    /// Returns the name of the family of a series. A family has one type, so that samples of another type get the name of
+    /// their provider as prefix, or a number as suffix, and so another family. Returns `None` if there are too many names.
+    fn family_name(&mut self, sample: &OwnedSample) -> Option<String> {
+        /// There are fewer types than this.
+        const NUMBERED: u32 = 8;
+        /// The memory of a name in bytes, in addition to its text.
+        const ENTRY: usize = 64;
+        let kind = kind(&sample.measurement);
+        let name = metric_name(sample, base(&sample.unit).0, kind);
+        let with_provider = valid(format!("{}_{name}", words(&sample.provider)));
+        let numbered = (2..NUMBERED).map(|n| format!("{with_provider}_{n}"));
+        let mut names = [name, with_provider.clone()].into_iter().chain(numbered);
+        let name = names.find(|name| self.types.get(name).is_none_or(|known| *known == kind))?;
+        if !self.types.contains_key(&name) {
+            let size = self.types_size.saturating_add(name.len()).saturating_add(ENTRY);
+            if size > MAX_NAMES {
+                return None;
+            }
+            self.types_size = size;
+            self.types.insert(name.clone(), kind);
+        }
+        Some(name)
     }
 }
 
@@ -228,17 +339,16 @@ const fn kind(measurement: &Measurement) -> &'static str {
     }
 }
 
-/// Returns the lines of a series; none if it has no number.
-fn lines(series: &Series) -> String {
+/// Writes the lines of a series; none if it has no number.
+fn write_lines(series: &Series, text: &mut String) {
     let Series { sample, family, labels, .. } = series;
     let (_, factor) = base(&sample.unit);
-    let mut lines = String::new();
-    let mut line = |suffix: &str, more: Option<(&str, String)>, number: f64| {
-        let _ = write!(lines, "{family}{suffix}{{{labels}");
+    let mut line = |suffix: &str, more: Option<(&str, &str)>, number: f64| {
+        let _ = write!(text, "{family}{suffix}{{{labels}");
         if let Some((label, value)) = more {
-            let _ = write!(lines, ",{label}=\"{value}\"");
+            let _ = write!(text, ",{label}=\"{value}\"");
         }
-        let _ = writeln!(lines, "}} {}", text_of(number));
+        let _ = writeln!(text, "}} {}", text_of(number));
     };
     match &sample.measurement {
         Measurement::Mean { mean, .. } => line("", None, mean * factor),
@@ -248,61 +358,48 @@ fn lines(series: &Series) -> String {
             line("", None, value.unwrap_or(series.sum) * factor);
         }
         Measurement::Histogram { quantiles, .. } => {
+            let quantiles = quantiles.iter().take(series.max_numbers());
             let shares: BTreeMap<String, f64> =
-                quantiles.iter().map(|one| (text_of(one.quantile), one.value)).collect();
+                quantiles.map(|one| (text_of(one.quantile), one.value)).collect();
             for (share, value) in shares {
-                line("", Some(("quantile", share)), value * factor);
+                line("", Some(("quantile", &share)), value * factor);
             }
             line("_sum", None, series.sum * factor);
             line("_count", None, series.count);
         }
         Measurement::ExponentialHistogram(histogram) => {
             let mut count = histogram.zero_count;
-            let buckets = histogram.first_bucket.map(|first| (first..).zip(&histogram.buckets));
-            let mut buckets = buckets.into_iter().flatten().peekable();
-            let bound_of =
-                |bucket: i32| text_of(ExponentialHistogram::upper_bound(histogram.scale, bucket) * factor);
-            while let Some((bucket, n)) = buckets.next() {
-                count = count.saturating_add(*n);
-                let bound = bound_of(bucket);
-                // Bounds of buckets that are tiny or huge can be equal as numbers.
-                let is_last = buckets.peek().is_none_or(|(next, _)| bound_of(*next) != bound);
-                if is_last && bound != INFINITY {
-                    line("_bucket", Some(("le", bound)), count as f64);
+            // Counts are cumulative, so that a histogram without some of its bounds is right, and less exact.
+            let step = histogram.buckets.len().div_ceil(series.max_numbers().max(1)).max(1);
+            let mut bucket_line = |(bound, count): (String, u64)| {
+                if bound != INFINITY {
+                    line("_bucket", Some(("le", &bound)), count as f64);
                 }
+            };
+            let mut last: Option<(String, u64)> = None;
+            let buckets = histogram.first_bucket.map(|first| (first..).zip(&histogram.buckets));
+            for (n, (bucket, more)) in (1..=histogram.buckets.len()).zip(buckets.into_iter().flatten()) {
+                count = count.saturating_add(*more);
+                if n % step != 0 && n != histogram.buckets.len() {
+                    continue;
+                }
+                let bound = text_of(ExponentialHistogram::upper_bound(histogram.scale, bucket) * factor);
+                // Bounds of buckets that are tiny or huge can be equal as numbers.
+                last.take().filter(|(last, _)| *last != bound).into_iter().for_each(&mut bucket_line);
+                last = Some((bound, count));
             }
+            last.into_iter().for_each(bucket_line);
             let count = count.max(histogram.count) as f64;
-            line("_bucket", Some(("le", INFINITY.to_owned())), count);
+            line("_bucket", Some(("le", INFINITY)), count);
             line("_sum", None, histogram.sum * factor);
             line("_count", None, count);
         }
         _ => {}
     }
-    lines
 }
 
 /// The text of infinity.
 const INFINITY: &str = "+Inf";
-
-/// Returns the name of the family of a series. A family has one type, so that samples of another type get the name of
-/// their provider as prefix, or a number as suffix, and so another family. Returns `None` if there are too many names.
-fn family_name(types: &mut BTreeMap<String, &'static str>, sample: &OwnedSample) -> Option<String> {
-    /// There are fewer types than this.
-    const NUMBERED: u32 = 8;
-    let kind = kind(&sample.measurement);
-    let name = metric_name(sample, base(&sample.unit).0, kind);
-    let with_provider = valid(format!("{}_{name}", words(&sample.provider)));
-    let numbered = (2..NUMBERED).map(|n| format!("{with_provider}_{n}"));
-    let mut names = [name, with_provider.clone()].into_iter().chain(numbered);
-    let name = names.find(|name| types.get(name).is_none_or(|known| *known == kind))?;
-    if !types.contains_key(&name) {
-        if types.len() >= MAX_NAMES {
-            return None;
-        }
-        types.insert(name.clone(), kind);
-    }
-    Some(name)
-}
 
 /// Makes a text a valid name: it cannot start with a digit.
 fn valid(mut name: String) -> String {
@@ -377,40 +474,43 @@ fn words(text: &str) -> String {
     if words.is_empty() { "unnamed".to_owned() } else { words.to_owned() }
 }
 
+/// The labels of a series.
+struct Labels {
+    text: String,
+    /// Whether the series has more tags than labels.
+    has_more: bool,
+}
+
 /// Returns the labels of a series: its provider and process, the tags of its meter with a prefix, its own tags and those
 /// of its instrument, and the details.
-fn labels(process: &Process, sample: &OwnedSample, details: &[Detail]) -> String {
-    let mut labels = format!("otel_scope_name=\"{}\"", label_text(&sample.provider));
+fn labels(process: &Process, sample: &OwnedSample, details: &[Detail<'_>]) -> Labels {
+    let mut text = format!("otel_scope_name=\"{}\"", label_text(&sample.provider));
     if let Some(id) = process.id {
-        let _ = write!(labels, ",process_id=\"{id}\"");
+        let _ = write!(text, ",process_id=\"{id}\"");
     }
     if !process.name.is_empty() {
-        let _ = write!(labels, ",process_name=\"{}\"", label_text(&process.name));
+        let _ = write!(text, ",process_name=\"{}\"", label_text(&process.name));
     }
-    let reserved = ["otel_scope_name", "process_id", "process_name", "quantile", "le"];
-    let mut names: BTreeSet<String> = reserved.map(str::to_owned).into();
+    let mut names = UniqueNames::new('_');
+    for reserved in ["otel_scope_name", "process_id", "process_name", "quantile", "le"] {
+        names.unique(reserved.to_owned());
+    }
+    let mut label = |name: String, value: &str| {
+        let _ = write!(text, ",{}=\"{}\"", names.unique(name), label_text(value));
+    };
     let own =
         Some(sample).filter(|sample| sample.system == System::Meter).into_iter().flat_map(OwnedSample::tags);
     let of_instrument = sample.details.iter().flat_map(|details| details.instrument_tags());
     let of_meter = sample.details.iter().flat_map(|details| details.meter_tags());
-    let tags = of_meter
+    let mut tags = of_meter
         .map(|(name, value)| (format!("otel_scope_{}", label_name(&name)), value))
-        .chain(own.chain(of_instrument).map(|(name, value)| (label_name(&name), value)))
-        .take(MAX_LABELS);
-    let details = details.iter().map(|(name, text)| {
+        .chain(own.chain(of_instrument).map(|(name, value)| (label_name(&name), value)));
+    tags.by_ref().take(MAX_LABELS).for_each(|(name, value)| label(name, &value));
+    for (name, value) in details {
         let name = if *name == "meter_version" { "otel_scope_version" } else { name };
-        (name.to_owned(), text.into())
-    });
-    for (name, value) in tags.chain(details) {
-        let (mut unique, mut suffix) = (name.clone(), 2_u32);
-        while names.contains(&unique) {
-            unique = format!("{name}_{suffix}");
-            suffix = suffix.saturating_add(1);
-        }
-        let _ = write!(labels, ",{unique}=\"{}\"", label_text(&value));
-        names.insert(unique);
+        label(name.to_owned(), value);
     }
-    labels
+    Labels { has_more: tags.next().is_some(), text }
 }
 
 /// The maximum number of tags that become labels. Prometheus itself refuses more labels by default.
@@ -434,15 +534,17 @@ fn label_text(text: &str) -> String {
     text.replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n")
 }
 
+/// Returns the start of a description.
 fn help_text(text: &str) -> String {
+    const MAX_LEN: usize = 1_000;
+    let text: String = text.chars().take(MAX_LEN).collect();
     text.replace('\\', "\\\\").replace('\n', "\\n")
 }
 
 /// Returns a number in the notation of the format.
 fn text_of(number: f64) -> String {
     if number.is_finite() {
-        // The shortest digits that read back as the same number.
-        format!("{number:?}").trim_end_matches(".0").to_owned()
+        shortest(number)
     } else if number.is_nan() {
         "NaN".to_owned()
     } else if number > 0.0 {

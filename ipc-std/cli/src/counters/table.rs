@@ -7,11 +7,11 @@ use nettrace_analysis::counters::{Measurement, OwnedSample, System};
 use unicode_width::UnicodeWidthStr;
 
 use super::distribution::distribution;
-use super::feed::{OwnedInstrument, Process};
+use super::feed::Process;
 use super::lines::series_name;
 use super::series_details::all_tags;
 use super::unique_labels::UniqueLabels;
-use super::units::{plain, with_unit};
+use super::units::{plain, printable_unit, with_unit};
 use crate::output::columns::{aligned_right, cut_middle};
 use crate::output::full_screen::{Line, Style};
 use crate::output::printable::{printable, printable_name};
@@ -40,14 +40,10 @@ struct Row {
     /// The provider and the name of the counter, with tags, and a shorter form for narrow terminals.
     name: String,
     short: String,
-    /// What identifies the instrument.
-    meter: String,
-    instrument: String,
-    system: System,
-    id: Option<u32>,
-    unit: String,
-    measurement: Measurement,
-    interval: Option<f64>,
+    /// The numbers of the last sample: the main one (of a histogram, its median), the rate, and all as text.
+    value: Option<f64>,
+    rate: Option<f64>,
+    numbers: String,
     /// The numbers of the last minute.
     history: VecDeque<f64>,
 }
@@ -64,6 +60,8 @@ enum Sort {
 const MAX_ROWS: usize = 5_000;
 /// The maximum memory of the names of the rows in bytes.
 const MAX_SIZE: usize = 32 << 20;
+/// The maximum width of the name of a row in columns.
+const MAX_NAME: usize = 256;
 /// The maximum number of samples in a row: one minute with an interval of one second.
 const MAX_HISTORY: usize = 60;
 /// The width of a number, and of two numbers with a space in between, in columns.
@@ -99,9 +97,8 @@ impl Table {
                 self.rows.entry(key).or_insert(row)
             }
         };
-        row.measurement = sample.measurement.clone();
-        row.interval = sample.interval;
-        if let Some(number) = row.rate().or_else(|| row.value()) {
+        row.update(sample);
+        if let Some(number) = row.rate.or(row.value) {
             row.history.push_back(number);
         }
         if row.history.len() > MAX_HISTORY {
@@ -109,20 +106,17 @@ impl Table {
         }
     }
 
-    /// Removes the rows of an instrument that has ended, or else of the process.
-    pub(crate) fn remove(&mut self, process: &Process, instrument: Option<&OwnedInstrument>) {
-        let size = &mut self.size;
-        self.rows.retain(|key, row| {
-            let is_ended = key.0 == *process
-                && instrument.is_none_or(|ended| {
-                    row.system == System::Meter
-                        && (&row.meter, &row.instrument, row.id) == (&ended.meter, &ended.name, ended.id)
-                });
-            if is_ended {
-                *size = size.saturating_sub(row.size(key));
+    /// Removes the rows of an instrument that has ended, whose keys have this prefix, or else of the process.
+    pub(crate) fn remove(&mut self, process: &Process, instrument: Option<&str>) {
+        let prefix = instrument.unwrap_or_default();
+        let from = self.rows.range((process.clone(), prefix.to_owned())..);
+        let is_ended = |(owner, key): &&RowKey| owner == process && key.starts_with(prefix);
+        let ended: Vec<RowKey> = from.map(|(key, _)| key).take_while(is_ended).cloned().collect();
+        for key in ended {
+            if let Some(row) = self.rows.remove(&key) {
+                self.size = self.size.saturating_sub(row.size(&key));
             }
-            !is_ended
-        });
+        }
         if instrument.is_none() {
             self.labels.remove(process);
         }
@@ -163,21 +157,17 @@ impl Table {
     /// Returns the lines for a terminal of this size.
     pub(crate) fn lines(&mut self, width: usize, height: usize) -> Vec<Line> {
         let filter = self.filter.to_lowercase();
-        // Each row has two names: a long one, and a short one for a narrow terminal.
-        let mut rows: Vec<((String, String), &Row)> = self
-            .rows
-            .iter()
-            .map(|((process, _), row)| {
-                let process = match process.id {
-                    Some(id) if self.shows_process => format!("{id} "),
-                    _ => String::new(),
-                };
-                ((format!("{process}{}", row.name), format!("{process}{}", row.short)), row)
-            })
-            .filter(|((name, _), _)| filter.is_empty() || name.to_lowercase().contains(&filter))
-            .collect();
+        let shows_process = self.shows_process;
+        let named = |(process, _): &RowKey, name: &str| match process.id {
+            Some(id) if shows_process => format!("{id} {name}"),
+            _ => name.to_owned(),
+        };
+        let has_filter =
+            |(key, row): &(&RowKey, &Row)| named(key, &row.name).to_lowercase().contains(&filter);
+        let mut rows: Vec<(&RowKey, &Row)> =
+            self.rows.iter().filter(|row| filter.is_empty() || has_filter(row)).collect();
         let by = |number: fn(&Row) -> Option<f64>| {
-            move |(_, a): &((String, String), &Row), (_, b): &((String, String), &Row)| {
+            move |(_, a): &(&RowKey, &Row), (_, b): &(&RowKey, &Row)| {
                 let of =
                     |row: &Row| number(row).filter(|number| !number.is_nan()).unwrap_or(f64::NEG_INFINITY);
                 of(b).total_cmp(&of(a))
@@ -185,8 +175,8 @@ impl Table {
         };
         match self.sort {
             Sort::Name => {}
-            Sort::Value => rows.sort_by(by(Row::value)),
-            Sort::Rate => rows.sort_by(by(Row::rate)),
+            Sort::Value => rows.sort_by(by(|row| row.value)),
+            Sort::Rate => rows.sort_by(by(|row| row.rate)),
         }
         let spark = (width / 5).min(MAX_HISTORY);
         let columns = [Column::Rest(8), Column::Right(NUMBERS), Column::Left(spark)];
@@ -207,9 +197,11 @@ impl Table {
         };
         self.table.lines((width, height), frame, rows.len(), |skip, room| {
             let shown = rows.iter().skip(skip).take(room);
-            let line = |((name, short), row): &((String, String), &Row)| {
-                let name = if name.width() > name_width { short } else { name };
-                columns.row(&[name, &row.numbers(), &sparkline(&row.history, spark)], width)
+            let line = |(key, row): &(&RowKey, &Row)| {
+                // Each row has two names: a long one, and a short one for a narrow terminal.
+                let [long, short] = [&row.name, &row.short].map(|name| named(key, name));
+                let name = if long.width() > name_width { short } else { long };
+                columns.row(&[&name, &row.numbers, &sparkline(&row.history, spark)], width)
             };
             shown.map(line).collect()
         })
@@ -253,61 +245,47 @@ impl Row {
             }
             System::EventCounter => name.clone(),
         };
-        Self {
-            name,
-            short,
-            meter: sample.provider.clone(),
-            instrument: sample.name.clone(),
-            system: sample.system,
-            id: sample.instrument_id,
-            // Annotations, such as {request}, are left out: the name already contains them.
-            unit: if sample.unit.starts_with('{') { String::new() } else { printable_name(&sample.unit) },
-            measurement: sample.measurement.clone(),
-            interval: None,
-            history: VecDeque::new(),
-        }
+        let [name, short] = [name, short].map(|name| cut_middle(&name, MAX_NAME));
+        Self { name, short, value: None, rate: None, numbers: String::new(), history: VecDeque::new() }
     }
 
     /// Returns approximately the memory of the names of a row in bytes.
     fn size(&self, (_, key): &RowKey) -> usize {
-        let texts = [key, &self.name, &self.short, &self.meter, &self.instrument, &self.unit];
-        texts.into_iter().fold(0, |size, text| size.saturating_add(text.len()))
+        [key, &self.name, &self.short].into_iter().fold(0, |size, text| size.saturating_add(text.len()))
     }
 
-    /// Returns the main number; of a histogram, its median.
-    fn value(&self) -> Option<f64> {
-        match distribution(&self.measurement) {
-            Some((percentiles, _)) => percentiles.first().map(|(_, value)| *value),
-            None => self.measurement.value(),
+    /// Takes the numbers of a sample.
+    fn update(&mut self, sample: &OwnedSample) {
+        let measurement = &sample.measurement;
+        // Annotations, such as {request}, are left out: the name already contains them.
+        let unit =
+            if sample.unit.starts_with('{') { String::new() } else { printable_unit(&sample.unit) };
+        let shown = |number: f64| with_unit(number, &unit);
+        if let Some((percentiles, count)) = distribution(measurement) {
+            self.value = percentiles.first().map(|(_, value)| *value);
+            let percentiles = percentiles.iter().take(3);
+            let mut parts: Vec<String> =
+                percentiles.map(|(_, value)| shown(*value).replace(' ', "")).collect();
+            parts.extend(count.map(|count| format!("n={}", plain(count as f64))));
+            self.numbers = cut_middle(&parts.join(" "), NUMBERS);
+            return;
         }
-    }
-
-    fn rate(&self) -> Option<f64> {
-        match self.measurement {
+        self.value = measurement.value();
+        self.rate = match measurement {
             Measurement::UpDownCounter { .. } => None,
-            _ => self.measurement.rate(self.interval),
-        }
-    }
-
-    fn numbers(&self) -> String {
-        let shown = |number: f64| with_unit(number, &self.unit);
-        let Some((percentiles, count)) = distribution(&self.measurement) else {
-            let mut rate = self.rate().map_or_else(String::new, |rate| format!("{}/s", shown(rate)));
-            let mut value = self.value().map_or_else(|| "-".to_owned(), shown);
-            if let Measurement::UpDownCounter { value: Some(sum), since_start: true, .. } = self.measurement {
-                // Without a rate, there is room to say that it is no level.
-                rate = "since start".to_owned();
-                if sum >= 0.0 {
-                    value.insert(0, '+');
-                }
-            }
-            let [value, rate] = [value, rate].map(|text| aligned_right(&cut_middle(&text, NUMBER), NUMBER));
-            return format!("{value} {rate}");
+            measurement => measurement.rate(sample.interval),
         };
-        let percentiles = percentiles.iter().take(3);
-        let mut parts: Vec<String> = percentiles.map(|(_, value)| shown(*value).replace(' ', "")).collect();
-        parts.extend(count.map(|count| format!("n={}", plain(count as f64))));
-        cut_middle(&parts.join(" "), NUMBERS)
+        let mut rate = self.rate.map_or_else(String::new, |rate| format!("{}/s", shown(rate)));
+        let mut value = self.value.map_or_else(|| "-".to_owned(), shown);
+        if let Measurement::UpDownCounter { value: Some(sum), since_start: true, .. } = measurement {
+            // Without a rate, there is room to say that it is no level.
+            rate = "since start".to_owned();
+            if *sum >= 0.0 {
+                value.insert(0, '+');
+            }
+        }
+        let [value, rate] = [value, rate].map(|text| aligned_right(&cut_middle(&text, NUMBER), NUMBER));
+        self.numbers = format!("{value} {rate}");
     }
 }
 

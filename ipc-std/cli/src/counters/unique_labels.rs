@@ -42,19 +42,20 @@ impl Shown {
     }
 
     /// Returns the details that a series shows. For most series there are none.
-    pub(super) fn details(self, sample: &OwnedSample) -> Vec<Detail> {
-        if self.is_none() {
-            return Vec::new();
-        }
-        let numbered = (0..u16::BITS).zip(details(sample));
-        numbered.filter(|(n, _)| self.0 & (1 << n) != 0).map(|(_, detail)| detail).collect()
+    pub(super) fn details(self, sample: &OwnedSample) -> Vec<Detail<'_>> {
+        if self.is_none() { Vec::new() } else { self.of(&details(sample)) }
+    }
+
+    fn of<'s>(self, details: &[Detail<'s>]) -> Vec<Detail<'s>> {
+        let numbered = (0..u16::BITS).zip(details);
+        numbered.filter(|(n, _)| self.0 & (1 << n) != 0).map(|(_, detail)| detail.clone()).collect()
     }
 }
 
 impl UniqueLabels {
     /// The memory in bytes, enough for about 200,000 series. Further ones show all their details.
     const LIMIT: usize = 64 << 20;
-    /// The memory of a series in bytes, in addition to its key.
+    /// The memory of a series or of a process in bytes, in addition to its texts.
     const ENTRY: usize = 256;
 
     /// Returns which details a series shows, and its label with them. `label` returns the label with some details; it is
@@ -63,25 +64,28 @@ impl UniqueLabels {
         &mut self,
         process: &Process,
         sample: &OwnedSample,
-        label: impl Fn(&[Detail]) -> String,
+        label: impl Fn(&[Detail<'_>]) -> String,
     ) -> (Shown, Arc<str>) {
         let Self { processes, hasher, size, key } = self;
         key.clear();
         sample.push_series_key(key);
-        let own = match processes.get_mut(process) {
-            Some(own) => own,
-            None => processes.entry(process.clone()).or_default(),
-        };
-        if let Some(known) = own.series.get(&**key) {
+        let stored = processes.get_mut(process);
+        if let Some(known) = stored.as_ref().and_then(|own| own.series.get(&**key)) {
             return known.clone();
         }
-        let label = |shown: Shown| label(&shown.details(sample));
-        let added = key.len().saturating_add(Self::ENTRY);
+        let all = details(sample);
+        let label = |shown: Shown| label(&shown.of(&all));
+        let of_process = if stored.is_none() { process.name.len().saturating_add(Self::ENTRY) } else { 0 };
+        let added = key.len().saturating_add(Self::ENTRY).saturating_add(of_process);
         if size.saturating_add(added) > Self::LIMIT {
             return (Shown::ALL, label(Shown::ALL).into());
         }
+        let own = match stored {
+            Some(own) => own,
+            None => processes.entry(process.clone()).or_default(),
+        };
         let hash = |shown: Shown| hasher.hash_one(label(shown));
-        let own_details: Vec<u64> = details(sample).iter().map(|detail| hasher.hash_one(detail)).collect();
+        let own_details: Vec<u64> = all.iter().map(|detail| hasher.hash_one(detail)).collect();
         // Nothing, then each detail on its own that the other series does not have, then more and more of them.
         let nothing = hash(Shown::default());
         let other = own.taken.get(&nothing);

@@ -1,6 +1,9 @@
 //! Numbers with their units, as people read them: `12.3 MB`, `4.1 ms`.
 use indicatif::HumanFloatCount;
 
+use crate::output::columns::cut_end;
+use crate::output::printable::printable_name;
+
 /// A unit that numbers are converted to, and the factor.
 struct Known {
     /// The spellings that programs use.
@@ -77,6 +80,17 @@ pub(crate) fn plain(number: f64) -> String {
     };
     let sign = if number.is_sign_negative() { "-" } else { "" };
     format!("{sign}{:.decimals$}", HumanFloatCount(size))
+}
+
+/// Returns the shortest digits that read back as the same finite number.
+pub(crate) fn shortest(number: f64) -> String {
+    format!("{number:?}").trim_end_matches(".0").to_owned()
+}
+
+/// Returns a unit for people, without control characters, and the start of a long one: numbers repeat it.
+pub(crate) fn printable_unit(unit: &str) -> String {
+    const MAX_WIDTH: usize = 32;
+    cut_end(&printable_name(unit), MAX_WIDTH)
 }
 
 #[cfg(test)]

@@ -9,6 +9,8 @@ use serde_json::json;
 
 use crate::counters::event_sources;
 use crate::counters::feed::{Feed, Next, OwnedInstrument, Process, Report};
+use crate::counters::problems::Problems;
+use crate::output::columns::cut_end;
 use crate::output::failure::Failure;
 use crate::output::globals::Globals;
 use crate::output::printable::{json_line, printable_name};
@@ -29,6 +31,17 @@ const WELL_KNOWN: [&str; 10] = [
     "System.Net.Security",
     "System.Net.Sockets",
 ];
+
+/// The counters and instruments of a list.
+#[derive(Default)]
+struct Rows {
+    /// The rows by provider and name.
+    rows: BTreeMap<(String, String), Row>,
+    /// The approximate memory of all rows in bytes.
+    size: usize,
+    /// Whether the limit has left out a row.
+    is_limited: bool,
+}
 
 /// A counter or an instrument.
 struct Row {
@@ -51,7 +64,7 @@ pub(super) fn run(
 ) -> Result<(), Failure> {
     let all = selections.is_empty();
     let meters = if all { "Meters\\*".parse().into_iter().collect() } else { selections.clone() };
-    let mut rows: BTreeMap<(String, String), Row> = BTreeMap::new();
+    let (mut rows, mut problems) = (Rows::default(), Problems::default());
     let mut process_id = None;
     for lists_instruments in [true, false] {
         let config = if lists_instruments {
@@ -79,14 +92,18 @@ pub(super) fn run(
                 process_id = process_id.or(process.id);
             }
             match next {
-                Next::Report(_, Report::Published(instrument)) => add_instrument(&mut rows, *instrument),
-                Next::Report(_, Report::Sample(sample)) => add_counter(&mut rows, *sample),
+                Next::Report(_, Report::Published(instrument)) => rows.add_instrument(*instrument),
+                Next::Report(_, Report::Sample(sample)) => rows.add_counter(*sample),
                 Next::Report(_, Report::EnumerationComplete) if is_meters => break,
-                Next::Report(_, Report::Problem(problem)) => globals.note(&problem),
+                Next::Report(process, Report::Problem(problem)) => {
+                    if problems.is_new(&process, &problem) {
+                        globals.note(&problem);
+                    }
+                }
                 Next::Report(_, Report::Ended(ended)) => ended?,
                 Next::Report(..) => {}
                 // Without any row, the runtime may be suspended. The end of the session shows whether it is.
-                Next::Deadline if rows.is_empty() => {
+                Next::Deadline if rows.rows.is_empty() => {
                     end = None;
                     feed.stop();
                 }
@@ -94,6 +111,10 @@ pub(super) fn run(
             }
         }
     }
+    if rows.is_limited {
+        globals.note("further counters are left out: the names and descriptions of the list have 8 MiB");
+    }
+    let rows = rows.rows;
     if globals.json {
         return to_stdout(|out| {
             rows.iter().try_for_each(|((provider, name), row)| {
@@ -114,30 +135,47 @@ pub(super) fn run(
     let mut table = crate::output::tables::table(&["PROVIDER", "NAME", "KIND", "UNIT", "DESCRIPTION"]);
     for ((provider, name), row) in &rows {
         let cells = [provider, name, &row.kind, &row.unit, &row.description];
-        table.add_row(cells.map(|cell| printable_name(cell)));
+        // Each row has the width of the widest cells.
+        let cells = cells.into_iter().zip(MAX_WIDTHS);
+        table.add_row(cells.map(|(cell, width)| cut_end(&printable_name(cell), width)));
     }
     to_stdout(|out| write_table(&table, out))
 }
 
-/// The rows that a list has at most.
-const MAX_ROWS: usize = 100_000;
+/// The maximum widths of the columns of the table.
+const MAX_WIDTHS: [usize; 5] = [128, 128, 32, 32, 256];
 
-fn add_instrument(rows: &mut BTreeMap<(String, String), Row>, instrument: OwnedInstrument) {
-    let OwnedInstrument { meter, name, kind, unit, description, .. } = instrument;
-    if rows.len() < MAX_ROWS {
-        rows.insert((meter, name), Row { system: "meter", kind, unit, description });
+impl Rows {
+    /// The maximum memory of all rows in bytes, and the memory of a row in addition to its texts.
+    const LIMIT: usize = 8 << 20;
+    const ENTRY: usize = 256;
+
+    fn add_instrument(&mut self, instrument: OwnedInstrument) {
+        let OwnedInstrument { meter, name, kind, unit, description } = instrument;
+        self.insert((meter, name), Row { system: "meter", kind, unit, description });
     }
-}
 
-fn add_counter(rows: &mut BTreeMap<(String, String), Row>, sample: OwnedSample) {
-    let OwnedSample { system, provider, name, unit, display_name, measurement, .. } = sample;
-    if rows.len() < MAX_ROWS {
-        let row = Row {
-            system: system.name(),
-            kind: measurement.kind().to_owned(),
-            unit,
-            description: display_name,
+    fn add_counter(&mut self, sample: OwnedSample) {
+        let OwnedSample { system, provider, name, unit, display_name, measurement, .. } = sample;
+        let key = (provider, name);
+        if !self.rows.contains_key(&key) {
+            let (system, kind) = (system.name(), measurement.kind().to_owned());
+            self.insert(key, Row { system, kind, unit, description: display_name });
+        }
+    }
+
+    fn insert(&mut self, key: (String, String), row: Row) {
+        let size_of = |(provider, name): &(String, String), row: &Row| {
+            let texts = [provider, name, &row.kind, &row.unit, &row.description];
+            texts.into_iter().fold(Self::ENTRY, |size, text| size.saturating_add(text.len()))
         };
-        rows.entry((provider, name)).or_insert(row);
+        let before = self.rows.get(&key).map_or(0, |row| size_of(&key, row));
+        let size = self.size.saturating_sub(before).saturating_add(size_of(&key, &row));
+        if size > Self::LIMIT {
+            self.is_limited = true;
+            return;
+        }
+        self.size = size;
+        self.rows.insert(key, row);
     }
 }
