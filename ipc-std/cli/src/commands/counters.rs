@@ -526,7 +526,9 @@ impl<'a> Show<'a> {
             }
         }
         if self.watches.iter_mut().any(Watch::is_limited) {
-            self.note("--until watches the first 10,000 series of a counter in a process, and 100,000 of all");
+            self.note(
+                "--until watches the first 10,000 series of a counter in a process, and 100,000 of all",
+            );
         }
         ControlFlow::Continue(())
     }

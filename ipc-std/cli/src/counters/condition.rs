@@ -1,7 +1,7 @@
 //! `--until` of `counters`: the parser of conditions, and whether samples fulfil them.
 use core::fmt;
-use core::time::Duration;
 use core::hash::BuildHasher;
+use core::time::Duration;
 use std::collections::{BTreeMap, BTreeSet};
 use std::hash::RandomState;
 

@@ -307,7 +307,9 @@ fn csv_rows(sample: &OwnedSample, details: &[Detail<'_>]) -> Vec<[String; 5]> {
         measurement => distribution(measurement)
             .into_iter()
             .flat_map(|(percentiles, _)| percentiles)
-            .map(|(share, value)| row(&plain, &format!("Percentile={}", shortest(share * 100.0)), "Metric", value))
+            .map(|(share, value)| {
+                row(&plain, &format!("Percentile={}", shortest(share * 100.0)), "Metric", value)
+            })
             .collect(),
     }
 }

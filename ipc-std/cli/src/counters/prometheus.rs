@@ -279,7 +279,11 @@ impl Exposition {
             if family != Some(&series.family) {
                 let (name, help) = (&series.family, help_text(&self.help(&series.sample)));
                 // Writing to a string cannot fail.
-                let _ = writeln!(text, "# HELP {name} {help}\n# TYPE {name} {}", kind(&series.sample.measurement));
+                let _ = writeln!(
+                    text,
+                    "# HELP {name} {help}\n# TYPE {name} {}",
+                    kind(&series.sample.measurement)
+                );
             }
             let before = text.len();
             write_lines(series, &mut text);

@@ -258,8 +258,7 @@ impl Row {
     fn update(&mut self, sample: &OwnedSample) {
         let measurement = &sample.measurement;
         // Annotations, such as {request}, are left out: the name already contains them.
-        let unit =
-            if sample.unit.starts_with('{') { String::new() } else { printable_unit(&sample.unit) };
+        let unit = if sample.unit.starts_with('{') { String::new() } else { printable_unit(&sample.unit) };
         let shown = |number: f64| with_unit(number, &unit);
         if let Some((percentiles, count)) = distribution(measurement) {
             self.value = percentiles.first().map(|(_, value)| *value);
