@@ -517,4 +517,72 @@ mod tests {
             assert!(!conditions.iter().any(|condition| holds(condition, sample)), "{sample:?}");
         }
     }
+
+    /// The state of a term that visits all series with each sample.
+    #[derive(Default)]
+    struct Model(BTreeMap<String, Coverage>);
+
+    impl Model {
+        fn holds(&mut self, sample: &OwnedSample, is_satisfied: bool, hold: i128) -> bool {
+            let previous = self.0.get(&sample.tag_text).copied();
+            let taken = Coverage::take(previous, sample.unix_nanoseconds, sample.interval, is_satisfied);
+            self.0.insert(sample.tag_text.clone(), taken);
+            let now = sample.unix_nanoseconds;
+            self.0.retain(|_, series| {
+                let step = series.steps.map_or(1_000_000_000, |[_, step]| step);
+                (now - series.last) * 2 <= step * 7
+            });
+            self.0.values().any(|series| series.covers(hold))
+        }
+    }
+
+    #[test]
+    fn series_that_come_and_go() {
+        let process = Process { id: None, name: String::new() };
+        let mut held = 0;
+        for seed in 0..200 {
+            let mut random = fastrand::Rng::with_seed(seed);
+            let mut sample = last_recorded("net10-meters.nettrace", "Lab.Meter/lab.gauge");
+            let mut watch = Watch::new(parse("Lab.Meter/lab.gauge > 1 for 3s").unwrap());
+            let (mut model, mut now) = (Model::default(), 0);
+            for _ in 0..200 {
+                now += random.i128(-1..12) * 100_000_000;
+                (sample.unix_nanoseconds, sample.tag_text) = (now, format!("k={}", random.u32(0..8)));
+                sample.interval = random.bool().then_some(1.0);
+                let is_satisfied = random.u32(0..8) > 0;
+                let value = Some(if is_satisfied { 2.0 } else { 0.0 });
+                sample.measurement = Measurement::Gauge { value };
+                let holds = watch.holds(&process, &sample);
+                assert_eq!(holds, model.holds(&sample, is_satisfied, 3_000_000_000), "{seed}");
+                held += u32::from(holds);
+                let stored: usize = watch.holding.values().map(|stored| stored.series.len()).sum();
+                assert_eq!(watch.len, stored);
+            }
+        }
+        assert!(held > 1_000, "{held}");
+    }
+
+    /// A sample visits its own series only, and the limits are those of all processes: otherwise this would take hours.
+    #[test]
+    fn many_series() {
+        let mut sample = last_recorded("net10-meters.nettrace", "Lab.Meter/lab.gauge");
+        let mut watch = Watch::new(parse("Lab.Meter/lab.gauge > 1e9").unwrap());
+        let mut limited = 0;
+        for id in 0..12 {
+            let process = Process { id: Some(id), name: String::new() };
+            for n in 0..MAX_SERIES + 5 {
+                sample.tag_text = format!("k={n}");
+                assert!(!watch.holds(&process, &sample));
+                limited += u32::from(watch.is_limited());
+            }
+        }
+        assert_eq!((watch.len, limited), (MAX_ALL, 1));
+        // The series that are silent make room.
+        sample.unix_nanoseconds += 60_000_000_000;
+        let process = Process { id: Some(0), name: String::new() };
+        assert!(!watch.holds(&process, &sample));
+        sample.tag_text = "k=0".to_owned();
+        watch.holds(&process, &sample);
+        assert_eq!(watch.len, MAX_ALL - MAX_SERIES + 1);
+    }
 }

@@ -313,3 +313,25 @@ fn csv_rows(sample: &OwnedSample, details: &[Detail<'_>]) -> Vec<[String; 5]> {
             .collect(),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use nettrace_analysis::counters::Quantile;
+
+    use super::*;
+    use crate::counters::feed::last_recorded;
+
+    /// Rows and lines repeat names and units with each quantile.
+    #[test]
+    fn quantiles_and_units_have_a_limit() {
+        let mut sample = last_recorded("net8-meters.nettrace", "Lab.Meter/lab.latency");
+        let quantiles = vec![Quantile { quantile: 5e-324, value: 1.0 }; 1_000];
+        sample.measurement = Measurement::Histogram { quantiles, count: Some(1), sum: Some(1.0) };
+        sample.unit = "\u{202e}".repeat(1_000);
+        assert_eq!(csv_rows(&sample, &[]).len(), 16);
+        let line = numbers(&sample);
+        assert!(line.len() < 16 * 64, "{line}");
+        let process = Process { id: None, name: String::new() };
+        assert_eq!(to_json(&process, &sample)["quantiles"], json!({ "5e-324": 1.0 }));
+    }
+}

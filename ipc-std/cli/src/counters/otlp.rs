@@ -316,3 +316,39 @@ fn resource(process: &Process) -> Vec<String> {
     }
     attributes
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::counters::feed::last_recorded;
+
+    /// A batch is written when it has 16 MiB, whatever its samples are, and stores what is equal once.
+    #[test]
+    fn a_batch_has_a_limit() {
+        let process = Process { id: Some(1), name: "app".to_owned() };
+        let original = last_recorded("net10-meters.nettrace", "Lab.Meter/lab.gauge");
+        let shapes: [fn(&mut OwnedSample, usize); 4] = [
+            |sample, _| sample.tag_text = vec![&*format!("a={}", "x".repeat(1_000)); 100].join(","),
+            |sample, n| sample.tag_text = format!("a={n}{}", "\u{1}".repeat(20_000)),
+            |sample, n| (sample.provider_version, sample.unit) = (n.to_string(), "x".repeat(100_000)),
+            |sample, n| sample.name = n.to_string(),
+        ];
+        for (shape, is_small) in shapes.into_iter().zip([false, false, false, true]) {
+            let (mut batch, mut full) = (Batch::default(), 0);
+            for n in 0..400 {
+                let mut sample = original.clone();
+                shape(&mut sample, n);
+                if !batch.add(&process, &sample) {
+                    continue;
+                }
+                full += 1;
+                let stored: usize = batch.points.values().map(String::len).sum();
+                assert!(stored <= MAX_SIZE + (1 << 20), "{stored}");
+                let request = batch.take().unwrap();
+                assert!(request.len() <= MAX_SIZE + (1 << 20), "{}", request.len());
+                assert_eq!(request.matches("process.pid").count(), 1);
+            }
+            assert_eq!(full == 0, is_small, "{full}");
+        }
+    }
+}

@@ -560,6 +560,10 @@ fn text_of(number: f64) -> String {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeSet;
+
+    use nettrace_analysis::counters::Quantile;
+
     use super::*;
     use crate::counters::feed::last_recorded;
 
@@ -567,16 +571,11 @@ mod tests {
         Process { id: Some(id), name: "app".to_owned() }
     }
 
-    fn instrument(sample: &OwnedSample) -> OwnedInstrument {
-        OwnedInstrument {
-            meter: sample.provider.clone(),
-            version: sample.provider_version.clone(),
-            name: sample.name.clone(),
-            kind: String::new(),
-            unit: sample.unit.clone(),
-            description: String::new(),
-            id: sample.instrument_id,
-        }
+    /// Returns the start of the keys of all series of an instrument.
+    fn prefix(sample: &OwnedSample) -> String {
+        let mut key = String::new();
+        sample.push_series_key(&mut key);
+        key.split_once(&sample.tag_text).unwrap().0.to_owned()
     }
 
     #[test]
@@ -587,7 +586,7 @@ mod tests {
             sample.tag_text = format!("host={tag}");
             exposition.add(&process(1), &sample);
             if tag % 100 == 99 {
-                exposition.remove_instrument(&process(1), &instrument(&sample));
+                exposition.remove_series(&process(1), &prefix(&sample));
                 assert_eq!((exposition.text(), exposition.size), (String::new(), 0));
             }
         }
@@ -632,6 +631,7 @@ mod tests {
             let names: BTreeSet<&str> =
                 lines.iter().filter_map(|line| line.rsplit_once(' ')).map(|(name, _)| name).collect();
             assert_eq!((lines.len(), names.len()), (series.len(), series.len()), "{seed}:\n{text}");
+            assert!(text.len() <= exposition.size && exposition.left_out().is_none(), "{text}");
         }
     }
 
@@ -641,16 +641,98 @@ mod tests {
         let mut exposition = Exposition { limit: 8 << 20, ..Exposition::default() };
         for id in 0..40 {
             for tag in 0..20 {
-                sample.tag_text = format!("host={tag}{}", "x".repeat(60_000));
+                sample.tag_text = format!("host={tag}{}", "x".repeat(8_000));
                 exposition.add(&process(id), &sample);
             }
             let own = exposition.processes.get(&process(id)).map_or(0, |own| own.size);
             assert!(own <= exposition.limit / SHARE, "{own}");
         }
         assert!(exposition.size > exposition.limit / 2 && exposition.size <= exposition.limit);
+        assert!(exposition.text().len() <= exposition.size);
         (0..40).for_each(|id| exposition.remove(&process(id)));
         assert_eq!(exposition.size, 0);
         exposition.add(&process(1), &sample);
         assert!(exposition.size > 0);
+    }
+
+    /// A histogram repeats its labels with each quantile and each bucket.
+    #[test]
+    fn text_of_a_series_has_a_limit() {
+        let [mut summary, mut buckets] = [
+            ("net8-meters.nettrace", "Lab.Meter/lab.latency"),
+            ("net10-exponential.nettrace", "Lab.Meter/lab.latency"),
+        ]
+        .map(|(file, counter)| last_recorded(file, counter));
+        let Measurement::ExponentialHistogram(histogram) = &mut buckets.measurement else {
+            panic!("{buckets:?}")
+        };
+        (histogram.buckets, histogram.count, histogram.zero_count) = (vec![2; 5_000], 10_000, 0);
+        let quantiles = (1..5_000).map(|n| Quantile { quantile: f64::from(n) / 5_000.0, value: 1.0 });
+        summary.measurement =
+            Measurement::Histogram { quantiles: quantiles.collect(), count: Some(1), sum: Some(1.0) };
+        for (sample, numbers) in [(&mut summary, MAX_QUANTILES), (&mut buckets, MAX_BUCKETS)] {
+            for (len, expected) in [(10, numbers), (4_000, 13), (16_000, 1), (20_000, 0)] {
+                sample.tag_text = format!("host={}", "x".repeat(len));
+                let mut exposition = Exposition::default();
+                exposition.add(&process(1), sample);
+                let text = exposition.text();
+                assert!(text.len() <= MAX_TEXT + 1_000, "{len}: {}", text.len());
+                let found = text.lines().filter(|line| line.contains("quantile=") || line.contains(",le="));
+                let found: Vec<&str> = found.filter(|line| !line.contains("+Inf")).collect();
+                assert!((expected / 2..=expected).contains(&found.len()), "{len}: {}", found.len());
+                // The counts are those of all buckets.
+                if let Some(last) = found.last().filter(|line| line.contains(",le=")) {
+                    assert!(last.ends_with(" 10000"), "{last}");
+                }
+                let left_out = exposition.left_out().unwrap();
+                assert!(text.ends_with(&format!("# {left_out}\n")) && exposition.left_out().is_none());
+            }
+        }
+    }
+
+    #[test]
+    fn tags_that_are_left_out_are_named() {
+        let mut sample = last_recorded("net8-meters.nettrace", "Lab.Meter/lab.gauge");
+        let mut exposition = Exposition::default();
+        for (tags, is_left_out) in [(MAX_LABELS, false), (MAX_LABELS + 1, true), (MAX_LABELS + 2, false)] {
+            sample.tag_text = vec!["k=v"; tags].join(",");
+            exposition.add(&process(1), &sample);
+            assert_eq!(exposition.left_out().is_some(), is_left_out, "{tags}");
+        }
+        let text = exposition.text();
+        assert!(text.contains(r#"k_64="v""#) && !text.contains(r#"k_65="v""#), "{text}");
+    }
+
+    /// The names of families, which stay after the end of their series, have a limit too.
+    #[test]
+    fn names_have_a_limit() {
+        let mut sample = last_recorded("net8-meters.nettrace", "Lab.Meter/lab.gauge");
+        let mut exposition = Exposition::default();
+        for n in 0..54_000 {
+            sample.name = format!("n{n}{}", "x".repeat(300));
+            exposition.add(&process(1), &sample);
+            exposition.remove(&process(1));
+        }
+        assert!(exposition.types_size <= MAX_NAMES && exposition.types.len() > 40_000);
+        assert!(exposition.left_out().is_some_and(|text| text.contains("series")));
+    }
+
+    /// The end of an instrument visits its own series only: otherwise these ends would take hours.
+    #[test]
+    fn many_ends() {
+        const SERIES: u32 = 10_000;
+        let mut sample = last_recorded("net10-meters.nettrace", "Lab.Meter/lab.gauge");
+        let mut exposition = Exposition::default();
+        let mut ends = Vec::new();
+        for id in 1..=SERIES {
+            sample.instrument_id = Some(id);
+            exposition.add(&process(1), &sample);
+            ends.push(prefix(&sample));
+        }
+        for _ in 0..20 {
+            ends.iter().for_each(|prefix| exposition.remove_series(&process(2), prefix));
+            ends.iter().skip(1).for_each(|prefix| exposition.remove_series(&process(1), prefix));
+        }
+        assert_eq!(exposition.text().lines().count(), 3);
     }
 }

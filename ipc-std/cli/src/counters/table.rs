@@ -430,4 +430,32 @@ mod tests {
             }
         }
     }
+
+    /// The end of an instrument visits its own rows only, and a row stores no more of a sample than it shows.
+    #[test]
+    fn many_ends() {
+        let mut table = Table::new(true);
+        let processes = [1, 2].map(|id| Process { id: Some(id), name: String::new() });
+        let mut sample = sample("c", "k=v", "", 1.0);
+        for id in 1..=2_000 {
+            sample.instrument_id = Some(id);
+            processes.iter().for_each(|process| table.add(process, &sample));
+        }
+        let key_of = |id| {
+            let mut key = String::new();
+            let mut sample = sample.clone();
+            sample.instrument_id = Some(id);
+            sample.push_series_key(&mut key);
+            key
+        };
+        let ends: Vec<String> = (2..=2_000).map(key_of).collect();
+        for _ in 0..100 {
+            ends.iter().for_each(|key| table.remove(&processes[0], Some(key.split_once("k=v").unwrap().0)));
+        }
+        assert_eq!(table.rows.len(), 2_001);
+        table.remove(&processes[1], None);
+        assert_eq!(table.rows.len(), 1);
+        table.remove(&processes[0], None);
+        assert_eq!((table.rows.len(), table.size), (0, 0));
+    }
 }

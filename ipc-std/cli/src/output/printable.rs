@@ -91,11 +91,18 @@ pub(crate) fn integer(number: u64) -> Value {
 }
 
 fn escape(text: &str, escaped: impl Fn(char) -> String) -> Cow<'_, str> {
-    if text.chars().any(is_control) {
-        text.chars().map(|c| if is_control(c) { escaped(c) } else { c.to_string() }).collect()
-    } else {
-        text.into()
+    if !text.contains(is_control) {
+        return text.into();
     }
+    let mut line = String::with_capacity(text.len());
+    for c in text.chars() {
+        if is_control(c) {
+            line.push_str(&escaped(c));
+        } else {
+            line.push(c);
+        }
+    }
+    line.into()
 }
 
 /// Whether a character can move a terminal's cursor, end a line, or change the direction of the text after it.

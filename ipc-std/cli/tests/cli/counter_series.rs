@@ -14,7 +14,7 @@ const TEXT: Scalar = Scalar::Utf16String;
 
 /// The events of the meters of some processes, one each 10 ms.
 #[derive(Default)]
-struct MeterEvents(Vec<MeterEvent>);
+pub(crate) struct MeterEvents(Vec<MeterEvent>);
 
 struct MeterEvent {
     process: u64,
@@ -27,19 +27,19 @@ struct MeterEvent {
 
 /// What names an instrument.
 #[derive(Clone, Copy)]
-struct Instrument {
-    process: u64,
-    version: &'static str,
-    name: &'static str,
-    unit: &'static str,
+pub(crate) struct Instrument<'a> {
+    pub(crate) process: u64,
+    pub(crate) version: &'static str,
+    pub(crate) name: &'static str,
+    pub(crate) unit: &'static str,
     /// 0 for an instrument without an id.
-    id: u32,
-    tags: &'static str,
-    meter_tags: &'static str,
-    scope_hash: &'static str,
+    pub(crate) id: u32,
+    pub(crate) tags: &'a str,
+    pub(crate) meter_tags: &'static str,
+    pub(crate) scope_hash: &'static str,
 }
 
-const HITS: Instrument = Instrument {
+pub(crate) const HITS: Instrument<'_> = Instrument {
     process: 1,
     version: "",
     name: "hits",
@@ -90,7 +90,7 @@ impl MeterEvents {
     }
 
     /// Adds the start (7) or the end (8) of an instrument.
-    fn instrument(&mut self, event: u32, of: Instrument) -> &mut Self {
+    pub(crate) fn instrument(&mut self, event: u32, of: Instrument<'_>) -> &mut Self {
         let texts = [
             ("sessionId", "s"),
             ("meterName", "M"),
@@ -107,7 +107,7 @@ impl MeterEvents {
     }
 
     /// Adds a sample of a counter with this value, in an event of this version.
-    fn sample(&mut self, version: u32, of: Instrument, tags: &str, value: &str) -> &mut Self {
+    pub(crate) fn sample(&mut self, version: u32, of: Instrument<'_>, tags: &str, value: &str) -> &mut Self {
         let texts = [
             ("sessionId", "s"),
             ("meterName", "M"),
@@ -121,6 +121,19 @@ impl MeterEvents {
         self.add(of.process, (4, version), &texts, &[("instrumentId", Scalar::Int32, of.id.into())])
     }
 
+    /// Adds a sample of a histogram with these quantiles, as `0.5=1;0.95=2`.
+    pub(crate) fn quantiles(&mut self, of: Instrument<'_>, tags: &str, quantiles: &str) -> &mut Self {
+        let texts = [
+            ("sessionId", "s"),
+            ("meterName", "M"),
+            ("instrumentName", of.name),
+            ("unit", of.unit),
+            ("tags", tags),
+            ("quantiles", quantiles),
+        ];
+        self.add(of.process, (6, 1), &texts, &[("instrumentId", Scalar::Int32, of.id.into())])
+    }
+
     /// Adds a sample of an event counter that counts.
     fn increment(&mut self, name: &str, increment: f64) -> &mut Self {
         let texts = [("Name", name), ("DisplayName", name)];
@@ -131,7 +144,7 @@ impl MeterEvents {
     }
 
     /// Writes a trace of version 6.
-    fn write(&self, name: &str) -> String {
+    pub(crate) fn write(&self, name: &str) -> String {
         let (mut buf, mut trace) = (vec![0; TraceWriter::BUFFER], Vec::new());
         let header = Trace { frequency: 1_000_000_000, ..Trace::new(Version::V6) };
         let mut writer = TraceWriter::new(&header, &mut buf).unwrap();

@@ -8,6 +8,7 @@ use std::thread;
 
 use tempfile::TempDir;
 
+use crate::counter_series::{HITS, Instrument, MeterEvents};
 use crate::tool::tool;
 
 /// The maximum memory in bytes: the input, and much room for the tool and for an emulator that runs it.
@@ -72,4 +73,32 @@ fn env() {
     server.join().unwrap();
     assert!(len > 2 * STRINGS, "{len} bytes");
     assert!((1..LIMIT).contains(&peak), "{peak} bytes of memory");
+}
+
+/// The output of `counters` is in proportion to its input, and its memory is limited, whatever a program repeats: the
+/// tags of a series, those of an instrument in each sample, or the labels with each quantile.
+#[test]
+fn counters() {
+    let (mut tags, mut details, mut quantiles) = <(MeterEvents, MeterEvents, MeterEvents)>::default();
+    let many_tags = "a=,".repeat(20_000);
+    let long = format!("a={}", "x".repeat(30_000));
+    let many_quantiles: Vec<String> = (0..5_000).map(|n| format!("0.{n:04}=1")).collect();
+    details.instrument(7, Instrument { id: 1, tags: &long, ..HITS });
+    (0..2_000).for_each(|_| _ = details.sample(2, Instrument { id: 1, ..HITS }, "", "1"));
+    for id in 1..40 {
+        let series = Instrument { id, ..HITS };
+        tags.sample(2, series, &many_tags, "1");
+        quantiles.quantiles(series, &long, &many_quantiles.join(";"));
+    }
+    for (name, events) in [("many-tags", tags), ("long-details", details), ("many-quantiles", quantiles)] {
+        let file = events.write(name);
+        let limit = 6 * usize::try_from(fs::metadata(&file).unwrap().len()).unwrap();
+        let formats = [&[][..], &["--json"], &["--csv"], &["--format", "prometheus"], &["--format", "otlp-json"]];
+        for format in formats {
+            let child = tool(&[&["counters", "--file", &file], format].concat()).spawn().unwrap();
+            let (len, peak) = drained(child);
+            assert!((1..limit).contains(&len), "{name} {format:?}: {len} of {limit} bytes");
+            assert!((1..LIMIT).contains(&peak), "{name} {format:?}: {peak} bytes of memory");
+        }
+    }
 }

@@ -3,6 +3,7 @@ use core::time::Duration;
 use std::collections::BTreeMap;
 use std::time::Instant;
 
+use comfy_table::Table;
 use ipc_std::{Client, Timeouts};
 use nettrace_analysis::counters::{CounterConfig, OwnedSample, Selection, System};
 use serde_json::json;
@@ -15,7 +16,7 @@ use crate::output::failure::Failure;
 use crate::output::globals::Globals;
 use crate::output::printable::{json_line, printable_name};
 use crate::output::stdout::to_stdout;
-use crate::output::tables::write_table;
+use crate::output::tables::{self, write_table};
 
 /// Providers of event counters in .NET and its libraries. A process cannot list its providers, so these names are
 /// tried, and those in the assemblies of the program.
@@ -132,14 +133,18 @@ pub(super) fn run(
             .note("the process publishes no counters that are known by name; name a provider to ask for it");
         return Ok(());
     }
-    let mut table = crate::output::tables::table(&["PROVIDER", "NAME", "KIND", "UNIT", "DESCRIPTION"]);
-    for ((provider, name), row) in &rows {
+    to_stdout(|out| write_table(&table_of(&rows), out))
+}
+
+fn table_of(rows: &BTreeMap<(String, String), Row>) -> Table {
+    let mut table = tables::table(&["PROVIDER", "NAME", "KIND", "UNIT", "DESCRIPTION"]);
+    for ((provider, name), row) in rows {
         let cells = [provider, name, &row.kind, &row.unit, &row.description];
         // Each row has the width of the widest cells.
         let cells = cells.into_iter().zip(MAX_WIDTHS);
         table.add_row(cells.map(|(cell, width)| cut_end(&printable_name(cell), width)));
     }
-    to_stdout(|out| write_table(&table, out))
+    table
 }
 
 /// The maximum widths of the columns of the table.
@@ -177,5 +182,41 @@ impl Rows {
         }
         self.size = size;
         self.rows.insert(key, row);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn instrument(name: String, text: &str) -> OwnedInstrument {
+        let [meter, kind, unit, description] = [text; 4].map(str::to_owned);
+        OwnedInstrument { meter, name, kind, unit, description }
+    }
+
+    /// The memory and the width of a list do not grow with the texts of a hostile program.
+    #[test]
+    fn a_list_has_a_limit() {
+        for text in ["", "x", &"\u{1b}".repeat(300), &"长".repeat(20_000)] {
+            let mut rows = Rows::default();
+            for n in 0..35_000 {
+                if rows.is_limited {
+                    break;
+                }
+                rows.add_instrument(instrument(format!("{n}{text}"), text));
+                rows.add_instrument(instrument(format!("{n}{text}"), ""));
+                rows.add_instrument(instrument(n.to_string(), ""));
+            }
+            let texts = rows.rows.iter().map(|((provider, name), row)| {
+                let texts = [provider, name, &row.kind, &row.unit, &row.description];
+                texts.iter().map(|text| text.len()).sum::<usize>()
+            });
+            assert!(rows.is_limited && texts.sum::<usize>() < rows.size, "{text}");
+            assert!((Rows::LIMIT / 2..=Rows::LIMIT).contains(&rows.size), "{text}: {}", rows.size);
+        }
+        let mut rows = Rows::default();
+        (0..100).for_each(|n| rows.add_instrument(instrument(n.to_string(), &"\u{1b}x".repeat(2_000))));
+        let longest = table_of(&rows.rows).lines().map(|line| line.chars().count()).max();
+        assert!(longest.is_some_and(|longest| longest < 600), "{longest:?}");
     }
 }
