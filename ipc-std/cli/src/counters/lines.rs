@@ -10,7 +10,7 @@ use super::distribution::distribution;
 use super::feed::Process;
 use super::series_details::{Detail, tag_texts, unique};
 use super::unique_labels::UniqueLabels;
-use super::units::{plain, printable_unit, shortest, with_unit};
+use super::units::{MAX_UNIT, plain, printable_unit, shortest, with_unit};
 use crate::output::printable::{integer, json_line, not_a_number, printable, printable_name};
 
 /// How samples are written.
@@ -271,9 +271,15 @@ fn display_name(sample: &OwnedSample) -> &String {
     if sample.display_name.is_empty() { &sample.name } else { &sample.display_name }
 }
 
+/// Returns the start of a unit.
+fn csv_unit(sample: &OwnedSample) -> &str {
+    let end = sample.unit.char_indices().nth(MAX_UNIT);
+    end.and_then(|(end, _)| sample.unit.get(..end)).unwrap_or(&sample.unit)
+}
+
 /// Returns the names of a series in CSV, without what varies from sample to sample.
 fn csv_label(sample: &OwnedSample, details: &[Detail<'_>]) -> String {
-    let unit = if sample.unit == "count" { "" } else { &sample.unit };
+    let unit = if sample.unit == "count" { "" } else { csv_unit(sample) };
     let name = csv_name(display_name(sample), csv_tags(sample, details).into_iter());
     let is_rate = matches!(sample.measurement, Measurement::Sum { .. } | Measurement::Counter { .. });
     format!("{}\n{is_rate}\n{unit}\n{name}", sample.provider)
@@ -286,9 +292,10 @@ fn csv_rows(sample: &OwnedSample, details: &[Detail<'_>]) -> Vec<[String; 5]> {
     let name = display_name(sample);
     let seconds =
         sample.interval.filter(|seconds| *seconds < 1e9).map_or(1.0, |seconds| seconds.round().max(1.0));
-    let unit = if sample.unit.is_empty() || sample.unit == "count" { "Count" } else { &sample.unit };
-    let per_interval = format!("{name} ({unit} / {seconds} sec)");
-    let plain = if sample.unit.is_empty() { name.clone() } else { format!("{name} ({})", sample.unit) };
+    let unit = csv_unit(sample);
+    let counted = if unit.is_empty() || unit == "count" { "Count" } else { unit };
+    let per_interval = format!("{name} ({counted} / {seconds} sec)");
+    let plain = if unit.is_empty() { name.clone() } else { format!("{name} ({unit})") };
     let tags = csv_tags(sample, details);
     let row = |label: &str, more: &str, kind: &str, value: f64| {
         let label = csv_name(label, tags.iter().cloned().chain([more.to_owned()]));
@@ -328,7 +335,8 @@ mod tests {
         let quantiles = vec![Quantile { quantile: 5e-324, value: 1.0 }; 1_000];
         sample.measurement = Measurement::Histogram { quantiles, count: Some(1), sum: Some(1.0) };
         sample.unit = "\u{202e}".repeat(1_000);
-        assert_eq!(csv_rows(&sample, &[]).len(), 16);
+        let rows = csv_rows(&sample, &[]);
+        assert!(rows.len() == 16 && rows.iter().flatten().all(|cell| cell.len() < 256), "{rows:?}");
         let line = numbers(&sample);
         assert!(line.len() < 16 * 64, "{line}");
         let process = Process { id: None, name: String::new() };

@@ -327,15 +327,14 @@ mod tests {
     fn a_batch_has_a_limit() {
         let process = Process { id: Some(1), name: "app".to_owned() };
         let original = last_recorded("net10-meters.nettrace", "Lab.Meter/lab.gauge");
-        let shapes: [fn(&mut OwnedSample, usize); 4] = [
-            |sample, _| sample.tag_text = vec![&*format!("a={}", "x".repeat(1_000)); 100].join(","),
-            |sample, n| sample.tag_text = format!("a={n}{}", "\u{1}".repeat(20_000)),
-            |sample, n| (sample.provider_version, sample.unit) = (n.to_string(), "x".repeat(100_000)),
+        let shapes: [fn(&mut OwnedSample, usize); 3] = [
+            |sample, _| sample.tag_text = vec![&*format!("a={}", "x".repeat(10_000)); 20].join(","),
+            |sample, n| (sample.provider_version, sample.unit) = (n.to_string(), "x".repeat(200_000)),
             |sample, n| sample.name = n.to_string(),
         ];
-        for (shape, is_small) in shapes.into_iter().zip([false, false, false, true]) {
+        for (shape, is_small) in shapes.into_iter().zip([false, false, true]) {
             let (mut batch, mut full) = (Batch::default(), 0);
-            for n in 0..400 {
+            for n in 0..120 {
                 let mut sample = original.clone();
                 shape(&mut sample, n);
                 if !batch.add(&process, &sample) {

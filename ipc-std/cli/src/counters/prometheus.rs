@@ -130,7 +130,7 @@ impl Series {
 
     /// Returns the number of lines with quantiles or buckets that the text can have.
     fn max_numbers(&self) -> usize {
-        let fit = (MAX_TEXT / self.line_len()).saturating_sub(OTHER_LINES);
+        let fit = MAX_TEXT.checked_div(self.line_len()).unwrap_or(0).saturating_sub(OTHER_LINES);
         fit.min(match self.sample.measurement {
             Measurement::ExponentialHistogram(_) => MAX_BUCKETS,
             _ => MAX_QUANTILES,
@@ -155,7 +155,7 @@ impl Series {
 const OTHER_LINES: usize = 3;
 
 /// Returns the number of quantiles or buckets.
-const fn numbers(measurement: &Measurement) -> usize {
+fn numbers(measurement: &Measurement) -> usize {
     match measurement {
         Measurement::Histogram { quantiles, .. } => quantiles.len(),
         Measurement::ExponentialHistogram(histogram) => histogram.buckets.len(),
@@ -384,7 +384,7 @@ fn write_lines(series: &Series, text: &mut String) {
             let buckets = histogram.first_bucket.map(|first| (first..).zip(&histogram.buckets));
             for (n, (bucket, more)) in (1..=histogram.buckets.len()).zip(buckets.into_iter().flatten()) {
                 count = count.saturating_add(*more);
-                if n % step != 0 && n != histogram.buckets.len() {
+                if n.checked_rem(step) != Some(0) && n != histogram.buckets.len() {
                     continue;
                 }
                 let bound = text_of(ExponentialHistogram::upper_bound(histogram.scale, bucket) * factor);

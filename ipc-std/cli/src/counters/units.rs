@@ -87,10 +87,12 @@ pub(crate) fn shortest(number: f64) -> String {
     format!("{number:?}").trim_end_matches(".0").to_owned()
 }
 
-/// Returns a unit for people, without control characters, and the start of a long one: numbers repeat it.
+/// The maximum length of a unit in lines and rows, in characters: the numbers of a histogram repeat it.
+pub(crate) const MAX_UNIT: usize = 32;
+
+/// Returns a unit for people, without control characters.
 pub(crate) fn printable_unit(unit: &str) -> String {
-    const MAX_WIDTH: usize = 32;
-    cut_end(&printable_name(unit), MAX_WIDTH)
+    cut_end(&printable_name(unit), MAX_UNIT)
 }
 
 #[cfg(test)]

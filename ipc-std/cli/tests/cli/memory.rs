@@ -93,12 +93,15 @@ fn counters() {
     for (name, events) in [("many-tags", tags), ("long-details", details), ("many-quantiles", quantiles)] {
         let file = events.write(name);
         let limit = 6 * usize::try_from(fs::metadata(&file).unwrap().len()).unwrap();
-        let formats = [&[][..], &["--json"], &["--csv"], &["--format", "prometheus"], &["--format", "otlp-json"]];
+        let formats =
+            [&[][..], &["--json"], &["--csv"], &["--format", "prometheus"], &["--format", "otlp-json"]];
         for format in formats {
             let child = tool(&[&["counters", "--file", &file], format].concat()).spawn().unwrap();
             let (len, peak) = drained(child);
             assert!((1..limit).contains(&len), "{name} {format:?}: {len} of {limit} bytes");
-            assert!((1..LIMIT).contains(&peak), "{name} {format:?}: {peak} bytes of memory");
+            // The tool can end before the memory is read, unless its output exceeds the room of a pipe and of a read.
+            let is_known = peak > 0 || len < 256 << 10;
+            assert!(is_known && peak < LIMIT, "{name} {format:?}: {peak} bytes of memory");
         }
     }
 }

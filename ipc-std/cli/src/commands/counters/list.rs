@@ -35,7 +35,7 @@ const WELL_KNOWN: [&str; 10] = [
 
 /// The counters and instruments of a list.
 #[derive(Default)]
-struct Rows {
+struct Listing {
     /// The rows by provider and name.
     rows: BTreeMap<(String, String), Row>,
     /// The approximate memory of all rows in bytes.
@@ -65,7 +65,7 @@ pub(super) fn run(
 ) -> Result<(), Failure> {
     let all = selections.is_empty();
     let meters = if all { "Meters\\*".parse().into_iter().collect() } else { selections.clone() };
-    let (mut rows, mut problems) = (Rows::default(), Problems::default());
+    let (mut listing, mut problems) = (Listing::default(), Problems::default());
     let mut process_id = None;
     for lists_instruments in [true, false] {
         let config = if lists_instruments {
@@ -93,8 +93,8 @@ pub(super) fn run(
                 process_id = process_id.or(process.id);
             }
             match next {
-                Next::Report(_, Report::Published(instrument)) => rows.add_instrument(*instrument),
-                Next::Report(_, Report::Sample(sample)) => rows.add_counter(*sample),
+                Next::Report(_, Report::Published(instrument)) => listing.add_instrument(*instrument),
+                Next::Report(_, Report::Sample(sample)) => listing.add_counter(*sample),
                 Next::Report(_, Report::EnumerationComplete) if is_meters => break,
                 Next::Report(process, Report::Problem(problem)) => {
                     if problems.is_new(&process, &problem) {
@@ -104,7 +104,7 @@ pub(super) fn run(
                 Next::Report(_, Report::Ended(ended)) => ended?,
                 Next::Report(..) => {}
                 // Without any row, the runtime may be suspended. The end of the session shows whether it is.
-                Next::Deadline if rows.rows.is_empty() => {
+                Next::Deadline if listing.rows.is_empty() => {
                     end = None;
                     feed.stop();
                 }
@@ -112,10 +112,10 @@ pub(super) fn run(
             }
         }
     }
-    if rows.is_limited {
+    if listing.is_limited {
         globals.note("further counters are left out: the names and descriptions of the list have 8 MiB");
     }
-    let rows = rows.rows;
+    let rows = listing.rows;
     if globals.json {
         return to_stdout(|out| {
             rows.iter().try_for_each(|((provider, name), row)| {
@@ -150,7 +150,7 @@ fn table_of(rows: &BTreeMap<(String, String), Row>) -> Table {
 /// The maximum widths of the columns of the table.
 const MAX_WIDTHS: [usize; 5] = [128, 128, 32, 32, 256];
 
-impl Rows {
+impl Listing {
     /// The maximum memory of all rows in bytes, and the memory of a row in addition to its texts.
     const LIMIT: usize = 8 << 20;
     const ENTRY: usize = 256;
@@ -198,25 +198,25 @@ mod tests {
     #[test]
     fn a_list_has_a_limit() {
         for text in ["", "x", &"\u{1b}".repeat(300), &"长".repeat(20_000)] {
-            let mut rows = Rows::default();
+            let mut listing = Listing::default();
             for n in 0..35_000 {
-                if rows.is_limited {
+                if listing.is_limited {
                     break;
                 }
-                rows.add_instrument(instrument(format!("{n}{text}"), text));
-                rows.add_instrument(instrument(format!("{n}{text}"), ""));
-                rows.add_instrument(instrument(n.to_string(), ""));
+                listing.add_instrument(instrument(format!("{n}{text}"), text));
+                listing.add_instrument(instrument(format!("{n}{text}"), ""));
+                listing.add_instrument(instrument(n.to_string(), ""));
             }
-            let texts = rows.rows.iter().map(|((provider, name), row)| {
+            let texts = listing.rows.iter().map(|((provider, name), row)| {
                 let texts = [provider, name, &row.kind, &row.unit, &row.description];
                 texts.iter().map(|text| text.len()).sum::<usize>()
             });
-            assert!(rows.is_limited && texts.sum::<usize>() < rows.size, "{text}");
-            assert!((Rows::LIMIT / 2..=Rows::LIMIT).contains(&rows.size), "{text}: {}", rows.size);
+            assert!(listing.is_limited && texts.sum::<usize>() < listing.size, "{text}");
+            assert!((Listing::LIMIT / 2..=Listing::LIMIT).contains(&listing.size), "{text}: {}", listing.size);
         }
-        let mut rows = Rows::default();
-        (0..100).for_each(|n| rows.add_instrument(instrument(n.to_string(), &"\u{1b}x".repeat(2_000))));
-        let longest = table_of(&rows.rows).lines().map(|line| line.chars().count()).max();
+        let mut listing = Listing::default();
+        (0..100).for_each(|n| listing.add_instrument(instrument(n.to_string(), &"\u{1b}x".repeat(2_000))));
+        let longest = table_of(&listing.rows).lines().map(|line| line.chars().count()).max();
         assert!(longest.is_some_and(|longest| longest < 600), "{longest:?}");
     }
 }
