@@ -278,22 +278,22 @@ fn escaped_tags_since_their_version() {
 #[test]
 fn memory_has_a_limit() {
     let mut events = MeterEvents::default();
-    for id in 1..5_000_u32 {
-        let long = format!("i={id}{}", "x".repeat(900));
+    for id in 1..8_000_u32 {
+        let long = format!("i={id}{}", "x".repeat(450));
         events.instrument((7, 2), Names { id, ..NAMES }, [&long, "", ""]);
         events.sample(2, Names { id, ..NAMES }, "", "1");
     }
     let samples = events.samples();
     let stored = samples.iter().filter(|sample| sample.details.is_some()).count();
-    assert!(samples.len() == 4_999 && (4_000..4_999).contains(&stored), "{stored}");
+    assert!(samples.len() == 7_999 && (6_000..7_999).contains(&stored), "{stored}");
 }
 
 /// A trace has the tags of an instrument and of its meter once, and each sample repeats them.
 #[test]
 fn details_have_a_limit() {
     let mut events = MeterEvents::default();
-    for (id, len) in [(1, 900), (2, 1_100), (0, 1_100)] {
-        let long = "x".repeat(len / 2);
+    for (id, len) in [(1, 500), (2, 600), (0, 600)] {
+        let long = "a=,".repeat(len / 6);
         let names = Names { id, ..NAMES };
         events.interval(1, 1).instrument((7, 2), names, [&long, &long, "7"]).sample(2, names, "", "1");
         events.instrument((8, 2), names, [&long, &long, "7"]);
@@ -301,4 +301,7 @@ fn details_have_a_limit() {
     let samples = events.samples();
     let found: Vec<_> = samples.iter().map(|sample| sample.details.is_some()).collect();
     assert_eq!(found, [true, false, false]);
+    let details = samples[0].details.as_ref().unwrap();
+    let (count, last) = (details.meter_tags().count(), details.meter_tags().last().unwrap());
+    assert_eq!((count, last.1.matches("a=").count()), (16, 500 / 6 - 16));
 }

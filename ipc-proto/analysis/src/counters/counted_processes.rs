@@ -268,7 +268,7 @@ fn take(size: &mut usize, len: usize) -> bool {
 /// the trace has them once.
 fn details(instrument: &Instrument<'_>) -> InstrumentDetails {
     /// The maximum length of the texts in bytes.
-    const MAX_LEN: usize = 1 << 10;
+    const MAX_LEN: usize = 512;
     let Instrument { instrument_tags, meter_tags, meter_scope_hash, has_escaped_tags, .. } = *instrument;
     let details = InstrumentDetails {
         instrument_tag_text: instrument_tags.to_string(),

@@ -43,7 +43,7 @@ use super::{
 /// A trace can have several processes, whose state is separate. Nothing of a sample is stored, but for a number for each
 /// series without an instrument id. The names of meters and the tags of instruments are stored, in at most about 4 MiB,
 /// and the descriptions of at most 32 kinds of events, about 3 KiB each. Samples have no [`details`](Sample::details) of
-/// more than 1 KiB.
+/// more than 512 bytes.
 #[derive(Debug, Clone, Default)]
 pub struct CounterReader {
     /// The id of the session whose meters are read; `None` for all sessions.

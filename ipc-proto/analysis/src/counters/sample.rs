@@ -41,8 +41,8 @@ pub struct Sample<'a> {
     /// Tells apart the instruments without an id that have the same names, version, unit and tags: 0 for the first one.
     /// Instruments that begin after the end of such an instrument have other numbers.
     pub instance: u32,
-    /// The tags of the instrument and its meter; `None` if they have none or more than 1 KiB, or if several instruments
-    /// could be meant.
+    /// The tags of the instrument and its meter; `None` if they have none or more than 512 bytes, or if several
+    /// instruments could be meant.
     pub details: Option<Arc<InstrumentDetails>>,
     /// The length of the interval in seconds. `None` if the trace does not state it, as at its start.
     pub interval: Option<f64>,
@@ -89,20 +89,25 @@ pub struct InstrumentDetails {
 }
 
 impl InstrumentDetails {
-    /// Returns the tags of the instrument.
+    /// The maximum number of tags of an instrument and of a meter: each sample repeats them.
+    const MAX_TAGS: usize = 16;
+
+    /// Returns the tags of the instrument, at most 16: the value of the last one is the rest of the text.
     #[must_use]
     pub fn instrument_tags(&self) -> Tags<'_> {
         self.tags(&self.instrument_tag_text)
     }
 
-    /// Returns the tags of the meter.
+    /// Returns the tags of the meter, at most 16: the value of the last one is the rest of the text.
     #[must_use]
     pub fn meter_tags(&self) -> Tags<'_> {
         self.tags(&self.meter_tag_text)
     }
 
     fn tags<'a>(&self, text: &'a str) -> Tags<'a> {
-        if self.has_escaped_tags { escaped_tags(text.into()) } else { tags(System::Meter, text.into()) }
+        let all =
+            if self.has_escaped_tags { escaped_tags(text.into()) } else { tags(System::Meter, text.into()) };
+        all.at_most(Self::MAX_TAGS)
     }
 }
 

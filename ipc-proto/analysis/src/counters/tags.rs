@@ -58,6 +58,11 @@ impl<'a> Tags<'a> {
     /// The maximum number of tags. A tag takes many times the memory of its text.
     const MAX: usize = 1_024;
 
+    /// Returns the same text with at most `max` tags.
+    pub(super) const fn at_most(self, max: usize) -> Self {
+        Self { left: max, ..self }
+    }
+
     /// Returns the offsets in bytes of the name's end and of the tag's end.
     fn ends(&self) -> (Option<usize>, Option<usize>) {
         match self.rest {
@@ -124,6 +129,7 @@ impl<'a> Iterator for Tags<'a> {
         }
         let (name_end, end) = self.ends();
         self.left = self.left.saturating_sub(1);
+        // The last tag has the rest of the text.
         let end = end.filter(|_| self.left > 0);
         let (tag, rest) = match end {
             Some(comma) => split(self.rest, comma),

@@ -101,9 +101,10 @@ added. An up-down counter since the start of the session is no gauge: its type
 is untyped, and its name ends with _since_start. A series has at most 64 tags, 16
 quantiles and 160 buckets, and with them 64 KiB, in lines of 16 KiB; those of a
 process have 32 MiB, and all 256 MiB. A note and a comment in the text state what
-is left out. Other limits: 1,024 tags of a series and 1 KiB of tags of an
-instrument and its meter; 16 quantiles and 32 characters of a unit in lines and
-in CSV; 10,000 series of a counter in a process, and 100,000 of all, for --until.
+is left out. Other limits: 1,024 tags of a series, 16 of an instrument and of a
+meter, which have 512 bytes; 16 quantiles and 32 characters of a unit in lines
+and in CSV; 10,000 series of a counter in a process, and 100,000 of all, for
+--until.
 
 --until ends with status 0 as soon as a CONDITION holds in one process, and
 --duration then with status 4 if none does:
