@@ -228,7 +228,8 @@ pub(crate) struct Watch {
 /// The series of a term in a process, by the hashes of their keys.
 #[derive(Debug, Default)]
 struct WatchedSeries {
-    series: BTreeMap<u64, Coverage>,
+    /// The map reserves room for several series: a trace can have many processes with one series.
+    series: BTreeMap<u64, Box<Coverage>>,
     /// The times after which the series are silent, each with the hash of its series.
     silences: BTreeSet<(i128, u64)>,
     /// The number of series that satisfy the term.
@@ -240,7 +241,7 @@ impl WatchedSeries {
         self.remove(series, hold);
         self.silences.insert((coverage.silent_after(), series));
         self.satisfied = self.satisfied.saturating_add(usize::from(coverage.covers(hold)));
-        self.series.insert(series, coverage);
+        self.series.insert(series, Box::new(coverage));
     }
 
     fn remove(&mut self, series: u64, hold: i128) {
@@ -372,7 +373,7 @@ impl Watch {
             is_about = true;
             let is_satisfied = term.part.of(sample).is_some_and(|number| term.holds(number));
             let stored = self.holding.get(&(n, process.clone()));
-            let previous = stored.and_then(|stored| stored.series.get(&series)).copied();
+            let previous = stored.and_then(|stored| stored.series.get(&series)).map(|previous| **previous);
             let is_full = stored.is_some_and(|stored| stored.series.len() >= MAX_SERIES);
             if previous.is_none() && (is_full || self.len >= MAX_ALL) {
                 self.is_limited = true;

@@ -35,7 +35,8 @@ pub(crate) struct Exposition {
 /// The series of a process, by their keys.
 #[derive(Default)]
 struct ProcessSeries {
-    series: BTreeMap<String, Series>,
+    /// The map reserves room for several series, which are large: a trace can have many processes with one series.
+    series: BTreeMap<String, Box<Series>>,
     size: usize,
 }
 
@@ -209,7 +210,7 @@ impl Exposition {
         match series {
             Some((size, series)) if fits(resized(self.size, size), resized(own_size, size)) => {
                 self.left_out.numbers |= series.has_more_numbers();
-                self.processes.entry(process.clone()).or_default().series.insert(key, series);
+                self.processes.entry(process.clone()).or_default().series.insert(key, Box::new(series));
                 self.resize(process, resized(self.size, size), resized(own_size, size));
             }
             _ => self.left_out.series = true,
@@ -269,7 +270,8 @@ impl Exposition {
 
     /// Returns the samples as text.
     pub(crate) fn text(&self) -> String {
-        let mut all: Vec<&Series> = self.processes.values().flat_map(|own| own.series.values()).collect();
+        let all = self.processes.values().flat_map(|own| own.series.values());
+        let mut all: Vec<&Series> = all.map(|series| &**series).collect();
         // Series of a family stay in their order.
         all.sort_by(|one, other| one.family.cmp(&other.family));
         let mut text = String::new();

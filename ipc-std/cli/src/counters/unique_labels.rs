@@ -55,8 +55,9 @@ impl Shown {
 impl UniqueLabels {
     /// The memory in bytes, enough for about 200,000 series. Further ones show all their details.
     const LIMIT: usize = 64 << 20;
-    /// The memory of a series or of a process in bytes, in addition to its texts.
+    /// The memory of a series and of a process in bytes, in addition to their texts.
     const ENTRY: usize = 256;
+    const PROCESS: usize = 1_024;
 
     /// Returns which details a series shows, and its label with them. `label` returns the label with some details; it is
     /// called only for a new series.
@@ -75,7 +76,7 @@ impl UniqueLabels {
         }
         let all = details(sample);
         let label = |shown: Shown| label(&shown.of(&all));
-        let of_process = if stored.is_none() { process.name.len().saturating_add(Self::ENTRY) } else { 0 };
+        let of_process = if stored.is_none() { process.name.len().saturating_add(Self::PROCESS) } else { 0 };
         let added = key.len().saturating_add(Self::ENTRY).saturating_add(of_process);
         if size.saturating_add(added) > Self::LIMIT {
             return (Shown::ALL, label(Shown::ALL).into());
