@@ -58,9 +58,11 @@ impl CommandLine {
             return Self::InName;
         }
         let is_native = metadata.fields.is_empty();
-        if is_native && starts_with(metadata.provider, "Microsoft-Windows-DotNETRuntime") {
+        let is_of_runtime = starts_with(metadata.provider, "Microsoft-Windows-DotNETRuntime");
+        let is_start = is_of_runtime && metadata.event_id == 187;
+        if is_native && is_of_runtime {
             let layout = PayloadLayout { command_line: 1, ..PayloadLayout::default() };
-            return if metadata.event_id == 187 { layout.with(&RUNTIME_STEPS) } else { Self::None };
+            return if is_start { layout.with(&RUNTIME_STEPS) } else { Self::None };
         }
         if is_native {
             return if has_known_payloads(metadata.provider) { Self::None } else { Self::Unknown };
@@ -80,8 +82,10 @@ impl CommandLine {
                 _ => false,
             };
         }
-        // The runtime writes the command line first, whatever a description of another order states.
-        if metadata.provider == "Microsoft-DotNETCore-EventPipe" && found != Some(0) {
+        // The runtime writes the command line first, whatever a description of another order states. Readers know
+        // `RuntimeInformationStart` by its id, whatever its description states.
+        let is_info = starts_with(metadata.provider, "Microsoft-DotNETCore-EventPipe");
+        if is_info && found != Some(0) || is_start && found.is_none() {
             return Self::Unknown;
         }
         match found {
@@ -124,7 +128,8 @@ impl PayloadLayout {
         true
     }
 
-    /// Removes the command line, and all bytes after the last value. `None` if the payload ends before the command line.
+    /// Removes the command line. `None` if the payload ends before the command line, or has bytes after the last value: a
+    /// NUL in the middle of the command line would make its rest another value.
     fn strip<'p>(&self, payload: &'p [u8]) -> Option<([&'p [u8]; 2], Removed)> {
         let (mut at, mut head, mut tail) = (0usize, 0usize, 0usize);
         for (index, step) in self.steps.iter().take(self.len).enumerate() {
@@ -134,10 +139,11 @@ impl PayloadLayout {
             }
             at = at.saturating_add(len).saturating_add(if *step == STRING { 2 } else { 0 });
         }
-        let end = at.min(payload.len());
-        let parts = [payload.get(..head)?, payload.get(tail..end).unwrap_or_default()];
-        let is_changed = tail > head || end < payload.len();
-        Some((parts, if is_changed { Removed::CommandLine } else { Removed::Nothing }))
+        if at < payload.len() {
+            return None;
+        }
+        let parts = [payload.get(..head)?, payload.get(tail..).unwrap_or_default()];
+        Some((parts, if tail > head { Removed::CommandLine } else { Removed::Nothing }))
     }
 }
 
@@ -182,8 +188,10 @@ fn has_known_payloads(provider: Str<'_>) -> bool {
         || starts_with(provider, "Universal.")
 }
 
+/// Returns whether a text starts so, in any case of ASCII letters: readers find providers in any case.
 fn starts_with(text: Str<'_>, start: &str) -> bool {
-    text.chars().take(start.len()).eq(start.chars())
+    let mut chars = text.chars();
+    start.chars().all(|c| chars.next().is_some_and(|other| other.eq_ignore_ascii_case(&c)))
 }
 
 /// Returns the step over a value: its number of bytes or `STRING`. Other types of variable size have no step.

@@ -16,13 +16,15 @@ pub struct RewriteOptions<'o> {
     /// The version of the result: V4 or V6. `None` is the version of the source, or V4 if the source is V3.
     pub version: Option<Version>,
     /// Removes the command line from `ProcessInfo`, `RuntimeInformationStart`, and all other events with a field of
-    /// that name, such as `CommandLine` or `cmdline`: the string becomes empty, and bytes after the last field are
-    /// removed. If the field is not a string that can be cut out, or the payload does not match its description, the
+    /// that name, such as `CommandLine` or `cmdline`: the string becomes empty. If the field is not a string that can be
+    /// cut out, or the payload does not match its description, for example because bytes follow the last field, the
     /// whole payload is removed. V6: also removes labels, attributes and pairs of the trace with such a name.
     ///
     /// What cannot be judged is removed too: the payload of an event whose description is missing, damaged or without
-    /// fields, and a description that cannot be read; V6: the payload that names a process, if the name has a space. [`RewriteCounts::unjudged`](crate::RewriteCounts::unjudged) counts
-    /// these. Events of the runtime need no description.
+    /// fields, of a `ProcessInfo` or `RuntimeInformationStart` whose description has no command line, and a description
+    /// that cannot be read; V6: the payload that names a process, if the name has a space.
+    /// [`RewriteCounts::unjudged`](crate::RewriteCounts::unjudged) counts these. Events of the runtime need no
+    /// description.
     ///
     /// Nothing else is removed: addresses, queries, messages of exceptions and paths of modules in events remain.
     pub strip_command_line: bool,

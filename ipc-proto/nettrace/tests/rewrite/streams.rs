@@ -237,9 +237,11 @@ fn command_lines_are_removed_from_any_event() {
     let payload = [&head[..], &secret, &tail].concat();
     let (got, lines) = strip("Microsoft-Windows-DotNETRuntimeRundown", 187, &[], &payload);
     assert_eq!((got, lines), ([&head[..], &[0, 0], &tail].concat(), 1));
-    // Bytes after the last value can be anything.
-    let (got, lines) = strip("Microsoft-Windows-DotNETRuntime", 187, &[], &[&payload[..], &secret].concat());
-    assert_eq!((got, lines), ([&head[..], &[0, 0], &tail].concat(), 1));
+    // Bytes after the last value can be the rest of a command line with a NUL in its middle.
+    let (got, lines) = strip("microsoft-windows-dotnetruntime", 187, &[], &[&payload[..], &secret].concat());
+    assert_eq!((got, lines), (vec![], 1));
+    // Readers do not need its description.
+    assert_eq!(strip("Microsoft-Windows-DotNETRuntime", 187, &[("a", text)], &secret), (vec![], 0));
     // Other events of the runtime have no command line.
     assert_eq!(strip("Microsoft-Windows-DotNETRuntime", 1, &[], &payload), (payload.clone(), 0));
     // The field follows a string and numbers, and has a name in any case of letters.
@@ -296,8 +298,10 @@ fn what_cannot_be_judged_is_removed() {
         (info, names(&all), &kept[..], 1, 0),
         (info, tag(&all), &kept, 1, 0),
         (info, slack, &kept, 1, 0),
-        (info, names(&["CMDLINE"]), &[0, 0], 1, 0),
-        ("Elsewhere", names(&["process.command_line", "x"]), &kept[..14], 1, 0),
+        (info, names(&all[..2]), &[], 1, 0),
+        (info, names(&["CMDLINE"]), &[], 1, 0),
+        ("Elsewhere", names(&["process.command_line", "x"]), &[], 1, 0),
+        ("Elsewhere", names(&["process.command_line", "x", "y"]), &kept, 1, 0),
         // Without fields, with other names, in another order, and with damaged fields.
         (info, vec![], &[], 0, 1),
         (info, names(&["a", "b", "c"]), &[], 0, 1),
@@ -306,6 +310,7 @@ fn what_cannot_be_judged_is_removed() {
         (info, [&1u32.to_le_bytes()[..], &[99, 0, 0, 0, b'a', 0, 0, 0]].concat(), &[], 0, 1),
         (info, tag(&all)[..60].to_vec(), &[], 0, 1),
         (info, tag(&reordered), &[], 0, 1),
+        ("microsoft-dotnetcore-eventpipe", names(&["a", "b", "c"]), &[], 0, 1),
         ("Elsewhere", vec![], &[], 0, 1),
         ("Elsewhere", [&names(&["a"])[..], &[7]].concat(), &[], 0, 1),
         ("Elsewhere", names(&["a", "b", "c"]), &payload, 0, 0),
@@ -357,6 +362,50 @@ fn what_cannot_be_judged_is_removed() {
         let (result, report) = rewrite(&source, options).unwrap();
         assert!(!result.windows(secret.len()).any(|window| window == secret));
         assert_eq!((report.kept, report.unjudged, report.command_lines), (1, unjudged, 0));
+    }
+}
+
+/// Returns the record with each of its bits changed, each of its bytes removed, and each of its ends removed.
+fn mutations(record: &[u8]) -> impl Iterator<Item = Vec<u8>> + '_ {
+    let flipped = (0..record.len() * 8).map(|bit| {
+        let mut record = record.to_vec();
+        record[bit / 8] ^= 1 << (bit % 8);
+        record
+    });
+    let removed = (0..record.len()).map(|at| [&record[..at], &record[at + 1..]].concat());
+    flipped.chain(removed).chain((0..record.len()).map(|len| record[..len].to_vec()))
+}
+
+/// Whatever a fault changes in the description of `ProcessInfo`, no version of the copy has the command line.
+#[test]
+fn a_damaged_description_keeps_no_command_line() {
+    let payload: Vec<u8> =
+        "--password=1234\0Linux\0x64\0".encode_utf16().flat_map(u16::to_le_bytes).collect();
+    let secret = &payload[..30];
+    let fields = ["CommandLine", "OSInformation", "ArchInformation"].map(|name| (name, Scalar::Utf16String));
+    let mut space = [0; 200];
+    let mut info = metadata(1, 1);
+    info.provider = "Microsoft-DotNETCore-EventPipe".into();
+    info.name = "ProcessInfo".into();
+    info.fields = Fields::build(&fields, &mut space).unwrap();
+    let one = Event { payload: &payload, ..numbered(7, 1, 1) };
+    for version in [Version::V4, Version::V6] {
+        let described = written(version, |stream| put!(stream.describe(&info)));
+        let [record] = &*descriptions(&described) else { panic!("{described:?}") };
+        for record in mutations(record.payload) {
+            let source = written(version, |stream| {
+                put!(stream.metadata(&Event { payload: &record, ..Event::default() }));
+                if version == Version::V6 {
+                    put!(stream.thread(7, [ThreadEntry::ThreadId(7)]));
+                }
+                put!(stream.event(&one));
+            });
+            for version in [Version::V4, Version::V6] {
+                let options = RewriteOptions { strip_command_line: true, ..to(version) };
+                let (result, _) = rewrite(&source, options).unwrap();
+                assert!(!result.windows(secret.len()).any(|window| window == secret), "{record:x?}");
+            }
+        }
     }
 }
 
