@@ -12,6 +12,7 @@ use super::series_details::{Detail, tag_texts, unique};
 use super::unique_labels::UniqueLabels;
 use super::units::{MAX_UNIT, plain, printable_unit, shortest, with_unit};
 use crate::output::printable::{integer, json_line, not_a_number, printable, printable_name};
+use crate::output::rows::text_cell;
 
 /// How samples are written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -79,7 +80,8 @@ impl<W: Write> SampleLines<W> {
     /// Writes a line of CSV, with a column for the process if there can be several.
     fn record(&mut self, cells: [&str; 5], process: &str) -> io::Result<()> {
         let mut csv = csv::Writer::from_writer(&mut self.out);
-        csv.write_record(cells.into_iter().chain(self.shows_process.then_some(process)))?;
+        let cells = cells.into_iter().chain(self.shows_process.then_some(process));
+        csv.write_record(cells.map(|cell| text_cell(cell).into_owned()))?;
         csv.flush()
     }
 }

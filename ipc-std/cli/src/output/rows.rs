@@ -1,5 +1,6 @@
 //! Results that are rows with the same columns: as lines of JSON, or as CSV.
 use core::ops::ControlFlow;
+use std::borrow::Cow;
 use std::io::{self, Write};
 
 use serde_json::{Map, Value};
@@ -108,9 +109,19 @@ impl<'o> Rows<'o> {
 fn cell(value: Value) -> String {
     match value {
         Value::Null => String::new(),
-        Value::String(text) => text,
+        Value::String(text) => text_cell(&text).into_owned(),
         value => value.to_string(),
     }
+}
+
+/// Returns a text as a cell of CSV that a spreadsheet shows, and does not execute: a `'` precedes a text that would be a
+/// formula, also after spaces and quotation marks. Numbers are unchanged, also those that are text in JSON.
+pub(crate) fn text_cell(text: &str) -> Cow<'_, str> {
+    /// The characters that begin a formula. The last four are those of wide keyboards.
+    const FORMULA: [char; 8] = ['=', '+', '-', '@', '\u{ff1d}', '\u{ff0b}', '\u{ff0d}', '\u{ff20}'];
+    let start = text.trim_start_matches(|c: char| c.is_whitespace() || matches!(c, '"' | '\''));
+    let is_formula = start.starts_with(FORMULA) || text.starts_with(['\t', '\r', '\n']);
+    if is_formula && text.parse::<f64>().is_err() { format!("'{text}").into() } else { text.into() }
 }
 
 /// Returns nanoseconds as milliseconds.
@@ -126,4 +137,22 @@ pub(crate) fn milliseconds_at(nanoseconds: i64) -> f64 {
 /// Returns nanoseconds as milliseconds in the cell of a table.
 pub(crate) fn time_cell(nanoseconds: u64) -> String {
     format!("{:.3}", milliseconds(nanoseconds))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn texts_are_no_formulas() {
+        for text in
+            ["=1+1", "+1+1", "-1+1", "@SUM(1)", "\t=1", "\r=1", " =1", "\"=1", "'=1", "\"'-cmd|'/C calc'!A0"]
+        {
+            assert_eq!(text_cell(text), format!("'{text}"));
+        }
+        for text in ["", "a=1", "-1", "+1.5", "-1e300", "-Infinity", "NaN", "1-2", "'a", "\"a\"", "a\t=1"] {
+            assert_eq!(text_cell(text), text);
+        }
+        assert_eq!(cell((-1.5).into()), "-1.5");
+    }
 }
