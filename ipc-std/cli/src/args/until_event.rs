@@ -3,11 +3,16 @@ use dotnet_ipc_syntax::only_arg::OnlyArg;
 
 use crate::output::failure::{Failure, Kind};
 
-/// Fails if there are events to stop at, and none of them has arrived.
-pub(crate) fn check_arrival(until: &[OnlyArg], has_arrived: bool) -> Result<(), Failure> {
+/// Fails if there are events to stop at, and none of them has arrived, also if that is because the reader of the output
+/// has closed it.
+pub(crate) fn check_arrival(until: &[OnlyArg], has_arrived: bool, is_closed: bool) -> Result<(), Failure> {
     if until.is_empty() || has_arrived {
         return Ok(());
     }
     let events: Vec<String> = until.iter().map(|event| format!("'{event}'")).collect();
-    Err(Failure::new(Kind::Timeout, format!("{} did not arrive", events.join(" or "))).without_hint())
+    let failure = Failure::new(Kind::Timeout, format!("{} did not arrive", events.join(" or ")));
+    Err(match is_closed {
+        true => failure.with_hint("the reader of the output has closed it"),
+        false => failure.without_hint(),
+    })
 }

@@ -400,13 +400,10 @@ impl<'a, R: Read> Events<'a, R> {
         trace_file::report_late(&self.trace, globals);
     }
 
-    /// Fails if no event of `--until` was read, also if that is because the reader of the output has closed the pipe.
+    /// Fails if no event of `--until` was read.
     fn check_until(&self) -> Result<(), Failure> {
-        let arrival = until_event::check_arrival(&self.args.until, self.has_ended);
-        match self.trace.get_ref().output.borrow().is_closed() {
-            true => arrival.map_err(|failure| failure.with_hint("the reader of the output has closed it")),
-            false => arrival,
-        }
+        let is_closed = self.trace.get_ref().output.borrow().is_closed();
+        until_event::check_arrival(&self.args.until, self.has_ended, is_closed)
     }
 
     /// Fails if the arguments name events, and none was found. A reader that closed the pipe wants no failure.

@@ -128,11 +128,17 @@ pub(crate) fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
     if let Some(warning) = summary.warning(plan.buffer_mb) {
         globals.note(&warning);
     }
+    let arrival =
+        || until_event::check_arrival(&args.until, output.counter().has_until(), output.is_closed());
+    if output.is_closed() {
+        // The exit status states that the event did not arrive, and not that the reader has closed the pipe.
+        arrival()?;
+    }
     resumed.and(recorded).and(named)?;
     session_failure::check_end(&session, plan.no_resume, args.target.target().process_id(), &output)?;
     session::report_end(&session, globals);
     wire_log.check()?;
-    until_event::check_arrival(&args.until, output.counter().has_until())
+    arrival()
 }
 
 /// Reports what the file contains.

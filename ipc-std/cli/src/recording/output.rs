@@ -24,6 +24,7 @@ pub(crate) struct TraceOutput {
     bytes: u64,
     counter: EventCounter,
     has_failed: bool,
+    is_closed: bool,
 }
 
 impl TraceOutput {
@@ -46,6 +47,7 @@ impl TraceOutput {
             bytes: 0,
             counter: EventCounter::new(),
             has_failed: false,
+            is_closed: false,
         })
     }
 
@@ -81,6 +83,11 @@ impl TraceOutput {
         self.has_failed
     }
 
+    /// Returns whether the reader of the pipe has closed it.
+    pub(crate) const fn is_closed(&self) -> bool {
+        self.is_closed
+    }
+
     /// Writes bytes of the trace, and counts those that were written.
     pub(crate) fn write(&mut self, bytes: &[u8]) -> Result<(), Failure> {
         let written = self.write_all(bytes);
@@ -99,7 +106,10 @@ impl TraceOutput {
                     bytes = rest;
                 }
                 Err(e) if e.kind() == ErrorKind::Interrupted => {}
-                Err(e) => return Err(self.failed(&e)),
+                Err(e) => {
+                    self.is_closed |= e.kind() == ErrorKind::BrokenPipe;
+                    return Err(self.failed(&e));
+                }
             }
         }
         Ok(())
