@@ -112,6 +112,7 @@ mod output {
     pub(crate) mod columns;
     pub(crate) mod failure;
     pub(crate) mod field;
+    pub(crate) mod foreground;
     pub(crate) mod full_screen;
     pub(crate) mod function_name;
     pub(crate) mod globals;

@@ -6,6 +6,7 @@ use ipc_std::discover::{self, Stale};
 use serde_json::json;
 
 use crate::output::failure::{Failure, Kind};
+use crate::output::foreground::is_foreground;
 use crate::output::globals::Globals;
 use crate::output::printable::printable;
 use crate::output::stdout::{json_to_stdout, to_stdout};
@@ -67,7 +68,7 @@ pub(crate) fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
         }
     }
     let asks = removable > 0 && !args.dry_run && !args.yes;
-    if asks && (json || !io::stdin().is_terminal()) {
+    if asks && (json || !io::stdin().is_terminal() || !is_foreground(&io::stdin())) {
         return Err(Failure::new(Kind::Usage, "nothing removed: no terminal to confirm on; pass --yes")
             .without_hint());
     }

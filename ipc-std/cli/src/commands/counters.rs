@@ -811,14 +811,12 @@ impl<'a> Live<'a> {
         if is_due(&mut self.schedule.tick, now) {
             self.schedule.tick = now.checked_add(self.schedule.pace);
             self.show.note_left_out();
-            let output = &mut self.show.output;
-            return match output.keys().and_then(|quits| output.tick().map(|()| quits)) {
-                Ok(quits) => {
-                    self.is_quit = quits;
-                    if quits { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
-                }
-                Err(e) => self.written(Err(e)),
-            };
+            self.is_quit = self.show.output.keys();
+            if self.is_quit {
+                return ControlFlow::Break(());
+            }
+            let written = self.show.output.tick();
+            return self.written(written);
         }
         ControlFlow::Continue(())
     }

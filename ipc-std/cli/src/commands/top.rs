@@ -148,9 +148,9 @@ pub(crate) fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
     let process_id = args.target.target().process_id();
     let mut display = if full_screen::is_available() && !globals.json {
         let screen = Screen { view, title: title(args.target.target()), ..Screen::default() };
-        let terminal = FullScreen::enter()?;
         let keys = sender.clone();
-        terminal.send_keys(move |key| keys.send(key.map_or(Message::Resized, Message::Key)).is_ok())?;
+        let take = move |key: Option<_>| keys.send(key.map_or(Message::Resized, Message::Key)).is_ok();
+        let terminal = FullScreen::enter_with(take)?;
         Display::Screen(terminal, Box::new(screen))
     } else {
         Display::Text { view, top: args.top, is_silent: false, is_without_samples: false }

@@ -121,18 +121,9 @@ impl Output {
     }
 
     /// Handles keys. Returns whether one of them ends the output.
-    pub(crate) fn keys(&mut self) -> io::Result<bool> {
-        match self {
-            Self::Table(table, screen) => {
-                while let Some(key) = screen.next_key()? {
-                    if table.key(key) == screen_table::Request::Quit {
-                        return Ok(true);
-                    }
-                }
-                Ok(false)
-            }
-            _ => Ok(false),
-        }
+    pub(crate) fn keys(&mut self) -> bool {
+        let Self::Table(table, screen) = self else { return false };
+        core::iter::from_fn(|| screen.next_key()).any(|key| table.key(key) == screen_table::Request::Quit)
     }
 
     /// Writes the samples of an interval after its end.

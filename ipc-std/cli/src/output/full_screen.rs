@@ -1,9 +1,11 @@
 //! The terminal while a command shows one screen that changes.
-use core::sync::atomic::{AtomicBool, Ordering};
+use core::sync::atomic::{AtomicU8, Ordering};
 use core::time::Duration;
 use std::io::{self, BufWriter, IsTerminal, Write};
 use std::panic;
-use std::sync::Once;
+use std::sync::mpsc::{self, Receiver};
+use std::sync::{Mutex, Once};
+use std::thread;
 
 use crossterm::cursor::{Hide, MoveTo, Show};
 use crossterm::event::{self, Event, KeyEvent};
@@ -16,7 +18,11 @@ use crossterm::{execute, queue};
 use unicode_width::UnicodeWidthStr;
 
 use super::failure::Failure;
-use super::threads::spawn;
+use super::foreground;
+use super::printable::printable;
+use super::signals;
+use super::stdout::unbuffered_stdout;
+use super::threads::{lock, spawn};
 
 /// How a line looks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -30,62 +36,67 @@ pub(crate) enum Style {
 /// A line of the screen, which is no wider than the terminal.
 pub(crate) type Line = (Style, String);
 
-/// Whether the terminal must be restored.
-static IS_CHANGED: AtomicBool = AtomicBool::new(false);
+/// The state of the terminal: one of the constants below.
+static STATE: AtomicU8 = AtomicU8::new(USUAL);
+/// The terminal shows its usual screen.
+const USUAL: u8 = 0;
+/// The terminal shows the screen of the command.
+const SHOWN: u8 = 1;
+/// The screen returns when the tool is in the foreground again.
+const SUSPENDED: u8 = 2;
+
+/// Held while the screen is drawn.
+static DRAWING: Mutex<()> = Mutex::new(());
+
+/// How often the thread that reads keys looks for the end of the terminal, and for its return to the foreground.
+const TICK: Duration = Duration::from_millis(100);
 
 /// A terminal with another screen and without line input. Drop restores it.
 #[derive(Debug)]
-pub(crate) struct FullScreen;
+pub(crate) struct FullScreen {
+    keys: Receiver<KeyEvent>,
+}
 
-/// Returns whether the tool has a terminal to draw on, with keys.
+/// Returns whether the tool has a terminal to draw on, with keys. A job in the background has none: the system would
+/// stop it.
 pub(crate) fn is_available() -> bool {
     let is_dumb = std::env::var_os("TERM").is_some_and(|term| term == "dumb");
-    io::stdin().is_terminal() && io::stdout().is_terminal() && !is_dumb
+    io::stdin().is_terminal()
+        && io::stdout().is_terminal()
+        && !is_dumb
+        && foreground::is_foreground(&io::stdin())
 }
 
 impl FullScreen {
+    /// Shows the screen. [`next_key`](Self::next_key) returns the keys.
     pub(crate) fn enter() -> Result<Self, Failure> {
-        restore_on_panic();
-        IS_CHANGED.store(true, Ordering::SeqCst);
-        let screen = Self;
-        let enter = || {
-            enable_raw_mode()?;
-            execute!(io::stdout(), EnterAlternateScreen, Hide, DisableLineWrap)
-        };
-        enter().map_err(|e| Failure::io("cannot use the terminal", &e))?;
+        let (sender, keys) = mpsc::channel();
+        let screen = Self { keys };
+        screen.show(move |key| key.is_none_or(|key| sender.send(key).is_ok()))?;
         Ok(screen)
     }
 
-    /// Passes each key, and `None` for each new size, to `take` on another thread, until that returns false or the
-    /// terminal ends.
-    pub(crate) fn send_keys(
-        &self,
-        mut take: impl FnMut(Option<KeyEvent>) -> bool + Send + 'static,
-    ) -> Result<(), Failure> {
-        let read = move || {
-            loop {
-                let key = match event::read() {
-                    Ok(Event::Key(key)) => Some(key),
-                    Ok(Event::Resize(..)) => None,
-                    Ok(_) => continue,
-                    Err(_) => return,
-                };
-                if !take(key) {
-                    return;
-                }
-            }
-        };
-        spawn("keys", read).map(drop)
+    /// Shows the screen, and passes each key, and `None` for each reason to draw again, to `take` on another thread,
+    /// until that returns false or the terminal ends.
+    pub(crate) fn enter_with(
+        take: impl FnMut(Option<KeyEvent>) -> bool + Send + 'static,
+    ) -> Result<Self, Failure> {
+        let screen = Self { keys: mpsc::channel().1 };
+        screen.show(take)?;
+        Ok(screen)
+    }
+
+    fn show(&self, take: impl FnMut(Option<KeyEvent>) -> bool + Send + 'static) -> Result<(), Failure> {
+        restore_on_panic();
+        signals::handle_stops(suspend, resume)?;
+        STATE.store(SHOWN, Ordering::SeqCst);
+        change().map_err(|e| Failure::io("cannot use the terminal", &e))?;
+        spawn("keys", move || read_keys(take)).map(drop)
     }
 
     /// Returns the next key that was pressed, without waiting for one.
-    pub(crate) fn next_key(&self) -> io::Result<Option<KeyEvent>> {
-        while event::poll(Duration::ZERO)? {
-            if let Event::Key(key) = event::read()? {
-                return Ok(Some(key));
-            }
-        }
-        Ok(None)
+    pub(crate) fn next_key(&self) -> Option<KeyEvent> {
+        self.keys.try_recv().ok()
     }
 
     /// Returns the columns and rows.
@@ -94,8 +105,20 @@ impl FullScreen {
         (width.into(), height.into())
     }
 
-    /// Replaces what the terminal shows.
+    /// Replaces what the terminal shows. In the background, the terminal stays as it is.
     pub(crate) fn draw(&self, lines: &[Line]) -> io::Result<()> {
+        let _drawing = lock(&DRAWING);
+        match STATE.load(Ordering::SeqCst) {
+            USUAL => return Ok(()),
+            _ if !foreground::is_foreground(&io::stdin()) => return Ok(()),
+            SUSPENDED => {
+                // The terminal has the modes of the shell.
+                let _ = disable_raw_mode();
+                STATE.store(SHOWN, Ordering::SeqCst);
+                change()?;
+            }
+            _ => {}
+        }
         let (width, height) = self.size();
         let mut out = BufWriter::new(io::stdout().lock());
         queue!(out, BeginSynchronizedUpdate)?;
@@ -106,7 +129,7 @@ impl FullScreen {
                 Style::Dim => Attribute::Dim,
                 Style::Reverse => Attribute::Reverse,
             };
-            queue!(out, MoveTo(0, row), SetAttribute(attribute), Print(text))?;
+            queue!(out, MoveTo(0, row), SetAttribute(attribute), Print(printable(text)))?;
             queue!(out, SetAttribute(Attribute::Reset))?;
             // A text of the full width leaves the cursor on the last column, which `Clear` would erase.
             if text.width() < width {
@@ -139,27 +162,109 @@ fn restore_on_panic() {
     });
 }
 
-/// Restores the terminal if it is changed.
+/// Shows the screen of the command.
+fn change() -> io::Result<()> {
+    enable_raw_mode()?;
+    execute!(io::stdout(), EnterAlternateScreen, Hide, DisableLineWrap)
+}
+
+/// Restores the terminal if it is changed. An error means that the terminal is gone, so there is nothing to restore.
 pub(crate) fn restore() {
-    if IS_CHANGED.swap(false, Ordering::SeqCst) {
-        // An error means that the terminal is gone, so there is nothing to restore.
-        let _ = execute!(io::stdout(), EnableLineWrap, Show, LeaveAlternateScreen);
+    leave(USUAL);
+}
+
+/// Restores the terminal if it is changed, and sets the state that follows.
+fn leave(next: u8) {
+    if STATE.swap(next, Ordering::SeqCst) != SHOWN {
+        return;
+    }
+    if foreground::is_foreground(&io::stdin()) {
         let _ = disable_raw_mode();
+    }
+    // The lock of the usual standard output belongs to a thread that a stopped terminal can block.
+    if let Ok(mut stdout) = unbuffered_stdout() {
+        if foreground::takes_output(&stdout) {
+            let _ = execute!(stdout, EnableLineWrap, Show, LeaveAlternateScreen);
+        }
+    }
+}
+
+/// Restores the terminal, if it is changed, before `stop` stops the tool.
+fn suspend(stop: &dyn Fn()) {
+    /// The number of ticks of a millisecond to wait for the end of a drawing, which a stopped terminal can block.
+    const ATTEMPTS: u32 = 200;
+    let mut attempts = 0..ATTEMPTS;
+    let _drawing = attempts.find_map(|_| {
+        let drawing = DRAWING.try_lock().ok();
+        if drawing.is_none() {
+            thread::sleep(Duration::from_millis(1));
+        }
+        drawing
+    });
+    if STATE.load(Ordering::SeqCst) == SHOWN {
+        leave(SUSPENDED);
+    }
+    stop();
+}
+
+/// Makes the next drawing change the terminal again: the shell has changed it while the tool was stopped.
+fn resume() {
+    if STATE.load(Ordering::SeqCst) != SHOWN {
+        return;
+    }
+    if foreground::is_foreground(&io::stdin()) {
+        let _ = STATE.compare_exchange(SHOWN, SUSPENDED, Ordering::SeqCst, Ordering::SeqCst);
+    } else {
+        leave(SUSPENDED);
+    }
+}
+
+/// Passes keys to `take`, as [`FullScreen::enter_with`] states.
+fn read_keys(mut take: impl FnMut(Option<KeyEvent>) -> bool) {
+    loop {
+        if !foreground::is_foreground(&io::stdin()) {
+            // The keys are those of the shell.
+            thread::sleep(TICK);
+            continue;
+        }
+        if STATE.load(Ordering::SeqCst) == SUSPENDED && !take(None) {
+            return;
+        }
+        // At the end of the terminal, `event::poll` would never return.
+        if !foreground::waits_for_input(&io::stdin(), TICK) {
+            return;
+        }
+        if !foreground::is_foreground(&io::stdin()) {
+            continue;
+        }
+        while let Ok(true) = event::poll(Duration::ZERO) {
+            let key = match event::read() {
+                Ok(Event::Key(key)) => Some(key),
+                Ok(Event::Resize(..)) => None,
+                Ok(_) => continue,
+                Err(_) => return,
+            };
+            if !take(key) {
+                return;
+            }
+        }
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use core::sync::atomic::AtomicBool;
+
     use super::*;
 
     #[test]
     fn the_terminal_is_restored_before_the_message_of_a_panic() {
         static WAS_RESTORED: AtomicBool = AtomicBool::new(false);
         // The earlier hook writes the message of a panic. This test's hook looks at the terminal at that moment.
-        let is_restored = || !IS_CHANGED.load(Ordering::SeqCst);
+        let is_restored = || STATE.load(Ordering::SeqCst) == USUAL;
         panic::set_hook(Box::new(move |_| WAS_RESTORED.store(is_restored(), Ordering::SeqCst)));
         restore_on_panic();
-        IS_CHANGED.store(true, Ordering::SeqCst);
+        STATE.store(SHOWN, Ordering::SeqCst);
         let panicked = panic::catch_unwind(|| panic!("a panic"));
         let _ = panic::take_hook();
         assert!(panicked.is_err() && WAS_RESTORED.load(Ordering::SeqCst));

@@ -4,15 +4,25 @@ use std::io;
 use console::Term;
 use indicatif::{ProgressDrawTarget, TermLike};
 
+use super::foreground::is_foreground;
+
 /// A terminal that is two columns narrower than the real one.
 ///
 /// A progress bar fills its line with spaces up to the last column. The terminal echoes Ctrl-C as `^C`, which would
 /// begin another line there, and the bar would then clear that line instead of its own.
+///
+/// In the background, the terminal shows another job, and nothing is drawn.
 #[derive(Debug)]
 struct NarrowTerminal(Term);
 
 /// The columns of `^C`.
 const ECHO: u16 = 2;
+
+impl NarrowTerminal {
+    fn draw(&self, draw: impl FnOnce(&Term) -> io::Result<()>) -> io::Result<()> {
+        if is_foreground(&io::stderr()) { draw(&self.0) } else { Ok(()) }
+    }
+}
 
 /// Returns standard error as the target of a progress bar, which shows nothing if it is no terminal.
 pub(crate) fn stderr() -> ProgressDrawTarget {
@@ -31,27 +41,27 @@ impl TermLike for NarrowTerminal {
         self.0.height()
     }
     fn move_cursor_up(&self, n: usize) -> io::Result<()> {
-        self.0.move_cursor_up(n)
+        self.draw(|terminal| terminal.move_cursor_up(n))
     }
     fn move_cursor_down(&self, n: usize) -> io::Result<()> {
-        self.0.move_cursor_down(n)
+        self.draw(|terminal| terminal.move_cursor_down(n))
     }
     fn move_cursor_right(&self, n: usize) -> io::Result<()> {
-        self.0.move_cursor_right(n)
+        self.draw(|terminal| terminal.move_cursor_right(n))
     }
     fn move_cursor_left(&self, n: usize) -> io::Result<()> {
-        self.0.move_cursor_left(n)
+        self.draw(|terminal| terminal.move_cursor_left(n))
     }
     fn write_line(&self, s: &str) -> io::Result<()> {
-        self.0.write_line(s)
+        self.draw(|terminal| terminal.write_line(s))
     }
     fn write_str(&self, s: &str) -> io::Result<()> {
-        self.0.write_str(s)
+        self.draw(|terminal| terminal.write_str(s))
     }
     fn clear_line(&self) -> io::Result<()> {
-        self.0.clear_line()
+        self.draw(|terminal| terminal.clear_line())
     }
     fn flush(&self) -> io::Result<()> {
-        self.0.flush()
+        self.draw(|terminal| terminal.flush())
     }
 }

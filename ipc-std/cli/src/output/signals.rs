@@ -34,6 +34,12 @@ pub(crate) fn handle(stop: impl FnMut(i32) -> bool + Send + 'static) -> Result<(
     system::listen(on_signal).map_err(|e| Failure::io("cannot handle signals", &e))
 }
 
+/// Calls `suspend` when the terminal stops the tool, and `resume` when the tool continues, on a thread of its own.
+/// `suspend` gets the function that stops the tool. On Windows, nothing stops it.
+pub(crate) fn handle_stops(suspend: fn(stop: &dyn Fn()), resume: fn()) -> Result<(), Failure> {
+    system::listen_for_stops(suspend, resume).map_err(|e| Failure::io("cannot handle signals", &e))
+}
+
 /// Says what the tool waits for after a signal, if it still runs after two seconds.
 pub(crate) fn explain_wait(is_json: bool) {
     const USUAL: Duration = Duration::from_secs(2);

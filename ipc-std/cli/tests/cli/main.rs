@@ -66,6 +66,8 @@ mod stats;
 mod symptoms;
 #[cfg(target_os = "linux")]
 mod target;
+#[cfg(target_os = "linux")]
+mod terminals;
 #[path = "../tool/mod.rs"]
 mod tool;
 mod top;

@@ -1,7 +1,7 @@
 //! Signals of Unix.
 use std::{io, thread};
 
-use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+use signal_hook::consts::{SIGCONT, SIGHUP, SIGINT, SIGTERM, SIGTSTP};
 use signal_hook::iterator::Signals;
 use signal_hook::low_level::emulate_default_handler;
 
@@ -14,6 +14,21 @@ pub(super) fn listen(on: fn(i32)) -> io::Result<()> {
     thread.spawn(move || signals.forever().for_each(on)).map(drop)
 }
 
+/// Calls `suspend` for SIGTSTP, and `resume` for SIGCONT, on a thread of its own.
+pub(super) fn listen_for_stops(suspend: fn(stop: &dyn Fn()), resume: fn()) -> io::Result<()> {
+    let mut signals = Signals::new([SIGTSTP, SIGCONT].into_iter().filter(|signal| !is_ignored(*signal)))?;
+    let thread = thread::Builder::new().name("stops".to_owned());
+    let listen = move || {
+        for signal in signals.forever() {
+            match signal {
+                SIGTSTP => suspend(&|| end(SIGTSTP)),
+                _ => resume(),
+            }
+        }
+    };
+    thread.spawn(listen).map(drop)
+}
+
 /// Whether the parent process made the tool ignore this signal, as `nohup` does.
 fn is_ignored(signal: i32) -> bool {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
@@ -23,7 +38,7 @@ fn is_ignored(signal: i32) -> bool {
     matches!((mask, bit), (Some(mask), Some(bit)) if mask & bit != 0)
 }
 
-/// Performs the default action of the signal: ends the tool immediately.
+/// Performs the default action of the signal: ends or stops the tool immediately.
 pub(super) fn end(signal: i32) {
     // This fails only for signals other than those above.
     let _ = emulate_default_handler(signal);

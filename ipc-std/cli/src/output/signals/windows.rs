@@ -23,6 +23,12 @@ pub(super) fn listen(on: fn(i32)) -> io::Result<()> {
     }
 }
 
+/// Does nothing: a console stops no program.
+#[expect(clippy::unnecessary_wraps, reason = "on Unix, this can fail")]
+pub(super) fn listen_for_stops(_: fn(stop: &dyn Fn()), _: fn()) -> io::Result<()> {
+    Ok(())
+}
+
 unsafe extern "system" fn on_event(event: u32) -> BOOL {
     let asked = matches!(event, CTRL_C_EVENT | CTRL_BREAK_EVENT);
     if let Some(on) = ON.get() {
