@@ -107,6 +107,7 @@ mod input {
 
 /// What the tool writes: results, notes, failures and files.
 mod output {
+    pub(crate) mod allocator;
     pub(crate) mod atomic_output;
     pub(crate) mod bulk_stdout;
     pub(crate) mod columns;
@@ -126,6 +127,7 @@ mod output {
     pub(crate) mod stderr;
     pub(crate) mod stdout;
     pub(crate) mod tables;
+    pub(crate) mod temporary_file;
     pub(crate) mod threads;
     pub(crate) mod worker;
 }
@@ -183,8 +185,8 @@ use std::process::ExitCode;
 use clap::{CommandFactory, Parser};
 
 use crate::commands::Command;
-use crate::output::failure;
 use crate::output::globals::Globals;
+use crate::output::{allocator, failure, signals};
 
 /// Inspect, trace and control running .NET processes
 ///
@@ -216,10 +218,12 @@ denied, 4 timeout, 5 refused by the runtime, 6 protocol error or corrupt file,
 7 the runtime ended, 8 differences found by `conformance`, 9 nothing found.";
 
 fn main() -> ExitCode {
+    signals::refuse_long_files();
     let Cli { mut globals, command } = match Cli::try_parse() {
         Ok(cli) => cli,
         Err(e) => return failure::report_usage(&e),
     };
     globals.cli = Cli::command;
+    allocator::write_errors_as_json(globals.json);
     command.run(&globals).unwrap_or_else(|failure| failure.report(&globals))
 }

@@ -7,7 +7,6 @@ use std::io::{self, ErrorKind, Write};
 #[cfg(unix)]
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex};
 
 use ipc_proto::wire::to_u64;
 use tempfile::NamedTempFile;
@@ -16,7 +15,7 @@ use super::failure::Failure;
 use super::output_file::{OverwriteArgs, already_exists};
 use super::signals;
 use super::stdout::{self, binary_stdout, is_stdout};
-use super::threads::lock;
+use super::temporary_file;
 
 /// An output file that appears under its name only when it is complete, or a stream.
 pub(crate) struct AtomicOutput {
@@ -54,17 +53,8 @@ impl AtomicOutput {
         }
         overwrite.check(path)?;
         // Signals are handled before the file exists, so that no signal ends the tool without removing the file.
-        let temporary = Arc::new(Mutex::new(None::<PathBuf>));
-        signals::handle({
-            let temporary = Arc::clone(&temporary);
-            move |_| {
-                // An error is ignored: the file may already have its final name.
-                let _ = lock(&temporary).take().map(fs::remove_file);
-                false
-            }
-        })?;
-        let target = Destination::open(path, overwrite.overwrite, &temporary);
-        let target = target.map_err(|e| cannot_write(&name, &e))?;
+        signals::handle_ends()?;
+        let target = Destination::open(path, overwrite.overwrite).map_err(|e| cannot_write(&name, &e))?;
         Ok(Self { name, bytes: 0, is_closed: false, target })
     }
 
@@ -100,8 +90,7 @@ impl AtomicOutput {
 }
 
 impl Destination {
-    /// Opens the file. The lock makes a signal wait until the path of the temporary file is stored.
-    fn open(path: &Path, overwrite: bool, temporary: &Mutex<Option<PathBuf>>) -> io::Result<Self> {
+    fn open(path: &Path, overwrite: bool) -> io::Result<Self> {
         let permissions = match fs::metadata(path) {
             Ok(found) if !found.is_file() => {
                 return Ok(Self::Stream(File::options().write(true).open(path)?));
@@ -129,10 +118,7 @@ impl Destination {
         // The umask applies to the permissions of a new file.
         #[cfg(unix)]
         builder.permissions(Permissions::from_mode(if permissions.is_some() { 0o600 } else { 0o666 }));
-        let mut temporary = lock(temporary);
-        let file = builder.prefix(&prefix).tempfile_in(folder)?;
-        *temporary = Some(file.path().to_owned());
-        drop(temporary);
+        let file = temporary_file::create(|| builder.prefix(&prefix).tempfile_in(folder))?;
         if let Some(permissions) = permissions {
             file.as_file().set_permissions(permissions)?;
         }

@@ -11,6 +11,7 @@ use serde_json::{Value, json};
 use super::globals::Globals;
 use super::printable::printable;
 use super::stderr::{json_to_stderr, to_stderr};
+use super::stdout::cannot_write;
 
 /// Why a command failed.
 #[derive(Debug)]
@@ -239,20 +240,24 @@ pub(crate) fn name_of(code: Code) -> String {
 
 /// Reports a command line that cannot be parsed, or shows the help or version that it requests.
 pub(crate) fn report_usage(e: &clap::Error) -> ExitCode {
+    // Clap returns no options with an error, so that --json is searched for.
+    let json = std::env::args_os().any(|arg| arg == "--json");
+    let globals = Globals { json, no_hints: true, cli: clap::Command::default };
     let missing_command = e.kind() == UsageError::DisplayHelpOnMissingArgumentOrSubcommand;
     if missing_command || !e.use_stderr() {
-        // If the reader closed the pipe, it wants no more.
-        let _ = e.print();
-        return ExitCode::from(if missing_command { Kind::Usage.row().1 } else { 0 });
+        return match e.print() {
+            // If the reader closed the pipe, it wants no more.
+            Err(e) if e.kind() != io::ErrorKind::BrokenPipe => cannot_write(&e).report(&globals),
+            _ if missing_command => ExitCode::from(Kind::Usage.row().1),
+            _ => ExitCode::SUCCESS,
+        };
     }
     let failure = Failure::new(Kind::Usage, one_line(&e.to_string()));
     let failure = match e.kind() {
         UsageError::InvalidSubcommand => failure.with_hint("run `dotnet-ipc --help` for usage"),
         _ => failure,
     };
-    // Clap returns no options with an error, so that --json is searched for.
-    let json = std::env::args_os().any(|arg| arg == "--json");
-    failure.report(&Globals { json, no_hints: true, cli: clap::Command::default })
+    failure.report(&globals)
 }
 
 /// Joins lines into one.

@@ -15,6 +15,7 @@ use self::windows as system;
 use super::failure::Failure;
 use super::full_screen;
 use super::stderr::note;
+use super::temporary_file;
 use super::threads::{lock, spawn};
 
 type Handler = Box<dyn FnMut(i32) -> bool + Send>;
@@ -32,6 +33,19 @@ pub(crate) fn handle(stop: impl FnMut(i32) -> bool + Send + 'static) -> Result<(
         return Ok(());
     }
     system::listen(on_signal).map_err(|e| Failure::io("cannot handle signals", &e))
+}
+
+/// Makes a write beyond the limit of the length of files (`ulimit -f`) fail, instead of ending the tool by a signal.
+pub(crate) fn refuse_long_files() {
+    // Without this, only the sentence is missing.
+    let _ = system::refuse_long_files();
+}
+
+/// Makes signals end the tool as [`handle`] does, unless a handler exists.
+pub(crate) fn handle_ends() -> Result<(), Failure> {
+    // A handler that is locked exists.
+    let is_missing = HANDLER.try_lock().is_ok_and(|handler| handler.is_none());
+    if is_missing { handle(|_| false) } else { Ok(()) }
 }
 
 /// Calls `suspend` when the terminal stops the tool, and `resume` when the tool continues, on a thread of its own.
@@ -53,6 +67,7 @@ pub(crate) fn explain_wait(is_json: bool) {
 fn on_signal(signal: i32) {
     if lock(&HANDLER).as_mut().is_some_and(|stop| !stop(signal)) {
         full_screen::restore();
+        temporary_file::remove();
         system::end(signal);
     }
 }

@@ -1,21 +1,26 @@
 //! The state of a recording, on a terminal.
+use core::convert::Infallible;
 use core::fmt::{self, Write};
 use core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use core::time::Duration;
 use std::sync::Arc;
+use std::sync::mpsc::{self, RecvTimeoutError, Sender};
 use std::time::Instant;
 
 use indicatif::{DecimalBytes, HumanCount, ProgressBar, ProgressState, ProgressStyle};
 
 use crate::output::narrow_terminal;
+use crate::output::threads::spawn;
 
 /// Shows the state of a recording in one line of standard error, if that is a terminal.
 ///
-/// A thread of the progress bar draws the line, so that it is current while the recording waits for the runtime.
+/// A thread draws the line, so that it is current while the recording waits for the runtime.
 #[derive(Debug)]
 pub(crate) struct Progress {
     bar: ProgressBar,
     counts: Arc<ReceivedCounts>,
+    /// Drop ends the thread.
+    _end: Sender<Infallible>,
 }
 
 #[derive(Debug, Default)]
@@ -41,8 +46,16 @@ impl Progress {
                 let _ = write_state(line, &counts, started.elapsed(), duration, stopping);
             }));
         }
-        bar.enable_steady_tick(Self::INTERVAL);
-        Self { bar, counts }
+        let (end, ended) = mpsc::channel::<Infallible>();
+        let drawn = bar.clone();
+        // The thread of the progress bar would panic if the system has no threads. Without it, only the line is missing.
+        let _ = spawn("progress", move || {
+            while ended.recv_timeout(Self::INTERVAL) == Err(RecvTimeoutError::Timeout) && !drawn.is_finished()
+            {
+                drawn.tick();
+            }
+        });
+        Self { bar, counts, _end: end }
     }
 
     /// Updates the counts.

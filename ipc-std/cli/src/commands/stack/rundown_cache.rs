@@ -7,6 +7,8 @@ use std::time::SystemTime;
 
 use ipc_proto::Guid;
 
+use crate::output::temporary_file;
+
 /// The rundown of one process in the cache.
 #[derive(Debug)]
 pub(crate) struct CachedRundown {
@@ -50,7 +52,8 @@ impl CachedRundown {
         if !is_private_folder(&self.folder) {
             return Err(io::ErrorKind::PermissionDenied.into());
         }
-        let mut file = tempfile::Builder::new().prefix(TEMPORARY).tempfile_in(&self.folder)?;
+        let create = || tempfile::Builder::new().prefix(TEMPORARY).tempfile_in(&self.folder);
+        let mut file = temporary_file::create(create)?;
         file.write_all(trace)?;
         file.persist(self.folder.join(&self.name)).map_err(|e| e.error)?;
         self.remove_old()

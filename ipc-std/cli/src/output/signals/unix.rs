@@ -1,7 +1,10 @@
 //! Signals of Unix.
+use std::sync::Arc;
 use std::{io, thread};
 
+use rustix::process::Signal;
 use signal_hook::consts::{SIGCONT, SIGHUP, SIGINT, SIGTERM, SIGTSTP};
+use signal_hook::flag;
 use signal_hook::iterator::Signals;
 use signal_hook::low_level::emulate_default_handler;
 
@@ -27,6 +30,11 @@ pub(super) fn listen_for_stops(suspend: fn(stop: &dyn Fn()), resume: fn()) -> io
         }
     };
     thread.spawn(listen).map(drop)
+}
+
+/// Handles SIGXFSZ by a handler without an effect: the write then fails. Programs that the tool starts inherit no handler.
+pub(super) fn refuse_long_files() -> io::Result<()> {
+    flag::register(Signal::XFSZ.as_raw(), Arc::default()).map(drop)
 }
 
 /// Whether the parent process made the tool ignore this signal, as `nohup` does.

@@ -29,6 +29,12 @@ pub(super) fn listen_for_stops(_: fn(stop: &dyn Fn()), _: fn()) -> io::Result<()
     Ok(())
 }
 
+/// Does nothing: Windows has no such signal.
+#[expect(clippy::unnecessary_wraps, reason = "on Unix, this can fail")]
+pub(super) fn refuse_long_files() -> io::Result<()> {
+    Ok(())
+}
+
 unsafe extern "system" fn on_event(event: u32) -> BOOL {
     let asked = matches!(event, CTRL_C_EVENT | CTRL_BREAK_EVENT);
     if let Some(on) = ON.get() {
