@@ -128,6 +128,7 @@ mod output {
     pub(crate) mod stdout;
     pub(crate) mod tables;
     pub(crate) mod temporary_file;
+    pub(crate) mod terminal_text;
     pub(crate) mod threads;
     pub(crate) mod worker;
 }

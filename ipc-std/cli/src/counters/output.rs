@@ -21,20 +21,21 @@ use super::table::Table;
 use crate::output::failure::Failure;
 use crate::output::full_screen::FullScreen;
 use crate::output::screen_table;
+use crate::output::stdout::UnbufferedStdout;
 use crate::output::threads::{lock, spawn};
 
 /// Where samples go.
 pub(crate) enum Output {
-    SampleLines(SampleLines<BufWriter<File>>),
+    SampleLines(SampleLines<BufWriter<UnbufferedStdout>>),
     Table(Box<Table>, FullScreen),
-    Otlp(Box<Batch>, BufWriter<File>),
+    Otlp(Box<Batch>, BufWriter<UnbufferedStdout>),
     Prometheus(Arc<Mutex<Exposition>>, Prometheus),
 }
 
 /// How the text format of Prometheus is written.
 pub(crate) enum Prometheus {
     /// Once, at the end.
-    Stdout(BufWriter<File>),
+    Stdout(BufWriter<UnbufferedStdout>),
     /// After each interval.
     File(PathBuf),
     /// When a client asks for it.
@@ -168,7 +169,7 @@ impl Output {
     }
 }
 
-fn write_batch(batch: &mut Batch, out: &mut BufWriter<File>) -> io::Result<()> {
+fn write_batch(batch: &mut Batch, out: &mut BufWriter<UnbufferedStdout>) -> io::Result<()> {
     let Some(request) = batch.take() else { return Ok(()) };
     writeln!(out, "{request}")?;
     out.flush()

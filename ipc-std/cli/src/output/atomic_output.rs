@@ -12,7 +12,7 @@ use ipc_proto::wire::to_u64;
 use tempfile::NamedTempFile;
 
 use super::failure::Failure;
-use super::output_file::{OverwriteArgs, already_exists};
+use super::output_file::{OverwriteArgs, already_exists, not_a_terminal};
 use super::signals;
 use super::stdout::{self, binary_stdout, is_stdout};
 use super::temporary_file;
@@ -93,7 +93,8 @@ impl Destination {
     fn open(path: &Path, overwrite: bool) -> io::Result<Self> {
         let permissions = match fs::metadata(path) {
             Ok(found) if !found.is_file() => {
-                return Ok(Self::Stream(File::options().write(true).open(path)?));
+                let file = File::options().write(true).open(path)?;
+                return not_a_terminal(file).map(Self::Stream);
             }
             Ok(found) => Some(found.permissions()),
             Err(e) if e.kind() == ErrorKind::NotFound => None,

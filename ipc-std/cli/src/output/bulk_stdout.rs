@@ -1,18 +1,17 @@
 //! Standard output for many lines, which can be written while the next ones are formatted.
 use core::ops::ControlFlow;
-use std::fs::File;
 use std::io::{self, ErrorKind, Write};
 
 use super::failure::Failure;
-use super::stdout::{cannot_write, unbuffered_stdout};
+use super::stdout::{UnbufferedStdout, cannot_write, unbuffered_stdout};
 use super::worker::Worker;
 
 /// Standard output, without the line buffer of [`io::Stdout`].
 #[derive(Debug)]
 pub(crate) enum BulkStdout {
-    Direct(File),
+    Direct(UnbufferedStdout),
     /// A thread writes the bytes, and returns the file and the result of writing.
-    Background(Worker<(File, io::Result<()>)>),
+    Background(Worker<(UnbufferedStdout, io::Result<()>)>),
     /// Writing has failed.
     Closed(io::Error),
 }
@@ -25,7 +24,7 @@ impl BulkStdout {
         if !in_background {
             return Ok(Self::Direct(file));
         }
-        let write = |(file, result): &mut (File, io::Result<()>), batch: &[u8]| {
+        let write = |(file, result): &mut (UnbufferedStdout, io::Result<()>), batch: &[u8]| {
             *result = file.write_all(batch);
             if result.is_ok() { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
         };

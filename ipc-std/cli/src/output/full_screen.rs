@@ -21,7 +21,7 @@ use super::failure::Failure;
 use super::foreground;
 use super::printable::printable;
 use super::signals;
-use super::stdout::unbuffered_stdout;
+use super::stdout::raw_stdout;
 use super::threads::{lock, spawn};
 
 /// How a line looks.
@@ -182,7 +182,7 @@ fn leave(next: u8) {
         let _ = disable_raw_mode();
     }
     // The lock of the usual standard output belongs to a thread that a stopped terminal can block.
-    if let Ok(mut stdout) = unbuffered_stdout() {
+    if let Ok(mut stdout) = raw_stdout() {
         if foreground::takes_output(&stdout) {
             let _ = execute!(stdout, EnableLineWrap, Show, LeaveAlternateScreen);
         }

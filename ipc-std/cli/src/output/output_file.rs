@@ -1,6 +1,6 @@
 //! Files that a command writes, and `--overwrite`.
 use std::fs::{self, File, OpenOptions};
-use std::io::{self, ErrorKind};
+use std::io::{self, ErrorKind, IsTerminal};
 use std::path::{Path, PathBuf};
 
 use super::failure::{Failure, Kind};
@@ -44,7 +44,7 @@ impl OutputFile {
             }
             file => (file, true),
         };
-        let file = file.map_err(|e| cannot_write(path, &e))?;
+        let file = file.and_then(not_a_terminal).map_err(|e| cannot_write(path, &e))?;
         Ok(Self { path: path.to_owned(), file, created })
     }
 
@@ -62,6 +62,11 @@ impl OutputFile {
     pub(crate) fn created(&self) -> Option<&Path> {
         self.created.then_some(self.path.as_path())
     }
+}
+
+/// Fails if the file is a terminal, which the bytes of a trace would control.
+pub(crate) fn not_a_terminal(file: File) -> io::Result<File> {
+    if file.is_terminal() { Err(io::Error::other("it is a terminal")) } else { Ok(file) }
 }
 
 /// The failure for a file that exists.

@@ -4,10 +4,11 @@ use std::io::{self, Write};
 use serde_json::{Value, json};
 
 use super::printable::json_line;
+use super::terminal_text::TerminalText;
 
 /// Writes a line to standard error. A failure is ignored, because there is no other place to report it.
 pub(crate) fn to_stderr(line: &str) {
-    let _ = writeln!(io::stderr(), "{line}");
+    let _ = writeln!(TerminalText::new(io::stderr()), "{line}");
 }
 
 /// Writes a remark to standard error: neither a result nor an error.

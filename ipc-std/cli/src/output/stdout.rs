@@ -15,6 +15,7 @@ use super::failure::{Failure, Kind};
 use super::globals::Globals;
 use super::printable::json_line;
 use super::stderr::{json_to_stderr, to_stderr};
+use super::terminal_text::TerminalText;
 
 /// Writes a result to standard output. A reader that closed the pipe wants no more, which is no error.
 pub(crate) fn to_stdout(write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Result<(), Failure> {
@@ -23,7 +24,7 @@ pub(crate) fn to_stdout(write: impl FnOnce(&mut dyn Write) -> io::Result<()>) ->
 
 /// As [`to_stdout`], for one of several results. Returns whether the reader wants the next one.
 pub(crate) fn to_open_stdout(write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Result<bool, Failure> {
-    let mut stdout = BufWriter::new(io::stdout().lock());
+    let mut stdout = BufWriter::new(TerminalText::new(io::stdout().lock()));
     match write(&mut stdout).and_then(|()| stdout.flush()) {
         Err(e) if e.kind() == ErrorKind::BrokenPipe => Ok(false),
         result => result.map(|()| true).map_err(|e| cannot_write(&e)),
@@ -41,16 +42,24 @@ pub(crate) fn binary_stdout() -> Result<File, Failure> {
         return Err(Failure::new(Kind::Usage, "a trace is binary and not for a terminal")
             .with_hint("name a file, or redirect standard output"));
     }
-    unbuffered_stdout()
+    raw_stdout().map_err(|e| cannot_write(&e))
 }
 
-/// Returns standard output without the line buffer of [`std::io::Stdout`].
-pub(crate) fn unbuffered_stdout() -> Result<File, Failure> {
+/// Standard output for text, without the line buffer of [`std::io::Stdout`].
+pub(crate) type UnbufferedStdout = TerminalText<File>;
+
+/// Returns standard output for text.
+pub(crate) fn unbuffered_stdout() -> Result<UnbufferedStdout, Failure> {
+    raw_stdout().map(TerminalText::new).map_err(|e| cannot_write(&e))
+}
+
+/// Returns standard output for bytes that can control a terminal.
+pub(crate) fn raw_stdout() -> io::Result<File> {
     #[cfg(unix)]
     let stdout = io::stdout().as_fd().try_clone_to_owned();
     #[cfg(windows)]
     let stdout = io::stdout().as_handle().try_clone_to_owned();
-    stdout.map(File::from).map_err(|e| cannot_write(&e))
+    stdout.map(File::from)
 }
 
 /// Reports what a command did: as a sentence, or with `--json` as an object.

@@ -31,6 +31,8 @@ mod discover;
 mod events;
 mod events_lengths;
 mod events_live;
+#[cfg(target_os = "linux")]
+mod exhaustion;
 #[cfg(unix)]
 mod fake_runtime;
 #[cfg(target_os = "linux")]
@@ -38,6 +40,8 @@ mod find;
 mod flame_page;
 mod gc;
 mod help;
+#[cfg(target_os = "linux")]
+mod hostile_texts;
 mod info_and_env;
 mod jit;
 mod list_profiles;
