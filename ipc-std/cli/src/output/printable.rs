@@ -105,8 +105,10 @@ fn escape(text: &str, escaped: impl Fn(char) -> String) -> Cow<'_, str> {
     line.into()
 }
 
-/// Whether a character can move a terminal's cursor, end a line, or change the direction of the text after it.
+/// Whether a character can move a terminal's cursor, end a line, or change the direction of the text after it, or is none
+/// and cannot be in XML.
 pub(crate) fn is_control(c: char) -> bool {
     c.is_control()
         || matches!(c, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+        || matches!(c, '\u{fffe}' | '\u{ffff}')
 }

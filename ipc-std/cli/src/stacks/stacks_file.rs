@@ -21,6 +21,7 @@ use crate::output::atomic_output::AtomicOutput;
 use crate::output::failure::{Failure, Kind};
 use crate::output::globals::Globals;
 use crate::output::output_file::OverwriteArgs;
+use crate::output::printable::printable_name;
 use crate::output::stdout;
 use crate::process::trace_target::TraceTarget;
 use crate::recording::analysis_input::InputRead;
@@ -220,9 +221,8 @@ impl StacksFile<'_> {
         clock_args::remarks(&mut samples, &clock).iter().for_each(|remark| globals.note(remark));
         let mut output = AtomicOutput::open(path, overwrite)?;
         let mut file = Sink { output: &mut output, failure: None };
-        let new = &mut Recording { name: trace.to_string(), samples: &mut samples, lost };
-        let old =
-            old.as_mut().map(|(trace, samples)| Recording { name: trace.to_string(), samples, lost: 0 });
+        let new = &mut Recording { name: title(trace), samples: &mut samples, lost };
+        let old = old.as_mut().map(|(trace, samples)| Recording { name: title(*trace), samples, lost: 0 });
         let mut out = BufWriter::new(&mut file);
         let unix_start = self.unix_start;
         let written = match (&format.writer, timeline) {
@@ -259,6 +259,11 @@ fn check(samples: &mut Samples, clock: &Clock, trace: TraceTarget<'_>) -> Result
         return Ok(());
     }
     Err(clock_args::nothing(samples, clock, trace))
+}
+
+/// Returns the name of a trace in its graph. The name of a file can have characters that XML cannot represent.
+fn title(trace: TraceTarget<'_>) -> String {
+    printable_name(&trace.to_string())
 }
 
 /// The output file as a writer, which stores the failure.

@@ -216,3 +216,38 @@ fn no_command_lets_a_text_control_the_terminal() {
     }
     assert!(unexpected.is_empty(), "{unexpected:#?}");
 }
+
+/// A file is shown by its name, which can have any bytes but `/` and NUL.
+#[test]
+fn names_of_files_in_graphs() {
+    use std::ffi::OsStr;
+    use std::os::unix::ffi::OsStrExt;
+
+    let folder = tempfile::tempdir().unwrap();
+    let recorded = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testdata/sick/regex.nettrace");
+    for (name, title) in [
+        (b"<script>&\"' <title>".to_vec(), "&lt;script>&amp;"),
+        (format!("a{HOSTILE}\u{1}\u{fffe}\n").into_bytes(), r"a\u{202e}\u{1b}]\u{9b}0;\u{7}\u{1}\u{fffe}\n"),
+        (b"a\xff\x9bb".to_vec(), "a\u{fffd}\u{fffd}b"),
+        (vec![b'a'; 250], "aaaa"),
+    ] {
+        let trace = folder.path().join(OsStr::from_bytes(&name));
+        fs::copy(&recorded, &trace).unwrap();
+        for format in ["svg", "html", "speedscope", "chromium", "firefox", "folded"] {
+            let mut tool = tool(&["flame", "-o", "-", "--format", format, "--thread-time"]);
+            let ran = crate::tool::finish(tool.arg(&trace).spawn().unwrap());
+            assert_eq!(ran.status, Some(0), "{}", ran.stderr);
+            let text = ran.into_text();
+            let is_harmful = |c: char| c.is_control() && c != '\n' || c == '\u{202e}' || c == '\u{fffe}';
+            assert!(!text.contains(is_harmful), "{format} {name:?}");
+            match format {
+                "svg" | "html" => {
+                    let text = text.replace("&gt;", ">");
+                    assert!(text.contains(title) && !text.contains("<script>&"), "{format} {title}");
+                }
+                "folded" => {}
+                _ => drop(serde_json::from_str::<serde_json::Value>(&text).unwrap()),
+            }
+        }
+    }
+}
