@@ -56,8 +56,8 @@ libraries, and on Linux those of event sources that the program's assemblies nam
 in an attribute. Others are listed if they are named after PID.
 
 On a terminal, a table shows each series with its value, what it grew by each
-second, and its last minute; keys sort, filter and pause it. Otherwise a line is
-a sample: its time, counter, tags and value, and what it grew by each
+second, and its last minute; keys sort, filter and pause it. Otherwise, also in
+the background, a line is a sample: its time, counter, tags and value, and what it grew by each
 second in parentheses. Counters of meters count from the start of the session,
 observable ones report the sum of the program. So an up-down counter is shown as
 `+3 since start`: what was open before the session is not in it. Averages,
@@ -86,7 +86,8 @@ session), \"count\", \"sum\", \"min\", \"max\", \"quantiles\", \"scale\", \"zero
 \"instance\", \"meter_version\", \"meter_tags\", \"instrument_tags\" and
 \"meter_scope_hash\". Numbers are as the program reports them, null if it reports
 none, text for \"NaN\", \"Infinity\" and whole numbers from 2^53. --csv has the
-columns of dotnet-counters; times are UTC. --format otlp-json writes a request
+columns of dotnet-counters; times are UTC, and a ' precedes a text that a
+spreadsheet would take for a formula. --format otlp-json writes a request
 of OTLP after each interval; a sum with a negative number is not monotonic, and
 one since the start of the session has its start time.
 

@@ -41,7 +41,8 @@ these threads. T is a time since the start of the trace or of the recording
 
 With --json, a line is {\"process_id\", \"method\", \"start_ms\", \"jit_ms\",
 \"il_size\", \"native_size\", \"tier\", \"thread\"}, and these are the columns of
---csv. Times are since the start of the trace, sizes are bytes. What the trace
+--csv, where a ' precedes a text that a spreadsheet would take for a formula.
+Times are since the start of the trace, sizes are bytes. What the trace
 does not have is null: \"jit_ms\" and \"il_size\" without a start (\"start_ms\" is
 then the time of the end), \"jit_ms\", \"native_size\" and \"tier\" without an end.
 With --summary, --json is one object. A trace without compilations is no

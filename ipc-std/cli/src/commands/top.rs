@@ -65,7 +65,7 @@ dispatch work items and continue async methods; --raw shows them.
   arrows, PgUp, PgDn, Home    scroll
   q, Esc, Ctrl-C              quit
 
-Without a terminal, a table is written each second. With --json, a line each
+Without a terminal, and in the background, a table is written each second. With --json, a line each
 second is {\"seconds\", \"clock\", \"samples\", \"running_samples\", \"running_threads\",
 \"system_cores\", \"pool_spin\", \"session\", \"gc_paused_percent\", \"collections\",
 \"allocated_bytes_per_second\", \"exceptions_per_second\", \"lost\", \"functions\",

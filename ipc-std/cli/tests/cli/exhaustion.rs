@@ -1,5 +1,8 @@
-//! A full disk, a limit of files and a lack of memory leave one sentence, an exit status and no temporary file.
+//! A full disk, a limit of files and a lack of memory leave one sentence, an exit status and no temporary file, and an
+//! output without a reader is not the arrival of an event.
 use std::fs::{self, File};
+use std::os::fd::OwnedFd;
+use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
@@ -206,4 +209,37 @@ fn a_lack_of_memory() {
         }
     }
     assert!(failed > 0, "no run lacked memory");
+}
+
+/// A command after `&&` runs only if the condition held.
+#[test]
+fn a_closed_output_makes_no_condition_true() {
+    for (is_live, command) in [
+        (true, "counters --socket SOCKET Lab-Counters --until CONDITION"),
+        (true, "counters --socket SOCKET Lab-Counters --until CONDITION --json"),
+        (false, "counters COUNTERS --until CONDITION"),
+        (false, "counters COUNTERS --until CONDITION --format prometheus"),
+        (false, "events --socket SOCKET --until Microsoft-Windows-DotNETRuntime/9999"),
+        (false, "events TRACE --until NoEvent/1"),
+        (false, "events TRACE --until NoEvent/1 --count-by name"),
+        (false, "trace --socket SOCKET -o - --until Microsoft-Windows-DotNETRuntime/9999"),
+    ] {
+        let lab = Lab::new();
+        if is_live {
+            let trace = fs::read(&lab.args("COUNTERS")[0]).unwrap();
+            for code in [0x0203, 0x0204] {
+                let trace = trace.clone();
+                lab.runtime.on(Code(code), move |_| Response::Replay(trace.clone()));
+            }
+        }
+        let mut args = lab.args(command);
+        for arg in args.iter_mut().filter(|arg| *arg == "CONDITION") {
+            *arg = "Lab-Counters/poll > 1000".to_owned();
+        }
+        let (ours, theirs) = UnixStream::pair().unwrap();
+        drop(ours);
+        let args: Vec<&str> = args.iter().map(String::as_str).collect();
+        let ran = finish(tool(&args).stdout(OwnedFd::from(theirs)).spawn().unwrap());
+        assert_eq!(ran.status, Some(4), "{command}: {ran:?}");
+    }
 }

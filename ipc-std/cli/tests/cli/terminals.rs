@@ -119,21 +119,23 @@ fn a_tool_that_is_moved_to_the_background_continues() {
     }
 }
 
+/// Returns the tool as the first program of the session of its terminal.
+fn in_session(args: &[&str]) -> Command {
+    let mut session = program("setsid");
+    session.args(["--ctty", "--wait", TOOL]).args(args);
+    session
+}
+
 /// The terminal of the session disappears with a signal, and any other without one. A drawing can fail before the signal
 /// arrives.
 #[test]
 fn a_tool_whose_terminal_disappears_ends() {
     for (args, text) in SCREENS {
-        let session = |args: &[&str]| {
-            let mut session = program("setsid");
-            session.args(["--ctty", "--wait", TOOL]).args(args);
-            session
-        };
-        let starts: [&dyn Fn(&[&str]) -> Command; 2] = [&session, &tool];
-        for (start, statuses) in starts.iter().zip([&[0, 1][..], &[1]]) {
+        for (has_session, statuses) in [(true, &[0, 1][..]), (false, &[1])] {
             let runtime = runtime(args[0]);
             let args = [args, &[runtime.path().to_str().unwrap()]].concat();
-            let mut terminal = OnTerminal::of(start(&args), 100);
+            let command = if has_session { in_session(&args) } else { tool(&args) };
+            let mut terminal = OnTerminal::of(command, 100);
             terminal.wait_for(text);
             let status = finish(terminal.hang_up()).status.unwrap();
             assert!(statuses.contains(&status), "{args:?}: {status}");
