@@ -126,6 +126,7 @@ mod output {
     pub(crate) mod signals;
     pub(crate) mod stderr;
     pub(crate) mod stdout;
+    pub(crate) mod stops;
     pub(crate) mod tables;
     pub(crate) mod temporary_file;
     pub(crate) mod terminal_text;

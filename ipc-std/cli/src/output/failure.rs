@@ -11,7 +11,6 @@ use serde_json::{Value, json};
 use super::globals::Globals;
 use super::printable::printable;
 use super::stderr::{json_to_stderr, to_stderr};
-use super::stdout::cannot_write;
 
 /// Why a command failed.
 #[derive(Debug)]
@@ -247,7 +246,9 @@ pub(crate) fn report_usage(e: &clap::Error) -> ExitCode {
     if missing_command || !e.use_stderr() {
         return match e.print() {
             // If the reader closed the pipe, it wants no more.
-            Err(e) if e.kind() != io::ErrorKind::BrokenPipe => cannot_write(&e).report(&globals),
+            Err(e) if e.kind() != io::ErrorKind::BrokenPipe => {
+                Failure::io("cannot write to standard output", &e).report(&globals)
+            }
             _ if missing_command => ExitCode::from(Kind::Usage.row().1),
             _ => ExitCode::SUCCESS,
         };

@@ -20,8 +20,8 @@ use unicode_width::UnicodeWidthStr;
 use super::failure::Failure;
 use super::foreground;
 use super::printable::printable;
-use super::signals;
 use super::stdout::raw_stdout;
+use super::stops::handle_stops;
 use super::threads::{lock, spawn};
 
 /// How a line looks.
@@ -88,7 +88,7 @@ impl FullScreen {
 
     fn show(&self, take: impl FnMut(Option<KeyEvent>) -> bool + Send + 'static) -> Result<(), Failure> {
         restore_on_panic();
-        signals::handle_stops(suspend, resume)?;
+        handle_stops(suspend, resume)?;
         STATE.store(SHOWN, Ordering::SeqCst);
         change().map_err(|e| Failure::io("cannot use the terminal", &e))?;
         spawn("keys", move || read_keys(take)).map(drop)

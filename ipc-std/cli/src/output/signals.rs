@@ -48,12 +48,6 @@ pub(crate) fn handle_ends() -> Result<(), Failure> {
     if is_missing { handle(|_| false) } else { Ok(()) }
 }
 
-/// Calls `suspend` when the terminal stops the tool, and `resume` when the tool continues, on a thread of its own.
-/// `suspend` gets the function that stops the tool. On Windows, nothing stops it.
-pub(crate) fn handle_stops(suspend: fn(stop: &dyn Fn()), resume: fn()) -> Result<(), Failure> {
-    system::listen_for_stops(suspend, resume).map_err(|e| Failure::io("cannot handle signals", &e))
-}
-
 /// Says what the tool waits for after a signal, if it still runs after two seconds.
 pub(crate) fn explain_wait(is_json: bool) {
     const USUAL: Duration = Duration::from_secs(2);

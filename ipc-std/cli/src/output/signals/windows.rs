@@ -23,14 +23,7 @@ pub(super) fn listen(on: fn(i32)) -> io::Result<()> {
     }
 }
 
-/// Does nothing: a console stops no program.
-#[expect(clippy::unnecessary_wraps, reason = "on Unix, this can fail")]
-pub(super) fn listen_for_stops(_: fn(stop: &dyn Fn()), _: fn()) -> io::Result<()> {
-    Ok(())
-}
-
 /// Does nothing: Windows has no such signal.
-#[expect(clippy::unnecessary_wraps, reason = "on Unix, this can fail")]
 pub(super) fn refuse_long_files() -> io::Result<()> {
     Ok(())
 }
