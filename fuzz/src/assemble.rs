@@ -6,13 +6,16 @@ use nettrace::{
 };
 
 use crate::reading::of_event;
+use crate::whole::whole;
 use crate::wire::sizes;
 
 /// Checks that an assembler returns the events of the parser, for any sizes of the pieces that it receives.
 ///
 /// An assembler that sorts by time returns the same events and counts each late one. It finds a field by its path
-/// exactly if a simple search finds it. The sizes of the pieces are the bytes in reverse.
+/// exactly if a simple search finds it. The sizes of the pieces are the bytes in reverse. A reader of the whole trace
+/// returns the events of the assembler that sorts.
 pub fn assemble(bytes: &[u8]) {
+    whole(bytes);
     let plain = parsed(bytes);
     let little = bytes.last().is_some_and(|byte| byte % 2 == 0);
     for limit in [None, Some(if little { 2000 } else { EventAssembler::ORDER_LIMIT })] {
@@ -85,25 +88,59 @@ fn late(timestamps: impl Iterator<Item = u64>) -> u64 {
     })
 }
 
-#[derive(Debug, PartialEq)]
-struct SeenEvent {
-    timestamp: u64,
-    header: Vec<u8>,
+/// Returns a [`SeenEvent`] of an event with this header. Both types of events have the same methods.
+macro_rules! seen_event {
+    ($event:expr, $header:expr) => {{
+        let (event, header): (_, Event<'_>) = (&$event, $header);
+        let mut context = Vec::new();
+        let mut add = |part: &[u8]| context.extend_from_slice(part);
+        if let Some(metadata) = event.metadata() {
+            for Str::Utf8(text) | Str::Utf16(text) in [metadata.provider, metadata.name] {
+                add(text);
+            }
+            add(&metadata.keywords.to_le_bytes());
+            let fields = to_u32(metadata.fields.len());
+            let numbers = [metadata.id, metadata.event_id, metadata.version, metadata.level, fields];
+            numbers.iter().for_each(|number| add(&number.to_le_bytes()));
+            add(&[metadata.opcode.unwrap_or(0xff)]);
+        }
+        event.stack().for_each(|frame| add(&frame.to_le_bytes()));
+        add(event.labels().as_bytes());
+        add(event.thread().map_or(b"no thread", |thread| thread.entries.as_bytes()));
+        add(&event.thread_id().to_le_bytes());
+        for id in [event.known_thread_id(), event.process_id(), event.span_id()] {
+            add(&id.unwrap_or(u64::MAX).to_le_bytes());
+        }
+        add(&event.trace_id().unwrap_or_default());
+        add(&event.activity_id().0);
+        add(&event.related_activity_id().0);
+        add(&event.nanoseconds().to_le_bytes());
+        add(&event.unix_nanoseconds().to_le_bytes());
+        SeenEvent { timestamp: header.timestamp, header: of_event(&header), context }
+    }};
+}
+pub(crate) use seen_event;
+
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct SeenEvent {
+    pub(crate) timestamp: u64,
+    pub(crate) header: Vec<u8>,
     /// The records that the event refers to.
-    context: Vec<u8>,
+    pub(crate) context: Vec<u8>,
 }
 
 #[derive(Debug, Default, PartialEq)]
-struct Assembled {
-    events: Vec<SeenEvent>,
-    late: u64,
+pub(crate) struct Assembled {
+    pub(crate) events: Vec<SeenEvent>,
+    pub(crate) late: u64,
+    pub(crate) exceeded_limit: bool,
     /// The number of skipped blocks.
     skipped: u64,
     /// The end, the number of lost events, and the trace.
-    numbers: String,
+    pub(crate) numbers: String,
 }
 
-fn read(
+pub(crate) fn read(
     mut assembler: EventAssembler,
     mut bytes: &[u8],
     mut sizes: impl Iterator<Item = usize>,
@@ -113,7 +150,7 @@ fn read(
         match assembler.step() {
             AssemblerStep::Event => {
                 let event = assembler.event().expect("it was found");
-                seen.events.push(seen_event(&event));
+                seen.events.push(seen_event!(event, event.header));
             }
             AssemblerStep::More => {
                 let n = sizes.next().unwrap_or(1).min(bytes.len());
@@ -136,36 +173,12 @@ fn read(
                 assert!(assembler.event().is_none(), "an event is available after the end");
                 seen.late = assembler.late();
                 seen.skipped = assembler.times().map_or(0, TimeFilter::skipped_blocks);
-                seen.numbers = format!("{end} {} {:?}", assembler.lost(), assembler.trace());
+                seen.exceeded_limit = assembler.exceeded_limit();
+                seen.numbers = format!("{end} {:?} {:?}", assembler.losses(), assembler.trace());
                 return seen;
             }
         }
     }
-}
-
-fn seen_event(event: &TraceEvent<'_>) -> SeenEvent {
-    let header: Event<'_> = event.header;
-    let mut context = Vec::new();
-    let mut add = |part: &[u8]| context.extend_from_slice(part);
-    if let Some(metadata) = event.metadata() {
-        for Str::Utf8(text) | Str::Utf16(text) in [metadata.provider, metadata.name] {
-            add(text);
-        }
-        add(&metadata.keywords.to_le_bytes());
-        let fields = to_u32(metadata.fields.len());
-        let numbers = [metadata.event_id, metadata.version, metadata.level, fields];
-        numbers.iter().for_each(|number| add(&number.to_le_bytes()));
-        add(&[metadata.opcode.unwrap_or(0xff)]);
-    }
-    event.stack().for_each(|frame| add(&frame.to_le_bytes()));
-    add(event.labels().as_bytes());
-    add(event.thread().map_or(b"no thread", |thread| thread.entries.as_bytes()));
-    add(&event.thread_id().to_le_bytes());
-    add(&event.activity_id().0);
-    add(&event.related_activity_id().0);
-    add(&event.nanoseconds().to_le_bytes());
-    add(&event.unix_nanoseconds().to_le_bytes());
-    SeenEvent { timestamp: header.timestamp, header: of_event(&header), context }
 }
 
 /// The fields of an object, as a tree.

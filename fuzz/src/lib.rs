@@ -37,6 +37,7 @@ mod targets;
 mod trace;
 mod unknown;
 mod user_events;
+mod whole;
 pub mod wire;
 mod work;
 

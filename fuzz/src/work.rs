@@ -2,7 +2,7 @@
 use ipc_proto::wire::steps;
 use nettrace::{
     AssemblerStep, EventAssembler, Limits, LossCounter, Metadata, Parser, ParserBuf, Record, Rewrite,
-    RewriteOptions, RewriteSpace, Slot, Version,
+    RewriteOptions, RewriteSpace, Slot, Version, WholeTrace,
 };
 
 use crate::repetition::repetition;
@@ -38,7 +38,7 @@ type Reader = fn(&[u8]);
 
 /// The readers, each with the steps that it may take for a byte. An event has two bytes or more, and may refer to a
 /// description of which its reader reads up to 2 KiB, whatever its payload is.
-const READERS: [(&str, Reader, u64); 11] = [
+const READERS: [(&str, Reader, u64); 12] = [
     ("parser", |trace| parse(trace, |_, _| ()), 10),
     ("parser, byte by byte", byte_by_byte, 40),
     ("descriptions", descriptions, 40),
@@ -47,6 +47,7 @@ const READERS: [(&str, Reader, u64); 11] = [
     ("events, byte by byte", |trace| events(assembler(), trace, 1), 150),
     ("events, sorted", |trace| events(assembler().in_order(EventAssembler::ORDER_LIMIT), trace, 1000), 150),
     ("events, sorted in little memory", |trace| events(assembler().in_order(4000), trace, trace.len()), 150),
+    ("events of the whole trace", whole, 150),
     ("rewrite", |trace| rewrite(trace, None), 150),
     ("rewrite to V4", |trace| rewrite(trace, Some(Version::V4)), 150),
     ("rewrite to V6", |trace| rewrite(trace, Some(Version::V6)), 150),
@@ -106,6 +107,17 @@ fn events(mut assembler: EventAssembler, trace: &[u8], piece: usize) {
                 None => assembler.advance(0),
             },
             AssemblerStep::End(_) => return,
+        }
+    }
+}
+
+/// Reads the events of the whole trace and their values.
+fn whole(bytes: &[u8]) {
+    let mut trace = WholeTrace::new(bytes, Limits::default());
+    while let Some(segment) = trace.next_segment() {
+        for event in segment.events() {
+            let _ = (event.header(), event.metadata(), event.thread_id(), event.nanoseconds());
+            event.values().for_each(drop);
         }
     }
 }

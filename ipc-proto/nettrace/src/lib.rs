@@ -20,6 +20,8 @@ mod parse;
 mod rewrite;
 pub mod user_events;
 mod values;
+#[cfg(feature = "alloc")]
+mod whole;
 mod write;
 
 #[cfg(feature = "alloc")]
@@ -60,6 +62,12 @@ pub use rewrite::{
 };
 pub use values::value::{FileTime, Value};
 pub use values::{Item, Values};
+#[cfg(feature = "alloc")]
+pub use whole::segment::{Segment, SegmentEvents};
+#[cfg(feature = "alloc")]
+pub use whole::segment_event::SegmentEvent;
+#[cfg(feature = "alloc")]
+pub use whole::whole_trace::WholeTrace;
 pub use write::error::WriteError;
 pub use write::payload_writer::PayloadWriter;
 pub use write::trace_writer::TraceWriter;

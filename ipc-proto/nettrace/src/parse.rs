@@ -3,8 +3,11 @@ pub(crate) mod block;
 pub(crate) mod calendar_time;
 pub(crate) mod end;
 pub(crate) mod event;
+#[cfg(feature = "alloc")]
+pub(crate) mod event_block;
 pub(crate) mod label;
 pub(crate) mod parser;
+pub(crate) mod prefetch;
 pub(crate) mod sequence_point;
 pub(crate) mod stack;
 pub(crate) mod thread;

@@ -2,15 +2,15 @@
 use alloc::boxed::Box;
 use alloc::vec::Vec;
 
-use ipc_proto::Guid;
 use ipc_proto::wire::steps;
 
 use crate::assemble::metadata_buf::MetadataBuf;
 use crate::describe::field::Fields;
-use crate::encoding::text::Str;
+use crate::join::byte_range::ByteRange;
 use crate::join::id_map::{IdMap, Slot};
+use crate::join::label_digest::LabelDigest;
 use crate::parse::event::Event;
-use crate::parse::label::{Label, LabelList, Labels};
+use crate::parse::label::{LabelList, Labels};
 use crate::parse::parser::Record;
 use crate::parse::sequence_point::SequencePoint;
 use crate::parse::stack::Stack;
@@ -62,68 +62,6 @@ const KEPT: usize = 1 << 20;
 
 /// The index that stands for no entry.
 const NOWHERE: u32 = u32::MAX;
-
-/// A part of [`StreamContext::bytes`].
-#[derive(Debug, Clone, Copy, Default)]
-struct ByteRange {
-    start: u32,
-    len: u32,
-}
-
-/// A label list, with the labels that replace parts of an event or of its description.
-///
-/// A list is read once, when it is stored, because many events can refer to it.
-#[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct LabelDigest {
-    place: ByteRange,
-    pub(crate) activity_id: Option<Guid>,
-    pub(crate) related_activity_id: Option<Guid>,
-    pub(crate) opcode: Option<u8>,
-    pub(crate) keywords: Option<u64>,
-    pub(crate) level: Option<u8>,
-    pub(crate) version: Option<u8>,
-    pub(crate) trace_id: Option<[u8; 16]>,
-    pub(crate) span_id: Option<u64>,
-}
-
-impl LabelDigest {
-    fn new(place: ByteRange, labels: Labels<'_>) -> Self {
-        let mut digest = Self { place, ..Self::default() };
-        let mut text_version = None;
-        for label in labels {
-            match label {
-                // Of several activity ids the first one counts, of other labels the last one.
-                Label::ActivityId(id) => digest.activity_id = digest.activity_id.or(Some(id)),
-                Label::RelatedActivityId(id) => {
-                    digest.related_activity_id = digest.related_activity_id.or(Some(id));
-                }
-                Label::TraceId(id) => digest.trace_id = Some(id),
-                Label::SpanId(id) => digest.span_id = Some(id),
-                Label::Opcode(opcode) => digest.opcode = Some(opcode),
-                Label::Keywords(keywords) => digest.keywords = Some(keywords),
-                Label::Level(level) => digest.level = Some(level),
-                Label::Version(version) => digest.version = Some(version),
-                // Some writers state the version as a text.
-                Label::Text(key, value) if is_version(key) => text_version = small_number(value),
-                Label::Number(key, value) if is_version(key) => text_version = u8::try_from(value).ok(),
-                _ => {}
-            }
-        }
-        digest.version = digest.version.or(text_version);
-        digest
-    }
-}
-
-fn is_version(key: Str<'_>) -> bool {
-    key.chars().map(|c| c.to_ascii_lowercase()).eq("version".chars())
-}
-
-/// Parses a number of one byte.
-fn small_number(text: Str<'_>) -> Option<u8> {
-    let digit = |c: char| u8::try_from(c.to_digit(10)?).ok();
-    let number = text.chars().try_fold(0u8, |number, c| number.checked_mul(10)?.checked_add(digit(c)?));
-    number.filter(|_| !text.is_empty())
-}
 
 /// A [`Thread`] that owns its entries.
 #[derive(Debug)]
@@ -189,14 +127,8 @@ impl StreamContext {
         label_list: u32,
         payload: &[u8],
     ) -> Fields<'a> {
-        let labels = self.label_digest(label_list);
-        let version = labels.and_then(|labels| labels.version).map(u32::from);
-        if version.is_none() && !described.lacks_version {
-            return described.fields();
-        }
-        let version = version.unwrap_or_else(|| described.get().version);
-        let fields = described.layouts.fields(version, self.pointer_size(), payload);
-        fields.unwrap_or_else(|| described.fields())
+        let version = self.label_digest(label_list).and_then(|labels| labels.version);
+        described.other_fields(version, self.pointer_size(), payload).unwrap_or_else(|| described.fields())
     }
 
     #[cfg(not(feature = "clr"))]
@@ -375,14 +307,7 @@ impl StreamContext {
 
     #[inline]
     fn bytes_at(&self, place: ByteRange) -> &[u8] {
-        self.bytes.get(place.range()).unwrap_or_default()
-    }
-}
-
-impl ByteRange {
-    fn range(self) -> core::ops::Range<usize> {
-        let [start, len] = [self.start, self.len].map(|n| usize::try_from(n).unwrap_or(usize::MAX));
-        start..start.saturating_add(len)
+        place.of(&self.bytes)
     }
 }
 

@@ -166,6 +166,18 @@ impl MetadataBuf {
         })
     }
 
+    /// Returns the fields of an event, if they are not those of the description.
+    #[cfg(feature = "clr")]
+    pub(crate) fn other_fields(
+        &self,
+        label: Option<u8>,
+        pointer_size: u32,
+        payload: &[u8],
+    ) -> Option<Fields<'static>> {
+        let version = label.map(u32::from).or(self.lacks_version.then_some(self.plain.version))?;
+        self.layouts.fields(version, pointer_size, payload)
+    }
+
     /// Adds the name and the fields that [`clr::describe`](crate::clr::describe) adds.
     #[cfg(feature = "clr")]
     pub fn describe(&mut self, pointer_size: u32) {

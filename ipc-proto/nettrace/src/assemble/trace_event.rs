@@ -64,10 +64,7 @@ impl<'a> TraceEvent<'a> {
         let described = self.context.metadata(self.references)?;
         let mut metadata = described.get();
         if let Some(labels) = self.context.label_digest(self.header.label_list) {
-            metadata.opcode = labels.opcode.or(metadata.opcode);
-            metadata.keywords = labels.keywords.unwrap_or(metadata.keywords);
-            metadata.level = labels.level.map_or(metadata.level, u32::from);
-            metadata.version = labels.version.map_or(metadata.version, u32::from);
+            labels.replace_parts(&mut metadata);
         }
         if self.may_have_other_fields(described) {
             let (labels, payload) = (self.header.label_list, self.header.payload);

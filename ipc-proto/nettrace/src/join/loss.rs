@@ -122,13 +122,30 @@ impl<B: Backing<Slot = Slot<Counter>>> LossCounter<B> {
     /// Counts the next event, and returns how many lost events it reveals.
     #[inline]
     pub fn event(&mut self, event: &Event<'_>) -> u32 {
-        if let Some(counter) = self.threads.get_mut(event.capture_thread) {
-            if event.sequence == counter.last.wrapping_add(1) {
-                counter.last = event.sequence;
+        self.number(event.capture_thread, event.sequence)
+    }
+
+    /// Counts the next `count` events of a thread, whose numbers count up from `first`.
+    #[cfg(feature = "alloc")]
+    pub(crate) fn numbers(&mut self, thread: u64, first: u32, count: u32) {
+        // The number 0 does not add a thread of V4, but the number 1 after it does.
+        for offset in 0..count.min(2) {
+            self.number(thread, first.wrapping_add(offset));
+        }
+        if let Some(counter) = self.threads.get_mut(thread).filter(|_| count > 2) {
+            counter.last = first.wrapping_add(count).wrapping_sub(1);
+        }
+    }
+
+    #[inline]
+    fn number(&mut self, thread: u64, sequence: u32) -> u32 {
+        if let Some(counter) = self.threads.get_mut(thread) {
+            if sequence == counter.last.wrapping_add(1) {
+                counter.last = sequence;
                 return 0;
             }
         }
-        self.unexpected(event.capture_thread, event.sequence)
+        self.unexpected(thread, sequence)
     }
 
     #[cold]

@@ -117,10 +117,33 @@ pub(crate) struct BlobReader {
 }
 
 #[derive(Debug, Clone, Copy, Default)]
-struct Header {
+pub(crate) struct Header {
     /// The event without payload.
-    event: Event<'static>,
-    payload_size: u32,
+    pub(crate) event: Event<'static>,
+    pub(crate) payload_size: u32,
+}
+
+/// The parts that a compressed header has: the first byte of the header.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Changes(u8);
+
+impl Changes {
+    pub(crate) const METADATA_ID: u8 = 0x01;
+    /// Sequence number, capture thread and processor.
+    pub(crate) const CAPTURE: u8 = 0x02;
+    pub(crate) const THREAD: u8 = 0x04;
+    pub(crate) const STACK_ID: u8 = 0x08;
+    /// V6: the label list.
+    pub(crate) const ACTIVITY_ID: u8 = 0x10;
+    pub(crate) const RELATED_ACTIVITY_ID: u8 = 0x20;
+    pub(crate) const SORTED: u8 = 0x40;
+    pub(crate) const PAYLOAD_SIZE: u8 = 0x80;
+
+    /// Returns whether the header has one of these parts.
+    #[inline(always)]
+    pub(crate) const fn has(self, parts: u8) -> bool {
+        self.0 & parts != 0
+    }
 }
 
 /// The result of reading a blob from the beginning of a window.
@@ -137,7 +160,9 @@ pub(crate) enum Blob<'w> {
 /// The longest compressed header in bytes, which is one of V4: flags, five `u32`, three `u64`, two activity ids.
 const MAX_HEADER: usize = 88;
 /// The length in bytes of a window that holds any compressed header.
-const CHUNK: usize = 128;
+///
+/// Eight bytes follow the last index that [`Chunk::MASK`] allows, so that no word needs a check.
+pub(crate) const CHUNK: usize = 136;
 
 impl BlobReader {
     /// Starts a block: all parts of the header before its first blob are zero.
@@ -208,7 +233,7 @@ impl BlobReader {
         if !self.headed {
             let mut header = self.header;
             match header.read(&mut r, labels) {
-                Ok(()) => self.header = header,
+                Ok(_) => self.header = header,
                 // The header continues after the window; the next call reads it again from the same state.
                 Err(DecodeErrorKind::UnexpectedEnd) if window.len() < left => {
                     return Blob::More { used: 0, needed: left.min(MAX_HEADER) };
@@ -251,7 +276,7 @@ impl BlobReader {
 }
 
 /// The source of a compressed header.
-trait Source {
+pub(crate) trait Source {
     fn bytes<const N: usize>(&mut self) -> Result<[u8; N], DecodeErrorKind>;
     fn varint32(&mut self) -> Result<u32, DecodeErrorKind>;
     fn varint64(&mut self) -> Result<u64, DecodeErrorKind>;
@@ -271,16 +296,19 @@ impl Source for Reader<'_> {
 }
 
 /// The beginning of a window, long enough for any compressed header, so that no byte needs a check.
-struct Chunk<'w> {
-    bytes: &'w [u8; CHUNK],
-    at: usize,
+pub(crate) struct Chunk<'w> {
+    pub(crate) bytes: &'w [u8; CHUNK],
+    pub(crate) at: usize,
 }
 
 impl Chunk<'_> {
+    /// A mask that changes no index in a header, from which the compiler knows that the index is in the chunk.
+    const MASK: usize = 127;
+
     /// Returns the next eight bytes.
     #[inline(always)]
     fn word(&self) -> u64 {
-        let bytes = self.bytes.get(self.at..).and_then(|rest| rest.first_chunk());
+        let bytes = self.bytes.get(self.at & Self::MASK..).and_then(|rest| rest.first_chunk());
         bytes.map_or(u64::MAX, |bytes: &[u8; 8]| u64::from_le_bytes(*bytes))
     }
 
@@ -356,44 +384,44 @@ impl Source for Chunk<'_> {
 impl Header {
     /// Reads a compressed header over the header of the last blob. Parts that the new header omits stay unchanged.
     #[inline(always)]
-    fn read<S: Source>(&mut self, s: &mut S, labels: bool) -> Result<(), DecodeErrorKind> {
+    pub(crate) fn read<S: Source>(&mut self, s: &mut S, labels: bool) -> Result<Changes, DecodeErrorKind> {
         let event = &mut self.event;
         let [flags] = s.bytes()?;
-        let has = |bits: u8| flags & bits != 0;
-        if has(0x01) {
+        let changes = Changes(flags);
+        if changes.has(Changes::METADATA_ID) {
             event.metadata_id = s.varint32()?;
         }
-        if has(0x02) {
+        if changes.has(Changes::CAPTURE) {
             event.sequence = event.sequence.wrapping_add(s.varint32()?).wrapping_add(1);
             event.capture_thread = s.varint64()?;
             event.processor = s.varint32()?;
         } else if event.metadata_id != 0 {
             event.sequence = event.sequence.wrapping_add(1);
         }
-        if has(0x04) {
+        if changes.has(Changes::THREAD) {
             event.thread = s.varint64()?;
         }
-        if has(0x08) {
+        if changes.has(Changes::STACK_ID) {
             event.stack_id = s.varint32()?;
         }
         event.timestamp = event.timestamp.wrapping_add(s.varint64()?);
-        if has(0x30) {
+        if changes.has(Changes::ACTIVITY_ID | Changes::RELATED_ACTIVITY_ID) {
             if !labels {
-                if has(0x10) {
+                if changes.has(Changes::ACTIVITY_ID) {
                     event.activity_id = Guid(s.bytes()?);
                 }
-                if has(0x20) {
+                if changes.has(Changes::RELATED_ACTIVITY_ID) {
                     event.related_activity_id = Guid(s.bytes()?);
                 }
-            } else if has(0x10) {
+            } else if changes.has(Changes::ACTIVITY_ID) {
                 event.label_list = s.varint32()?;
             }
         }
-        event.sorted = has(0x40);
-        if has(0x80) {
+        event.sorted = changes.has(Changes::SORTED);
+        if changes.has(Changes::PAYLOAD_SIZE) {
             self.payload_size = s.varint32()?;
         }
-        Ok(())
+        Ok(changes)
     }
 }
 

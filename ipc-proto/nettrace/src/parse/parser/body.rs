@@ -1,5 +1,5 @@
 //! Records in the bodies of blocks.
-use ipc_proto::wire::{Reader, steps};
+use ipc_proto::wire::Reader;
 
 use crate::encoding::varint::{Varint32, Varint64};
 use crate::error::{DecodeError, DecodeErrorKind};
@@ -9,14 +9,11 @@ use crate::parse::label::{LabelList, Labels};
 use crate::parse::parser::parser::{Body, Parser, Record, State};
 use crate::parse::parser::stop::Stop;
 use crate::parse::parser::tags::Tags;
+use crate::parse::prefetch::{AHEAD, prefetch};
 use crate::parse::sequence_point::{SequencePoint, ThreadSequence};
 use crate::parse::stack::Stack;
 use crate::parse::thread::Thread;
 use crate::parse::trace::{Trace, Version};
-
-/// The number of bytes of a block of events to load into the cache at a time. If the number were larger, the last bytes
-/// would evict the first ones before the parser reads them.
-const AHEAD: usize = 8 << 10;
 
 impl Parser {
     /// Returns the next record of a block's body; `rest` is the unread part of the body in the window.
@@ -240,14 +237,6 @@ impl Parser {
         self.body = next;
         Ok(record)
     }
-}
-
-/// Loads bytes into the cache. The position of a record depends on the record before it, so without the prefetch each
-/// record would wait for memory on its own.
-fn prefetch(block: &[u8]) {
-    steps::count(block.len() / 64);
-    let lines = block.chunks(64).filter_map(|line| line.first());
-    core::hint::black_box(lines.fold(0u8, |sum, byte| sum ^ byte));
 }
 
 fn thread_sequence(r: &mut Reader<'_>) -> Result<ThreadSequence, DecodeError> {

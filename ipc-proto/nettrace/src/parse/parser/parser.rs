@@ -8,6 +8,8 @@ use crate::error::DecodeErrorKind;
 use crate::parse::block::{Block, BlockKind, TimeRange};
 use crate::parse::end::{BadBlock, End, Truncation};
 use crate::parse::event::{BlobReader, Event};
+#[cfg(feature = "alloc")]
+use crate::parse::event_block::EventBlock;
 use crate::parse::label::LabelList;
 use crate::parse::parser::stop::Stop;
 use crate::parse::parser::tags::Tags;
@@ -274,6 +276,27 @@ impl Parser {
     #[inline]
     pub(crate) const fn event_ranges(&self, payload: usize, stack: usize) -> (Range<usize>, Range<usize>) {
         self.blobs.ranges(self.at, payload, stack)
+    }
+
+    /// Returns the block of events whose [`Record::Block`] was the last record, with the offset of its body in the
+    /// window. `None` if the window does not hold the whole block, or if the events are not compressed.
+    #[cfg(feature = "alloc")]
+    pub(crate) fn event_block<'w>(&self, window: &'w [u8]) -> Option<(EventBlock<'w>, usize)> {
+        let Body::Header { metadata: false } = self.body else { return None };
+        let body = window.get(self.at..self.end)?;
+        EventBlock::new(body, self.version).map(|block| (block, self.at))
+    }
+
+    /// Returns the offset in the window of the next byte to parse.
+    #[cfg(feature = "alloc")]
+    pub(crate) const fn position(&self) -> usize {
+        self.at
+    }
+
+    /// Returns the offset in the window of the end of the block's body.
+    #[cfg(feature = "alloc")]
+    pub(crate) const fn end_of_block(&self) -> usize {
+        self.end
     }
 
     /// Returns the offset in the stream of the next byte to parse.

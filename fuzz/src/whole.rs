@@ -1,0 +1,77 @@
+//! The property of a reader of a whole trace: it returns the events of an assembler, in the same order.
+use ipc_proto::wire::to_u32;
+use nettrace::{Event, EventAssembler, Limits, Parser, Record, Str, WholeTrace};
+
+use crate::assemble::{Assembled, SeenEvent, read, seen_event};
+use crate::reading::of_event;
+
+/// Checks that a reader of the whole trace and an assembler that sorts return the same events, losses and end.
+///
+/// While an event waits in an assembler, a damaged trace can assign the id of its stack or of its labels again. The
+/// reader returns what the event referred to when it was read, as an assembler that does not sort.
+pub(crate) fn whole(bytes: &[u8]) {
+    let once = || [bytes.len().max(1)].into_iter().cycle();
+    let assembler = || EventAssembler::new(Limits::default());
+    let whole = read_whole(bytes);
+    let sorted = read(assembler().in_order(EventAssembler::ORDER_LIMIT), bytes, once());
+    assert_eq!(whole.numbers, sorted.numbers);
+    if !whole.exceeded_limit && !sorted.exceeded_limit {
+        let is_same = |(one, other): (&SeenEvent, &SeenEvent)| one.header == other.header;
+        assert!(
+            whole.events.len() == sorted.events.len() && whole.events.iter().zip(&sorted.events).all(is_same),
+            "the order differs from that of the assembler"
+        );
+        assert_eq!(whole.late, sorted.late);
+    }
+    if traces(bytes) == 1 {
+        let mut events = read(assembler(), bytes, once()).events;
+        let mut other = whole.events;
+        events.sort_unstable();
+        other.sort_unstable();
+        assert!(events == other, "the events differ from those of the assembler");
+    }
+}
+
+/// Returns the number of records that state the clock of the trace; a valid trace has one.
+fn traces(bytes: &[u8]) -> usize {
+    let (mut parser, mut traces) = (Parser::new(Limits::default()), 0);
+    loop {
+        match parser.next(bytes) {
+            Record::Trace(_) => traces += 1,
+            Record::More { .. } | Record::End(_) => return traces,
+            _ => {}
+        }
+    }
+}
+
+fn read_whole(bytes: &[u8]) -> Assembled {
+    let mut trace = WholeTrace::new(bytes, Limits::default());
+    let mut seen = Assembled::default();
+    // The description of each kind.
+    let mut kinds: Vec<Option<String>> = Vec::new();
+    while let Some(segment) = trace.next_segment() {
+        let events = segment.events();
+        assert!(events.len() > 0, "a segment without events");
+        let len = events.len();
+        assert_eq!(events.map(|event| seen.events.push(seen_event!(event, event.header()))).count(), len);
+        for event in segment.events() {
+            let kind = event.kind() as usize;
+            if kind >= kinds.len() {
+                kinds.resize(kind + 1, None);
+            }
+            let description = || format!("{:?} {:?}", event.header().metadata_id, event.description());
+            if kinds[kind].is_none() {
+                kinds[kind] = Some(description());
+            } else if seen.events.len() % 16 == 0 {
+                assert_eq!(kinds[kind], Some(description()), "kind {kind} changed");
+            }
+            let fields = event.metadata().map(|metadata| metadata.fields.values(event.payload()));
+            assert_eq!(fields.is_none_or(|mut values| values.next() == event.values().next()), true);
+        }
+    }
+    assert!(trace.next_segment().is_none(), "events after the end");
+    (seen.late, seen.exceeded_limit) = (trace.late(), trace.exceeded_limit());
+    let end = trace.end().expect("the trace was read to its end");
+    seen.numbers = format!("{end} {:?} {:?}", trace.losses(), trace.trace());
+    seen
+}

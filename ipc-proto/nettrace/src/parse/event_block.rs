@@ -1,0 +1,95 @@
+//! A whole block of compressed events, decoded in one loop.
+use ipc_proto::wire::{Reader, steps, to_usize};
+
+use crate::parse::event::{CHUNK, Changes, Chunk, Event, Header};
+use crate::parse::prefetch::{AHEAD, prefetch};
+use crate::parse::trace::Version;
+
+/// The body of a block of compressed events that a window holds as a whole.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct EventBlock<'w> {
+    body: &'w [u8],
+    /// The offset in the body of the first event.
+    start: usize,
+    /// Whether the events have label lists: V6.
+    has_labels: bool,
+}
+
+/// An event of a block: its header, the parts that differ from the event before, and the place of its payload.
+#[derive(Debug)]
+pub(crate) struct BlockEvent<'h> {
+    pub(crate) header: &'h Event<'static>,
+    pub(crate) changes: Changes,
+    /// The offset of the payload in the body.
+    pub(crate) payload: usize,
+    pub(crate) payload_size: u32,
+}
+
+impl<'w> EventBlock<'w> {
+    /// Returns the block with this body. `None` if its header is invalid, or if its events are not compressed.
+    pub(crate) fn new(body: &'w [u8], version: Version) -> Option<Self> {
+        let mut r = Reader::new(body);
+        let (size, flags): (u16, u16) = (r.read().ok()?, r.read().ok()?);
+        let start = usize::from(size);
+        let is_valid = version != Version::V3 && flags & 1 != 0 && size >= 20 && start <= body.len();
+        is_valid.then_some(Self { body, start, has_labels: version == Version::V6 })
+    }
+
+    /// Returns whether events have label lists, and no activities.
+    pub(crate) const fn has_labels(&self) -> bool {
+        self.has_labels
+    }
+
+    /// Returns the length of the body in bytes.
+    pub(crate) const fn len(&self) -> usize {
+        self.body.len()
+    }
+
+    /// Calls `take` for each event. Returns whether the block has nothing but complete events, whose numbers count up if
+    /// their headers do not state them.
+    ///
+    /// Otherwise, `take` was called for some events; the parser reads such a block again, and reports the error. The
+    /// header of the last event is a local variable, so that the compiler keeps its parts in registers.
+    #[inline(always)]
+    pub(crate) fn decode(&self, mut take: impl FnMut(BlockEvent<'_>)) -> bool {
+        let (mut header, mut at, mut loaded) = (Header::default(), self.start, self.start);
+        while let Some(rest) = self.body.get(at..).filter(|rest| !rest.is_empty()) {
+            steps::count(1);
+            if at >= loaded {
+                let ahead = rest.get(..AHEAD).unwrap_or(rest);
+                prefetch(ahead);
+                loaded = at.saturating_add(ahead.len());
+            }
+            let copy;
+            let bytes = match rest.first_chunk() {
+                Some(bytes) => bytes,
+                None => {
+                    copy = padded(rest);
+                    &copy
+                }
+            };
+            let mut chunk = Chunk { bytes, at: 0 };
+            let Ok(changes) = header.read(&mut chunk, self.has_labels) else { return false };
+            let payload = at.saturating_add(chunk.at);
+            at = payload.saturating_add(to_usize(header.payload_size));
+            // An event with the metadata id 0 can have the number of the event before.
+            if at > self.body.len() || header.event.metadata_id == 0 {
+                return false;
+            }
+            take(BlockEvent { header: &header.event, changes, payload, payload_size: header.payload_size });
+        }
+        true
+    }
+}
+
+/// Returns the last bytes of a body, followed by other bytes. A header that continues in those bytes ends after the
+/// body.
+#[cold]
+#[inline(never)]
+fn padded(rest: &[u8]) -> [u8; CHUNK] {
+    let mut chunk = [0; CHUNK];
+    for (to, from) in chunk.iter_mut().zip(rest) {
+        *to = *from;
+    }
+    chunk
+}

@@ -1,0 +1,9 @@
+//! Whole traces: the events of one segment after another, in the order of time, in place.
+pub(crate) mod batch;
+pub(crate) mod catalog;
+pub(crate) mod description;
+pub(crate) mod entry;
+pub(crate) mod runs;
+pub(crate) mod segment;
+pub(crate) mod segment_event;
+pub(crate) mod whole_trace;

@@ -1,0 +1,416 @@
+//! The events of a segment that wait or are ready, and the records that are valid in the segment only.
+use alloc::vec::Vec;
+
+use ipc_proto::Guid;
+use ipc_proto::wire::{steps, to_u32, to_usize};
+
+use crate::join::byte_range::ByteRange;
+use crate::join::id_map::{IdMap, Slot};
+use crate::join::label_digest::LabelDigest;
+use crate::parse::event::{Changes, Event};
+use crate::parse::event_block::EventBlock;
+use crate::parse::label::LabelList;
+use crate::whole::catalog::Catalog;
+use crate::whole::entry::{Entry, NOWHERE, Origin};
+use crate::whole::runs::{Release, Runs, RunsMark};
+
+/// The number of waiting events from which on released ones are returned before the next sequence point.
+const BATCH: usize = 1 << 18;
+
+/// The number of waiting events from which on all are returned, although older ones may follow.
+const MOST_EVENTS: usize = 1 << 20;
+
+/// The most stacks up to a sequence point.
+const MOST_STACKS: usize = 1 << 20;
+
+/// The most label lists up to a sequence point.
+const MOST_LABEL_LISTS: usize = 1 << 18;
+
+/// The longest block in bytes that is decoded in one loop. Events of a longer block are counted one by one, so that
+/// few of them exceed [`MOST_EVENTS`].
+const LONGEST_BLOCK: usize = 4 << 20;
+
+/// The most bytes of memory that a map retains when it is cleared.
+const KEPT: usize = 1 << 20;
+
+/// The events of a segment, and the stacks, label lists and activities to which they refer.
+///
+/// Payloads, stacks and label lists are places in the bytes of the segment, so a batch borrows nothing. An event refers
+/// to the records that were known when it was read, also if an id is assigned again while the event waits.
+#[derive(Debug)]
+pub(crate) struct Batch {
+    /// The offset in the window of the segment's first byte.
+    base: usize,
+    entries: Vec<Entry>,
+    runs: Runs,
+    origins: Vec<Origin>,
+    /// Pairs of an activity and the activity that started it. The first pair is nil.
+    activities: Vec<[Guid; 2]>,
+    /// Stacks with their ids. An event can refer to a stack that does not exist: such a stack is empty.
+    stacks: Vec<(u32, ByteRange)>,
+    stack_ids: IdMap<Vec<Slot<u32>>>,
+    labels: Vec<LabelDigest>,
+    label_ids: IdMap<Vec<Slot<u32>>>,
+    /// The numbers of the events of the last block.
+    numbers: Vec<Numbers>,
+    /// The number of waiting events from which on released ones are returned.
+    threshold: usize,
+    newest: u64,
+    late: u64,
+    exceeded_limit: bool,
+}
+
+/// Events of a capture thread whose numbers count up from `first`.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Numbers {
+    pub(crate) thread: u64,
+    pub(crate) first: u32,
+    pub(crate) count: u32,
+}
+
+/// The state of a batch before a block.
+#[derive(Debug, Clone, Copy)]
+struct Mark {
+    entries: usize,
+    runs: RunsMark,
+    origins: usize,
+    activities: usize,
+}
+
+impl Batch {
+    pub(crate) fn new() -> Self {
+        Self {
+            base: 0,
+            entries: Vec::new(),
+            runs: Runs::default(),
+            origins: Vec::new(),
+            activities: alloc::vec![[Guid::NIL; 2]],
+            stacks: Vec::new(),
+            stack_ids: IdMap::new(Vec::new()),
+            labels: Vec::new(),
+            label_ids: IdMap::new(Vec::new()),
+            numbers: Vec::new(),
+            threshold: BATCH,
+            newest: 0,
+            late: 0,
+            exceeded_limit: false,
+        }
+    }
+
+    /// Starts a segment at an offset of the window. No event may wait.
+    pub(crate) fn begin_segment(&mut self, base: usize) {
+        self.base = base;
+        self.stacks.clear();
+        self.stack_ids.clear_and_shrink(KEPT);
+        self.labels.clear();
+        self.label_ids.clear_and_shrink(KEPT);
+    }
+
+    /// Adds the events of a block, whose body begins at an offset of the window, and returns their numbers. Returns
+    /// `None` and changes nothing if the parser must read the block: it is too long, or has an event that is not as
+    /// expected.
+    #[inline(never)]
+    pub(crate) fn add_block(
+        &mut self,
+        block: EventBlock<'_>,
+        body: usize,
+        catalog: &mut Catalog<'_>,
+    ) -> Option<&[Numbers]> {
+        if block.len() > LONGEST_BLOCK {
+            return None;
+        }
+        let mark = self.mark();
+        let body = body.saturating_sub(self.base);
+        let (mut kind, mut stack) = (catalog.kind(0), self.stack(0));
+        let (mut origin, mut activities) = (NOWHERE, 0);
+        let mut metadata_id = 0;
+        self.numbers.clear();
+        let mut counted = self.entries.len();
+        let is_complete = block.decode(|event| {
+            let (header, changes) = (event.header, event.changes);
+            if changes.has(Changes::METADATA_ID) && header.metadata_id != metadata_id {
+                metadata_id = header.metadata_id;
+                kind = catalog.kind(metadata_id);
+            }
+            if changes.has(Changes::STACK_ID) {
+                stack = self.stack(header.stack_id);
+            }
+            if origin == NOWHERE || changes.has(ORIGIN) {
+                if origin == NOWHERE || changes.has(Changes::CAPTURE) {
+                    let entries = self.entries.len();
+                    end_numbers(&mut self.numbers, &mut counted, entries);
+                    let (thread, first) = (header.capture_thread, header.sequence);
+                    self.numbers.push(Numbers { thread, first, count: 0 });
+                }
+                if !block.has_labels() && changes.has(Changes::ACTIVITY_ID | Changes::RELATED_ACTIVITY_ID) {
+                    activities = to_u32(self.activities.len());
+                    self.activities.push([header.activity_id, header.related_activity_id]);
+                }
+                origin = to_u32(self.origins.len());
+                let value = self.origin(header, activities, catalog);
+                self.origins.push(value);
+            }
+            let payload =
+                ByteRange { start: to_u32(body.saturating_add(event.payload)), len: event.payload_size };
+            let (timestamp, sequence) = (header.timestamp, header.sequence);
+            self.runs.add(timestamp, header.sorted);
+            let origin = if header.sorted { origin | Entry::SORTED } else { origin };
+            self.entries.push(Entry { timestamp, payload, kind, stack, sequence, origin });
+        });
+        if !is_complete {
+            self.undo(mark);
+            return None;
+        }
+        let entries = self.entries.len();
+        end_numbers(&mut self.numbers, &mut counted, entries);
+        Some(&self.numbers)
+    }
+
+    /// Adds an event. `payload` is its place in the window.
+    pub(crate) fn add_event(
+        &mut self,
+        event: &Event<'_>,
+        payload: core::ops::Range<usize>,
+        catalog: &mut Catalog<'_>,
+    ) {
+        let pair = [event.activity_id, event.related_activity_id];
+        let activities = if pair == [Guid::NIL; 2] { 0 } else { self.add_activities(pair) };
+        let origin = self.origin(event, activities, catalog);
+        if self.origins.last() != Some(&origin) {
+            self.origins.push(origin);
+        }
+        let origin = to_u32(self.origins.len().saturating_sub(1));
+        self.runs.add(event.timestamp, event.sorted);
+        let entry = Entry {
+            timestamp: event.timestamp,
+            payload: ByteRange::new(payload.start.saturating_sub(self.base), payload.len()),
+            kind: catalog.kind(event.metadata_id),
+            stack: self.stack(event.stack_id),
+            sequence: event.sequence,
+            origin: if event.sorted { origin | Entry::SORTED } else { origin },
+        };
+        self.entries.push(entry);
+    }
+
+    /// Returns the index of the pair; that of the last pair if it is the same.
+    fn add_activities(&mut self, pair: [Guid; 2]) -> u32 {
+        if self.activities.last() != Some(&pair) {
+            self.activities.push(pair);
+        }
+        to_u32(self.activities.len().saturating_sub(1))
+    }
+
+    #[inline(always)]
+    fn origin(&self, header: &Event<'_>, activities: u32, catalog: &Catalog<'_>) -> Origin {
+        let (known_thread, thread_id) = catalog.find_thread(header.thread);
+        let labels = match header.label_list {
+            0 => NOWHERE,
+            list => self.label_ids.get(list.into()).copied().unwrap_or(NOWHERE),
+        };
+        Origin {
+            capture_thread: header.capture_thread,
+            thread: header.thread,
+            thread_id,
+            processor: header.processor,
+            label_list: header.label_list,
+            known_thread,
+            labels,
+            activities,
+        }
+    }
+
+    /// Returns the index of the stack with this id.
+    #[inline(always)]
+    fn stack(&mut self, id: u32) -> u32 {
+        match self.stack_ids.get(id.into()) {
+            Some(index) => *index,
+            None => self.add_stack(id, ByteRange::default()),
+        }
+    }
+
+    /// Stores a stack that ends at an offset of the window.
+    pub(crate) fn store_stack(&mut self, id: u32, len: usize, end: usize) {
+        self.add_stack(id, self.place(len, end));
+    }
+
+    #[cold]
+    fn add_stack(&mut self, id: u32, place: ByteRange) -> u32 {
+        let index = to_u32(self.stacks.len());
+        self.stacks.push((id, place));
+        let _ = self.stack_ids.insert(id.into(), index);
+        index
+    }
+
+    /// Stores a label list that ends at an offset of the window.
+    pub(crate) fn store_labels(&mut self, list: &LabelList<'_>, end: usize) {
+        let place = self.place(list.labels.as_bytes().len(), end);
+        let _ = self.label_ids.insert(list.id.into(), to_u32(self.labels.len()));
+        self.labels.push(LabelDigest::new(place, list.labels));
+    }
+
+    /// Returns the range in the segment of a record that ends at an offset of the window.
+    fn place(&self, len: usize, end: usize) -> ByteRange {
+        ByteRange::new(end.saturating_sub(len).saturating_sub(self.base), len)
+    }
+
+    fn mark(&self) -> Mark {
+        let [entries, origins, activities] = [self.entries.len(), self.origins.len(), self.activities.len()];
+        Mark { entries, runs: self.runs.mark(), origins, activities }
+    }
+
+    fn undo(&mut self, mark: Mark) {
+        self.entries.truncate(mark.entries);
+        self.runs.undo(mark.runs);
+        self.origins.truncate(mark.origins);
+        self.activities.truncate(mark.activities);
+    }
+
+    /// Returns whether the segment must end here for lack of room, before a block that ends at an offset of the window.
+    #[inline]
+    pub(crate) fn is_full(&self, end_of_block: usize) -> bool {
+        self.stacks.len() >= MOST_STACKS
+            || self.labels.len() >= MOST_LABEL_LISTS
+            || u32::try_from(end_of_block.saturating_sub(self.base)).is_err()
+    }
+
+    /// Returns which events must be returned now, because so many of them wait.
+    #[inline]
+    pub(crate) fn due(&mut self) -> Option<Release> {
+        let len = self.entries.len();
+        if len < self.threshold && len < MOST_EVENTS {
+            return None;
+        }
+        match self.runs.released() {
+            Some(released) if len >= self.threshold => Some(released),
+            _ if len >= MOST_EVENTS => {
+                self.exceeded_limit = true;
+                Some(Release::ALL)
+            }
+            _ => None,
+        }
+    }
+
+    /// Reports that older events may follow, although all events are returned.
+    pub(crate) fn release_early(&mut self) {
+        self.exceeded_limit |= !self.entries.is_empty();
+    }
+
+    /// Makes the released events ready, in the order of time. Returns whether there are any.
+    pub(crate) fn make_ready(&mut self, release: Release) -> bool {
+        self.runs.merge(&self.entries, release);
+        let len = self.runs.merged();
+        let timestamp = |number| self.ready(number).map(|entry| entry.timestamp);
+        let ends = timestamp(0).zip(timestamp(len.wrapping_sub(1)));
+        match ends {
+            None => {}
+            Some((first, last)) if first >= self.newest && self.runs.is_sorted() => self.newest = last,
+            Some(_) => {
+                let (mut newest, mut late) = (self.newest, 0);
+                for timestamp in (0..len).filter_map(timestamp) {
+                    steps::count(1);
+                    late = u64::from(timestamp < newest).wrapping_add(late);
+                    newest = newest.max(timestamp);
+                }
+                (self.newest, self.late) = (newest, self.late.saturating_add(late));
+            }
+        }
+        len > 0
+    }
+
+    /// Removes the events that are ready.
+    pub(crate) fn remove_ready(&mut self) {
+        if self.runs.merged() == 0 {
+            return;
+        }
+        self.runs.remove_merged(&mut self.entries);
+        self.threshold = BATCH.max(self.entries.len().saturating_mul(2));
+        self.remove_origins();
+    }
+
+    /// Removes the origins and the activities to which no event refers any more. Events refer to them in their order.
+    fn remove_origins(&mut self) {
+        let (mut origins, mut activities) = (0_usize, 1_usize);
+        let (mut last_origin, mut last_activities) = (NOWHERE, 0);
+        for entry in &mut self.entries {
+            steps::count(1);
+            if entry.origin() != last_origin {
+                last_origin = entry.origin();
+                let Some(mut origin) = self.origins.get(to_usize(last_origin)).copied() else { continue };
+                if origin.activities != 0 {
+                    let pair = self.activities.get(to_usize(origin.activities)).copied();
+                    if origin.activities != last_activities {
+                        last_activities = origin.activities;
+                        if let (Some(pair), Some(room)) = (pair, self.activities.get_mut(activities)) {
+                            *room = pair;
+                        }
+                        activities = activities.saturating_add(1);
+                    }
+                    origin.activities = to_u32(activities.saturating_sub(1));
+                }
+                if let Some(room) = self.origins.get_mut(origins) {
+                    *room = origin;
+                }
+                origins = origins.saturating_add(1);
+            }
+            let sorted = entry.origin & Entry::SORTED;
+            entry.origin = to_u32(origins.saturating_sub(1)) | sorted;
+        }
+        self.origins.truncate(origins);
+        self.activities.truncate(activities);
+    }
+
+    pub(crate) const fn late(&self) -> u64 {
+        self.late
+    }
+
+    pub(crate) const fn exceeded_limit(&self) -> bool {
+        self.exceeded_limit
+    }
+
+    pub(crate) const fn ready_len(&self) -> usize {
+        self.runs.merged()
+    }
+
+    /// Returns an event that is ready, by its number in the order of time.
+    #[inline]
+    pub(crate) fn ready(&self, number: usize) -> Option<&Entry> {
+        self.entries.get(self.runs.place(number))
+    }
+
+    #[inline]
+    pub(crate) fn origin_of(&self, entry: &Entry) -> Origin {
+        self.origins.get(to_usize(entry.origin())).copied().unwrap_or_default()
+    }
+
+    pub(crate) fn activities_of(&self, entry: &Entry) -> [Guid; 2] {
+        let index = to_usize(self.origin_of(entry).activities);
+        self.activities.get(index).copied().unwrap_or([Guid::NIL; 2])
+    }
+
+    pub(crate) fn labels_of(&self, entry: &Entry) -> Option<&LabelDigest> {
+        self.labels.get(to_usize(self.origin_of(entry).labels))
+    }
+
+    /// Returns the id of the event's stack, and the place of the stack in the segment.
+    #[inline]
+    pub(crate) fn stack_of(&self, entry: &Entry) -> (u32, ByteRange) {
+        self.stacks.get(to_usize(entry.stack)).copied().unwrap_or_default()
+    }
+
+    /// Returns the bytes from the first one of the segment on.
+    #[inline]
+    pub(crate) fn segment<'w>(&self, window: &'w [u8]) -> &'w [u8] {
+        window.get(self.base..).unwrap_or_default()
+    }
+}
+
+/// The parts of a header that begin another origin.
+const ORIGIN: u8 = Changes::CAPTURE | Changes::THREAD | Changes::ACTIVITY_ID | Changes::RELATED_ACTIVITY_ID;
+
+/// Counts the events since the last numbers began.
+fn end_numbers(numbers: &mut [Numbers], counted: &mut usize, entries: usize) {
+    if let Some(last) = numbers.last_mut() {
+        last.count = to_u32(entries.wrapping_sub(*counted));
+    }
+    *counted = entries;
+}

@@ -1,0 +1,64 @@
+//! The events of a segment, in the order of time.
+use core::fmt;
+use core::iter::FusedIterator;
+
+use crate::whole::batch::Batch;
+use crate::whole::catalog::Catalog;
+use crate::whole::segment_event::SegmentEvent;
+
+/// Events of a [`WholeTrace`](crate::WholeTrace) that are ready together: mostly those up to a sequence point.
+#[derive(Clone, Copy)]
+pub struct Segment<'t, 'a> {
+    /// The bytes of the trace from the first one of the segment on.
+    pub(crate) bytes: &'a [u8],
+    pub(crate) batch: &'t Batch,
+    pub(crate) catalog: &'t Catalog<'a>,
+    /// Whether stacks follow the payloads: V3.
+    pub(crate) has_own_stacks: bool,
+}
+
+impl<'t, 'a> Segment<'t, 'a> {
+    /// Returns the events in the order of time, and events of the same time in the order of the stream.
+    #[inline]
+    #[must_use]
+    pub fn events(&self) -> SegmentEvents<'t, 'a> {
+        SegmentEvents { segment: *self, next: 0, len: self.batch.ready_len() }
+    }
+}
+
+impl fmt::Debug for Segment<'_, '_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_list().entries(self.events()).finish()
+    }
+}
+
+/// The events of a [`Segment`].
+#[derive(Debug, Clone)]
+pub struct SegmentEvents<'t, 'a> {
+    segment: Segment<'t, 'a>,
+    next: usize,
+    len: usize,
+}
+
+impl<'t, 'a> Iterator for SegmentEvents<'t, 'a> {
+    type Item = SegmentEvent<'t, 'a>;
+
+    #[inline]
+    fn next(&mut self) -> Option<Self::Item> {
+        if self.next >= self.len {
+            return None;
+        }
+        let entry = self.segment.batch.ready(self.next)?;
+        self.next = self.next.wrapping_add(1);
+        Some(SegmentEvent::new(entry, self.segment))
+    }
+
+    #[inline]
+    fn size_hint(&self) -> (usize, Option<usize>) {
+        let left = self.len.saturating_sub(self.next);
+        (left, Some(left))
+    }
+}
+
+impl ExactSizeIterator for SegmentEvents<'_, '_> {}
+impl FusedIterator for SegmentEvents<'_, '_> {}
