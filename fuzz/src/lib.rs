@@ -12,6 +12,7 @@
     reason = "a property that does not hold panics"
 )]
 mod assemble;
+mod assembled;
 mod connect_port;
 mod conversation;
 mod fallback;

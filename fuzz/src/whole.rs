@@ -2,7 +2,7 @@
 use ipc_proto::wire::to_u32;
 use nettrace::{Event, EventAssembler, Limits, Parser, Record, Str, WholeTrace};
 
-use crate::assemble::{Assembled, SeenEvent, read, seen_event};
+use crate::assembled::{Assembled, SeenEvent, read, seen_event};
 use crate::reading::of_event;
 
 /// Checks that a reader of the whole trace and an assembler that sorts return the same events, losses and end.
@@ -66,7 +66,7 @@ fn read_whole(bytes: &[u8]) -> Assembled {
                 assert_eq!(kinds[kind], Some(description()), "kind {kind} changed");
             }
             let fields = event.metadata().map(|metadata| metadata.fields.values(event.payload()));
-            assert_eq!(fields.is_none_or(|mut values| values.next() == event.values().next()), true);
+            assert!(fields.is_none_or(|mut values| values.next() == event.values().next()));
         }
     }
     assert!(trace.next_segment().is_none(), "events after the end");

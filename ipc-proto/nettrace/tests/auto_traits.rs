@@ -25,6 +25,8 @@ fn machines_cross_threads() {
     #[cfg(feature = "alloc")]
     crosses_threads::<EventAssembler>();
     #[cfg(feature = "alloc")]
+    crosses_threads::<WholeTrace<'_>>();
+    #[cfg(feature = "alloc")]
     crosses_threads::<MetadataCache>();
 }
 
@@ -40,6 +42,8 @@ fn values_cross_threads() {
     crosses_threads::<InlineMetadata<'_>>();
     #[cfg(feature = "alloc")]
     crosses_threads::<TraceEvent<'_>>();
+    #[cfg(feature = "alloc")]
+    crosses_threads::<SegmentEvent<'_, '_>>();
     #[cfg(feature = "alloc")]
     crosses_threads::<MetadataBuf>();
 }

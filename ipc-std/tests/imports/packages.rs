@@ -46,7 +46,7 @@ const NETTRACE: Layers = &[
     &["describe", "join"],
     &["values", "clr"],
     &["write"],
-    &["assemble", "rewrite"],
+    &["assemble", "rewrite", "whole"],
     &["user_events"],
     &["lib"],
 ];

@@ -174,7 +174,7 @@ impl MetadataBuf {
         pointer_size: u32,
         payload: &[u8],
     ) -> Option<Fields<'static>> {
-        let version = label.map(u32::from).or(self.lacks_version.then_some(self.plain.version))?;
+        let version = label.map(u32::from).or_else(|| self.lacks_version.then_some(self.plain.version))?;
         self.layouts.fields(version, pointer_size, payload)
     }
 

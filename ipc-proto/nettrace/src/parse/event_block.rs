@@ -8,7 +8,10 @@ use crate::parse::trace::Version;
 /// The body of a block of compressed events that a window holds as a whole.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct EventBlock<'w> {
-    body: &'w [u8],
+    /// The window from the first byte of the body on.
+    window: &'w [u8],
+    /// The length of the body in bytes.
+    len: usize,
     /// The offset in the body of the first event.
     start: usize,
     /// Whether the events have label lists: V6.
@@ -26,13 +29,14 @@ pub(crate) struct BlockEvent<'h> {
 }
 
 impl<'w> EventBlock<'w> {
-    /// Returns the block with this body. `None` if its header is invalid, or if its events are not compressed.
-    pub(crate) fn new(body: &'w [u8], version: Version) -> Option<Self> {
-        let mut r = Reader::new(body);
+    /// Returns the block whose body is the first `len` bytes of the window. `None` if the window ends before, if the
+    /// header of the block is invalid, or if its events are not compressed.
+    pub(crate) fn new(window: &'w [u8], len: usize, version: Version) -> Option<Self> {
+        let mut r = Reader::new(window.get(..len)?);
         let (size, flags): (u16, u16) = (r.read().ok()?, r.read().ok()?);
         let start = usize::from(size);
-        let is_valid = version != Version::V3 && flags & 1 != 0 && size >= 20 && start <= body.len();
-        is_valid.then_some(Self { body, start, has_labels: version == Version::V6 })
+        let is_valid = version != Version::V3 && flags & 1 != 0 && size >= 20 && start <= len;
+        is_valid.then_some(Self { window, len, start, has_labels: version == Version::V6 })
     }
 
     /// Returns whether events have label lists, and no activities.
@@ -42,7 +46,7 @@ impl<'w> EventBlock<'w> {
 
     /// Returns the length of the body in bytes.
     pub(crate) const fn len(&self) -> usize {
-        self.body.len()
+        self.len
     }
 
     /// Calls `take` for each event. Returns whether the block has nothing but complete events, whose numbers count up if
@@ -53,12 +57,13 @@ impl<'w> EventBlock<'w> {
     #[inline(always)]
     pub(crate) fn decode(&self, mut take: impl FnMut(BlockEvent<'_>)) -> bool {
         let (mut header, mut at, mut loaded) = (Header::default(), self.start, self.start);
-        while let Some(rest) = self.body.get(at..).filter(|rest| !rest.is_empty()) {
+        while at < self.len {
             steps::count(1);
+            let rest = self.window.get(at..).unwrap_or_default();
             if at >= loaded {
                 let ahead = rest.get(..AHEAD).unwrap_or(rest);
                 prefetch(ahead);
-                loaded = at.saturating_add(ahead.len());
+                loaded = at.saturating_add(AHEAD);
             }
             let copy;
             let bytes = match rest.first_chunk() {
@@ -73,7 +78,7 @@ impl<'w> EventBlock<'w> {
             let payload = at.saturating_add(chunk.at);
             at = payload.saturating_add(to_usize(header.payload_size));
             // An event with the metadata id 0 can have the number of the event before.
-            if at > self.body.len() || header.event.metadata_id == 0 {
+            if at > self.len || header.event.metadata_id == 0 {
                 return false;
             }
             take(BlockEvent { header: &header.event, changes, payload, payload_size: header.payload_size });
@@ -82,8 +87,7 @@ impl<'w> EventBlock<'w> {
     }
 }
 
-/// Returns the last bytes of a body, followed by other bytes. A header that continues in those bytes ends after the
-/// body.
+/// Returns the last bytes of a window, followed by zeros. A header that continues in the zeros ends after the window.
 #[cold]
 #[inline(never)]
 fn padded(rest: &[u8]) -> [u8; CHUNK] {

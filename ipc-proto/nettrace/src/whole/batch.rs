@@ -11,7 +11,7 @@ use crate::parse::event::{Changes, Event};
 use crate::parse::event_block::EventBlock;
 use crate::parse::label::LabelList;
 use crate::whole::catalog::Catalog;
-use crate::whole::entry::{Entry, NOWHERE, Origin};
+use crate::whole::event_entry::{EventEntry, NOWHERE, Origin, key};
 use crate::whole::runs::{Release, Runs, RunsMark};
 
 /// The number of waiting events from which on released ones are returned before the next sequence point.
@@ -41,7 +41,7 @@ const KEPT: usize = 1 << 20;
 pub(crate) struct Batch {
     /// The offset in the window of the segment's first byte.
     base: usize,
-    entries: Vec<Entry>,
+    entries: Vec<EventEntry>,
     runs: Runs,
     origins: Vec<Origin>,
     /// Pairs of an activity and the activity that started it. The first pair is nil.
@@ -79,7 +79,7 @@ struct Mark {
 
 impl Batch {
     pub(crate) fn new() -> Self {
-        Self {
+        let mut batch = Self {
             base: 0,
             entries: Vec::new(),
             runs: Runs::default(),
@@ -94,7 +94,9 @@ impl Batch {
             newest: 0,
             late: 0,
             exceeded_limit: false,
-        }
+        };
+        batch.begin_segment(0);
+        batch
     }
 
     /// Starts a segment at an offset of the window. No event may wait.
@@ -104,6 +106,7 @@ impl Batch {
         self.stack_ids.clear_and_shrink(KEPT);
         self.labels.clear();
         self.label_ids.clear_and_shrink(KEPT);
+        self.add_stack(0, ByteRange::default());
     }
 
     /// Adds the events of a block, whose body begins at an offset of the window, and returns their numbers. Returns
@@ -154,8 +157,8 @@ impl Batch {
                 ByteRange { start: to_u32(body.saturating_add(event.payload)), len: event.payload_size };
             let (timestamp, sequence) = (header.timestamp, header.sequence);
             self.runs.add(timestamp, header.sorted);
-            let origin = if header.sorted { origin | Entry::SORTED } else { origin };
-            self.entries.push(Entry { timestamp, payload, kind, stack, sequence, origin });
+            let origin = if header.sorted { origin | EventEntry::SORTED } else { origin };
+            self.entries.push(EventEntry { timestamp, payload, kind, stack, sequence, origin });
         });
         if !is_complete {
             self.undo(mark);
@@ -181,13 +184,13 @@ impl Batch {
         }
         let origin = to_u32(self.origins.len().saturating_sub(1));
         self.runs.add(event.timestamp, event.sorted);
-        let entry = Entry {
+        let entry = EventEntry {
             timestamp: event.timestamp,
             payload: ByteRange::new(payload.start.saturating_sub(self.base), payload.len()),
             kind: catalog.kind(event.metadata_id),
             stack: self.stack(event.stack_id),
             sequence: event.sequence,
-            origin: if event.sorted { origin | Entry::SORTED } else { origin },
+            origin: if event.sorted { origin | EventEntry::SORTED } else { origin },
         };
         self.entries.push(entry);
     }
@@ -222,7 +225,7 @@ impl Batch {
     /// Returns the index of the stack with this id.
     #[inline(always)]
     fn stack(&mut self, id: u32) -> u32 {
-        match self.stack_ids.get(id.into()) {
+        match self.stack_ids.get(key(id)) {
             Some(index) => *index,
             None => self.add_stack(id, ByteRange::default()),
         }
@@ -237,7 +240,7 @@ impl Batch {
     fn add_stack(&mut self, id: u32, place: ByteRange) -> u32 {
         let index = to_u32(self.stacks.len());
         self.stacks.push((id, place));
-        let _ = self.stack_ids.insert(id.into(), index);
+        let _ = self.stack_ids.insert(key(id), index);
         index
     }
 
@@ -352,7 +355,7 @@ impl Batch {
                 }
                 origins = origins.saturating_add(1);
             }
-            let sorted = entry.origin & Entry::SORTED;
+            let sorted = entry.origin & EventEntry::SORTED;
             entry.origin = to_u32(origins.saturating_sub(1)) | sorted;
         }
         self.origins.truncate(origins);
@@ -373,27 +376,27 @@ impl Batch {
 
     /// Returns an event that is ready, by its number in the order of time.
     #[inline]
-    pub(crate) fn ready(&self, number: usize) -> Option<&Entry> {
+    pub(crate) fn ready(&self, number: usize) -> Option<&EventEntry> {
         self.entries.get(self.runs.place(number))
     }
 
     #[inline]
-    pub(crate) fn origin_of(&self, entry: &Entry) -> Origin {
+    pub(crate) fn origin_of(&self, entry: &EventEntry) -> Origin {
         self.origins.get(to_usize(entry.origin())).copied().unwrap_or_default()
     }
 
-    pub(crate) fn activities_of(&self, entry: &Entry) -> [Guid; 2] {
+    pub(crate) fn activities_of(&self, entry: &EventEntry) -> [Guid; 2] {
         let index = to_usize(self.origin_of(entry).activities);
         self.activities.get(index).copied().unwrap_or([Guid::NIL; 2])
     }
 
-    pub(crate) fn labels_of(&self, entry: &Entry) -> Option<&LabelDigest> {
+    pub(crate) fn labels_of(&self, entry: &EventEntry) -> Option<&LabelDigest> {
         self.labels.get(to_usize(self.origin_of(entry).labels))
     }
 
     /// Returns the id of the event's stack, and the place of the stack in the segment.
     #[inline]
-    pub(crate) fn stack_of(&self, entry: &Entry) -> (u32, ByteRange) {
+    pub(crate) fn stack_of(&self, entry: &EventEntry) -> (u32, ByteRange) {
         self.stacks.get(to_usize(entry.stack)).copied().unwrap_or_default()
     }
 

@@ -9,7 +9,7 @@ use crate::parse::thread::Thread;
 use crate::parse::trace::{Trace, Version};
 use crate::parse::trace_clock::TraceClock;
 use crate::whole::description::Description;
-use crate::whole::entry::NOWHERE;
+use crate::whole::event_entry::{NOWHERE, key};
 
 /// The most descriptions of a trace.
 const MOST_DESCRIPTIONS: usize = 1 << 17;
@@ -60,7 +60,7 @@ pub(crate) struct KnownThread<'a> {
 
 impl<'a> Catalog<'a> {
     pub(crate) fn new() -> Self {
-        Self {
+        let mut catalog = Self {
             trace: None,
             clock: TraceClock::default(),
             kinds: Vec::new(),
@@ -71,7 +71,9 @@ impl<'a> Catalog<'a> {
             thread_indexes: IdMap::new(Vec::new()),
             retired: Vec::new(),
             vacant: Vec::new(),
-        }
+        };
+        catalog.add_kind(0, NOWHERE);
+        catalog
     }
 
     pub(crate) fn set_trace(&mut self, trace: &Trace<'a>) {
@@ -82,7 +84,7 @@ impl<'a> Catalog<'a> {
     /// Returns the kind of the events with this metadata id.
     #[inline]
     pub(crate) fn kind(&mut self, metadata_id: u32) -> u32 {
-        match self.kind_ids.get(metadata_id.into()) {
+        match self.kind_ids.get(key(metadata_id)) {
             Some(current) if current.generation == self.generation => current.kind,
             _ => self.add_kind(metadata_id, NOWHERE),
         }
@@ -97,7 +99,7 @@ impl<'a> Catalog<'a> {
     }
 
     fn set_kind(&mut self, metadata_id: u32, kind: u32) {
-        let _ = self.kind_ids.insert(metadata_id.into(), CurrentKind { kind, generation: self.generation });
+        let _ = self.kind_ids.insert(key(metadata_id), CurrentKind { kind, generation: self.generation });
     }
 
     /// Stores a description. A description that cannot be decoded is skipped, as if the stream did not have it.
@@ -105,7 +107,7 @@ impl<'a> Catalog<'a> {
         let version = self.trace.map_or(Version::V4, |trace| trace.version);
         let Ok(description) = Description::decode(version, record, self.pointer_size()) else { return };
         let id = description.metadata.id;
-        let old = self.kind_ids.get(id.into()).copied();
+        let old = self.kind_ids.get(key(id)).copied();
         if let Some(CurrentKind { kind, .. }) = old {
             // A writer can describe its events again after each sequence point.
             if self.description(kind).is_some_and(|old| old.record == record) {

@@ -49,7 +49,7 @@ impl<'a> Description<'a> {
         let label = labels.and_then(|labels| labels.version).map(u32::from);
         let lacks_version = described.is_empty();
         let fields = label
-            .or(lacks_version.then_some(self.metadata.version))
+            .or_else(|| lacks_version.then_some(self.metadata.version))
             .and_then(|version| self.layouts.fields(version, pointer_size, payload));
         fields.unwrap_or(described)
     }

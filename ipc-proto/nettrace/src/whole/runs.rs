@@ -2,11 +2,12 @@
 use alloc::collections::BinaryHeap;
 use alloc::collections::binary_heap::PeekMut;
 use alloc::vec::Vec;
-use core::cmp::Reverse;
+use core::cmp::Ordering;
+use core::ops::Range;
 
-use ipc_proto::wire::{steps, to_u32, to_usize};
+use ipc_proto::wire::{steps, to_usize};
 
-use crate::whole::entry::Entry;
+use crate::whole::event_entry::EventEntry;
 
 /// The runs of entries, each in the order of time, as they are noted while entries are added, and their merge.
 ///
@@ -25,23 +26,35 @@ pub(crate) struct Runs {
     last: Option<u64>,
     /// The number of entries.
     len: u32,
-    heap: BinaryHeap<Reverse<Remainder>>,
+    heap: BinaryHeap<Remainder>,
     /// The indexes of the merged entries, in the order of time, if that is not the order of the stream.
     order: Vec<u32>,
     /// The number of merged entries.
     merged: usize,
 }
 
-/// A release of the events before a time, and of those of this time before a place.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct Release {
+/// The position of an entry in the order of time; of entries of the same time, the lower place is first.
+#[derive(Debug, Clone, Copy)]
+struct Position {
     timestamp: u64,
     place: u32,
 }
 
+impl Position {
+    /// Returns a number that compares as the position, because one comparison takes less time than two.
+    #[inline(always)]
+    fn key(self) -> u128 {
+        (u128::from(self.timestamp) << 64) | u128::from(self.place)
+    }
+}
+
+/// A release of the entries before a position.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Release(Position);
+
 impl Release {
-    /// The release of all events.
-    pub(crate) const ALL: Self = Self { timestamp: u64::MAX, place: u32::MAX };
+    /// The release of all entries.
+    pub(crate) const ALL: Self = Self(Position { timestamp: u64::MAX, place: u32::MAX });
 }
 
 /// A release that takes effect before a run.
@@ -52,13 +65,35 @@ struct PassedRelease {
     release: Release,
 }
 
-/// The rest of a run. Runs compare by their first entry: of equal times, the lower index is first.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+/// The rest of a run: the position of its first entry, and the place of its end. In a heap, the first position is the
+/// greatest.
+#[derive(Debug, Clone, Copy)]
 struct Remainder {
-    timestamp: u64,
-    next: u32,
+    first: Position,
     end: u32,
 }
+
+impl Ord for Remainder {
+    #[inline(always)]
+    fn cmp(&self, other: &Self) -> Ordering {
+        other.first.key().cmp(&self.first.key())
+    }
+}
+
+impl PartialOrd for Remainder {
+    #[inline(always)]
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl PartialEq for Remainder {
+    fn eq(&self, other: &Self) -> bool {
+        self.cmp(other).is_eq()
+    }
+}
+
+impl Eq for Remainder {}
 
 /// The state of [`Runs`] before a block.
 #[derive(Debug, Clone, Copy)]
@@ -70,12 +105,6 @@ pub(crate) struct RunsMark {
     len: u32,
 }
 
-impl Remainder {
-    const fn position(self) -> Release {
-        Release { timestamp: self.timestamp, place: self.next }
-    }
-}
-
 impl Runs {
     /// Notes the next entry.
     #[inline(always)]
@@ -85,8 +114,8 @@ impl Runs {
         }
         self.last = Some(timestamp);
         self.len = self.len.wrapping_add(1);
-        if is_sorted {
-            self.released = self.released.max(Some(Release { timestamp, place: self.len }));
+        if is_sorted && self.released.is_none_or(|Release(released)| released.timestamp <= timestamp) {
+            self.released = Some(Release(Position { timestamp, place: self.len }));
         }
     }
 
@@ -94,14 +123,14 @@ impl Runs {
     #[inline(never)]
     fn begin(&mut self, timestamp: u64) {
         // Only the first entry of a run can be older than a release, because a release is never after the last entry.
-        if let Some(release) = self.released.filter(|release| timestamp < release.timestamp) {
+        if let Some(release) = self.released.filter(|Release(released)| timestamp < released.timestamp) {
             self.passed.push(PassedRelease { runs: self.starts.len(), release });
             self.released = None;
         }
         self.starts.push(self.len);
     }
 
-    pub(crate) const fn mark(&self) -> RunsMark {
+    pub(crate) fn mark(&self) -> RunsMark {
         let Self { released, last, len, .. } = *self;
         RunsMark { starts: self.starts.len(), passed: self.passed.len(), released, last, len }
     }
@@ -119,16 +148,18 @@ impl Runs {
     }
 
     /// Merges the released entries.
-    pub(crate) fn merge(&mut self, entries: &[Entry], release: Release) {
+    pub(crate) fn merge(&mut self, entries: &[EventEntry], release: Release) {
         self.order.clear();
         self.heap.clear();
         if self.starts.len() <= 1 {
             steps::count(entries.len().checked_ilog2().map_or(0, to_usize));
-            let older = entries.partition_point(|entry| entry.timestamp < release.timestamp);
-            let up_to = entries.partition_point(|entry| entry.timestamp <= release.timestamp);
-            self.merged = up_to.min(older.max(to_usize(release.place)));
+            let Release(Position { timestamp, place }) = release;
+            let older = entries.partition_point(|entry| entry.timestamp < timestamp);
+            let up_to = entries.partition_point(|entry| entry.timestamp <= timestamp);
+            self.merged = up_to.min(older.max(to_usize(place)));
             return;
         }
+        self.order.reserve(entries.len());
         let mut from = 0;
         let passed = core::mem::take(&mut self.passed);
         for PassedRelease { runs, release } in &passed {
@@ -142,41 +173,47 @@ impl Runs {
         self.merged = self.order.len();
     }
 
-    fn add_to_heap(&mut self, entries: &[Entry], runs: core::ops::Range<usize>) {
+    fn add_to_heap(&mut self, entries: &[EventEntry], runs: Range<usize>) {
         steps::count(runs.len());
         let starts = self.starts.get(runs.start..).unwrap_or_default();
         let ends = starts.iter().skip(1).copied().chain([self.len]);
-        self.heap.extend(starts.iter().zip(ends).take(runs.len()).filter_map(|(&next, end)| {
-            let timestamp = entries.get(to_usize(next))?.timestamp;
-            Some(Reverse(Remainder { timestamp, next, end }))
+        self.heap.extend(starts.iter().zip(ends).take(runs.len()).filter_map(|(&place, end)| {
+            let timestamp = entries.get(to_usize(place))?.timestamp;
+            Some(Remainder { first: Position { timestamp, place }, end })
         }));
     }
 
     /// Merges the released entries of the runs in the heap. As long as the first run stays below the second, its entries
     /// follow each other without the heap.
-    fn gallop(&mut self, entries: &[Entry], release: Release) {
+    fn gallop(&mut self, entries: &[EventEntry], release: Release) {
+        let Release(release) = release;
         loop {
-            let below = self.heap.as_slice().get(1..).unwrap_or_default();
-            let others = below.iter().take(2).map(|Reverse(run)| run.position());
-            let before = others.fold(release, Release::min);
+            let below = |at: usize| self.heap.as_slice().get(at).map_or(u128::MAX, |run| run.first.key());
+            let before = release.key().min(below(1)).min(below(2));
             steps::count(self.heap.len().checked_ilog2().map_or(0, to_usize));
-            let Some(mut first) = self.heap.peek_mut() else { return };
-            let Reverse(Remainder { next, end, .. }) = *first;
-            let run = entries.get(to_usize(next)..to_usize(end)).unwrap_or_default();
-            let is_before = |(entry, place): &(&Entry, u32)| {
-                Release { timestamp: entry.timestamp, place: *place } < before
+            let Some(mut run) = self.heap.peek_mut() else { return };
+            let Remainder { first: Position { place: mut next, .. }, end } = *run;
+            let start = next;
+            let rest = loop {
+                let entry = entries.get(to_usize(next)).filter(|_| next < end);
+                let Some(position) = entry.map(|entry| Position { timestamp: entry.timestamp, place: next })
+                else {
+                    break None;
+                };
+                if position.key() >= before {
+                    break Some(position);
+                }
+                self.order.push(next);
+                next = next.wrapping_add(1);
             };
-            let len = run.iter().zip(next..).take_while(is_before).count();
-            if len == 0 {
+            if next == start {
                 return;
             }
-            steps::count(len);
-            let until = next.saturating_add(to_u32(len));
-            self.order.extend(next..until);
-            match run.get(len) {
-                Some(entry) => *first = Reverse(Remainder { timestamp: entry.timestamp, next: until, end }),
+            steps::count(to_usize(next.wrapping_sub(start)));
+            match rest {
+                Some(first) => run.first = first,
                 None => {
-                    PeekMut::pop(first);
+                    PeekMut::pop(run);
                 }
             }
         }
@@ -198,17 +235,17 @@ impl Runs {
     }
 
     /// Returns whether the merged entries are in the order of time: no event was wrongly marked as sorted.
-    pub(crate) const fn is_sorted(&self) -> bool {
+    pub(crate) fn is_sorted(&self) -> bool {
         self.passed.is_empty()
     }
 
     /// Removes the merged entries from `entries`. The others keep their order.
-    pub(crate) fn remove_merged(&mut self, entries: &mut Vec<Entry>) {
+    pub(crate) fn remove_merged(&mut self, entries: &mut Vec<EventEntry>) {
         let len = core::mem::take(&mut self.merged);
         if len == entries.len() || self.order.is_empty() {
             entries.drain(..len);
         } else {
-            let mut rest: Vec<_> = self.heap.drain().map(|Reverse(run)| (run.next, run.end)).collect();
+            let mut rest: Vec<_> = self.heap.drain().map(|run| (run.first.place, run.end)).collect();
             rest.sort_unstable();
             let mut to = 0_usize;
             for (next, end) in rest {

@@ -2,27 +2,19 @@
 use core::fmt;
 use core::iter::FusedIterator;
 
-use crate::whole::batch::Batch;
-use crate::whole::catalog::Catalog;
 use crate::whole::segment_event::SegmentEvent;
+use crate::whole::segment_view::SegmentView;
 
 /// Events of a [`WholeTrace`](crate::WholeTrace) that are ready together: mostly those up to a sequence point.
 #[derive(Clone, Copy)]
-pub struct Segment<'t, 'a> {
-    /// The bytes of the trace from the first one of the segment on.
-    pub(crate) bytes: &'a [u8],
-    pub(crate) batch: &'t Batch,
-    pub(crate) catalog: &'t Catalog<'a>,
-    /// Whether stacks follow the payloads: V3.
-    pub(crate) has_own_stacks: bool,
-}
+pub struct Segment<'t, 'a>(pub(crate) SegmentView<'t, 'a>);
 
 impl<'t, 'a> Segment<'t, 'a> {
     /// Returns the events in the order of time, and events of the same time in the order of the stream.
     #[inline]
     #[must_use]
     pub fn events(&self) -> SegmentEvents<'t, 'a> {
-        SegmentEvents { segment: *self, next: 0, len: self.batch.ready_len() }
+        SegmentEvents { view: self.0, next: 0, len: self.0.batch.ready_len() }
     }
 }
 
@@ -35,7 +27,7 @@ impl fmt::Debug for Segment<'_, '_> {
 /// The events of a [`Segment`].
 #[derive(Debug, Clone)]
 pub struct SegmentEvents<'t, 'a> {
-    segment: Segment<'t, 'a>,
+    view: SegmentView<'t, 'a>,
     next: usize,
     len: usize,
 }
@@ -48,9 +40,9 @@ impl<'t, 'a> Iterator for SegmentEvents<'t, 'a> {
         if self.next >= self.len {
             return None;
         }
-        let entry = self.segment.batch.ready(self.next)?;
+        let entry = self.view.batch.ready(self.next)?;
         self.next = self.next.wrapping_add(1);
-        Some(SegmentEvent::new(entry, self.segment))
+        Some(SegmentEvent::new(entry, self.view))
     }
 
     #[inline]

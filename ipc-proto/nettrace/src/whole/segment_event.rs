@@ -14,27 +14,27 @@ use crate::parse::trace_clock::TraceClock;
 use crate::values::Values;
 use crate::values::value::Value;
 use crate::whole::catalog::KnownThread;
-use crate::whole::entry::Entry;
-use crate::whole::segment::Segment;
+use crate::whole::event_entry::EventEntry;
+use crate::whole::segment_view::SegmentView;
 
 /// An event of a [`Segment`](crate::Segment), with everything that it refers to. It has the methods of a
 /// [`TraceEvent`](crate::TraceEvent), and borrows from the trace.
 #[derive(Clone, Copy)]
 pub struct SegmentEvent<'t, 'a> {
-    entry: &'t Entry,
-    segment: Segment<'t, 'a>,
+    entry: &'t EventEntry,
+    view: SegmentView<'t, 'a>,
 }
 
 impl<'t, 'a> SegmentEvent<'t, 'a> {
     #[inline]
-    pub(crate) const fn new(entry: &'t Entry, segment: Segment<'t, 'a>) -> Self {
-        Self { entry, segment }
+    pub(crate) const fn new(entry: &'t EventEntry, view: SegmentView<'t, 'a>) -> Self {
+        Self { entry, view }
     }
 
     /// Returns the event as the stream has it: times in ticks, threads and activities in the stream's own numbers.
     #[must_use]
     pub fn header(&self) -> Event<'a> {
-        let Segment { batch, catalog, .. } = self.segment;
+        let SegmentView { batch, catalog, .. } = self.view;
         let origin = batch.origin_of(self.entry);
         let [activity_id, related_activity_id] = batch.activities_of(self.entry);
         Event {
@@ -65,7 +65,7 @@ impl<'t, 'a> SegmentEvent<'t, 'a> {
     #[must_use]
     #[inline]
     pub fn payload(&self) -> &'a [u8] {
-        self.entry.payload.of(self.segment.bytes)
+        self.entry.payload.of(self.view.bytes)
     }
 
     /// Returns a number that identifies the kind of the event within the trace, from 0 without large gaps. Callers can
@@ -84,7 +84,7 @@ impl<'t, 'a> SegmentEvent<'t, 'a> {
     #[must_use]
     #[inline]
     pub fn description(&self) -> Option<&'t Metadata<'a>> {
-        self.segment.catalog.description(self.entry.kind).map(|description| &description.metadata)
+        self.view.catalog.description(self.entry.kind).map(|description| &description.metadata)
     }
 
     /// Returns the event's description: provider, id, name, fields. Labels of the event itself (V6) replace what the
@@ -94,7 +94,7 @@ impl<'t, 'a> SegmentEvent<'t, 'a> {
     /// Returns `None` if the stream does not describe the event, which is possible after a damaged block.
     #[must_use]
     pub fn metadata(&self) -> Option<Metadata<'a>> {
-        let Segment { catalog, .. } = self.segment;
+        let SegmentView { catalog, .. } = self.view;
         let description = catalog.description(self.entry.kind)?;
         let labels = self.digest();
         let fields = description.fields(labels, catalog.pointer_size(), self.payload());
@@ -108,7 +108,7 @@ impl<'t, 'a> SegmentEvent<'t, 'a> {
     /// Returns the values of the payload in their order; none if the fields are not described.
     #[must_use]
     pub fn values(&self) -> Values<'a> {
-        let Segment { catalog, .. } = self.segment;
+        let SegmentView { catalog, .. } = self.view;
         let payload = self.payload();
         let description = catalog.description(self.entry.kind);
         let fields = description
@@ -127,7 +127,7 @@ impl<'t, 'a> SegmentEvent<'t, 'a> {
     /// Returns the instruction pointers of the event's stack, the innermost first.
     #[inline]
     pub fn stack(&self) -> impl ExactSizeIterator<Item = u64> + use<'a> {
-        let Segment { bytes, batch, catalog, .. } = self.segment;
+        let SegmentView { bytes, batch, catalog, .. } = self.view;
         let mut stack = self.own_stack();
         if stack.is_empty() {
             stack = batch.stack_of(self.entry).1.of(bytes);
@@ -138,12 +138,12 @@ impl<'t, 'a> SegmentEvent<'t, 'a> {
     /// Returns the stack of an event of V3, which follows the payload.
     #[inline]
     fn own_stack(&self) -> &'a [u8] {
-        if self.segment.has_own_stacks { self.following_stack() } else { &[] }
+        if self.view.has_own_stacks { self.following_stack() } else { &[] }
     }
 
     #[cold]
     fn following_stack(&self) -> &'a [u8] {
-        let rest = self.segment.bytes.get(self.entry.payload.range().end..).unwrap_or_default();
+        let rest = self.view.bytes.get(self.entry.payload.range().end..).unwrap_or_default();
         let Some((len, rest)) = rest.split_first_chunk() else { return &[] };
         let len = usize::try_from(u32::from_le_bytes(*len)).unwrap_or(usize::MAX);
         rest.get(..len).unwrap_or_default()
@@ -155,7 +155,7 @@ impl<'t, 'a> SegmentEvent<'t, 'a> {
     #[must_use]
     #[inline]
     pub fn thread_id(&self) -> u64 {
-        self.segment.batch.origin_of(self.entry).thread_id
+        self.view.batch.origin_of(self.entry).thread_id
     }
 
     /// Returns the operating system's id of the thread that the event is about. `None` if the stream does not state it:
@@ -169,7 +169,7 @@ impl<'t, 'a> SegmentEvent<'t, 'a> {
     }
 
     fn known_thread(&self) -> Option<&'t KnownThread<'a>> {
-        let Segment { batch, catalog, .. } = self.segment;
+        let SegmentView { batch, catalog, .. } = self.view;
         catalog.thread(batch.origin_of(self.entry).known_thread)
     }
 
@@ -188,20 +188,20 @@ impl<'t, 'a> SegmentEvent<'t, 'a> {
     }
 
     fn digest(&self) -> Option<&'t LabelDigest> {
-        self.segment.batch.labels_of(self.entry)
+        self.view.batch.labels_of(self.entry)
     }
 
     /// Returns the id of the activity; nil if there is none.
     #[must_use]
     pub fn activity_id(&self) -> Guid {
-        let [activity, _] = self.segment.batch.activities_of(self.entry);
+        let [activity, _] = self.view.batch.activities_of(self.entry);
         self.digest().and_then(|labels| labels.activity_id).unwrap_or(activity)
     }
 
     /// Returns the id of the activity that started this activity; nil if there is none.
     #[must_use]
     pub fn related_activity_id(&self) -> Guid {
-        let [_, related] = self.segment.batch.activities_of(self.entry);
+        let [_, related] = self.view.batch.activities_of(self.entry);
         self.digest().and_then(|labels| labels.related_activity_id).unwrap_or(related)
     }
 
@@ -220,20 +220,20 @@ impl<'t, 'a> SegmentEvent<'t, 'a> {
     /// Returns the labels of this event; V6.
     #[must_use]
     pub fn labels(&self) -> Labels<'a> {
-        let labels = self.digest().map(|digest| Labels::from_checked(digest.place.of(self.segment.bytes)));
+        let labels = self.digest().map(|digest| Labels::from_checked(digest.place.of(self.view.bytes)));
         labels.unwrap_or_default()
     }
 
     /// Returns the record of the trace's first block, which names the process.
     #[must_use]
     pub const fn trace(&self) -> Option<Trace<'a>> {
-        self.segment.catalog.trace()
+        self.view.catalog.trace()
     }
 
     /// Returns the clock of the trace, which converts other times.
     #[must_use]
     pub const fn clock(&self) -> &'t TraceClock {
-        self.segment.catalog.clock()
+        self.view.catalog.clock()
     }
 
     /// Returns the nanoseconds from the start of the trace to the event, to the accuracy of the trace's clock; negative

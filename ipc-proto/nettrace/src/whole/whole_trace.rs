@@ -11,6 +11,7 @@ use crate::whole::batch::Batch;
 use crate::whole::catalog::Catalog;
 use crate::whole::runs::Release;
 use crate::whole::segment::Segment;
+use crate::whole::segment_view::SegmentView;
 
 /// Reads the events of a trace that is in memory as a whole, in the order of time, each with its description, its stack
 /// and its thread. Events borrow from the bytes of the trace: nothing is copied.
@@ -96,12 +97,12 @@ impl<'a> WholeTrace<'a> {
             }
             let release = self.read();
             if self.batch.make_ready(release) {
-                return Some(Segment {
+                return Some(Segment(SegmentView {
                     bytes: self.batch.segment(self.bytes),
                     has_own_stacks: self.parser.version() == Version::V3,
                     batch: &self.batch,
                     catalog: &self.catalog,
-                });
+                }));
             }
         }
     }

@@ -283,8 +283,8 @@ impl Parser {
     #[cfg(feature = "alloc")]
     pub(crate) fn event_block<'w>(&self, window: &'w [u8]) -> Option<(EventBlock<'w>, usize)> {
         let Body::Header { metadata: false } = self.body else { return None };
-        let body = window.get(self.at..self.end)?;
-        EventBlock::new(body, self.version).map(|block| (block, self.at))
+        let block = EventBlock::new(window.get(self.at..)?, self.left(), self.version)?;
+        Some((block, self.at))
     }
 
     /// Returns the offset in the window of the next byte to parse.

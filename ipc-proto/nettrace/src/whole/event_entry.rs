@@ -3,7 +3,7 @@ use crate::join::byte_range::ByteRange;
 
 /// An event of a batch: places and indexes, so that nothing is copied and nothing is borrowed.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Entry {
+pub(crate) struct EventEntry {
     pub(crate) timestamp: u64,
     /// From the first byte of the segment.
     pub(crate) payload: ByteRange,
@@ -16,7 +16,7 @@ pub(crate) struct Entry {
     pub(crate) origin: u32,
 }
 
-impl Entry {
+impl EventEntry {
     /// The bit of [`origin`](Self::origin) of an event that is marked as sorted.
     pub(crate) const SORTED: u32 = 1 << 31;
 
@@ -49,3 +49,9 @@ pub(crate) struct Origin {
 
 /// The index that stands for no entry.
 pub(crate) const NOWHERE: u32 = u32::MAX;
+
+/// Returns the key of an id in an [`IdMap`](crate::IdMap), which is fastest for keys that count up from 1: writers count from 1, and
+/// the id 0 is stored first.
+pub(crate) fn key(id: u32) -> u64 {
+    u64::from(id).wrapping_add(1)
+}

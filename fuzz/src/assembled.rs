@@ -1,0 +1,98 @@
+//! The events of a reader, in a form that compares two readers.
+use ipc_proto::wire::to_u32;
+use nettrace::{AssemblerStep, Event, EventAssembler, Str, TimeFilter};
+
+use crate::reading::of_event;
+
+/// Returns a [`SeenEvent`] of an event with this header. Both types of events have the same methods.
+macro_rules! seen_event {
+    ($event:expr, $header:expr) => {{
+        let (event, header): (_, Event<'_>) = (&$event, $header);
+        let mut context = Vec::new();
+        let mut add = |part: &[u8]| context.extend_from_slice(part);
+        if let Some(metadata) = event.metadata() {
+            for Str::Utf8(text) | Str::Utf16(text) in [metadata.provider, metadata.name] {
+                add(text);
+            }
+            add(&metadata.keywords.to_le_bytes());
+            let fields = to_u32(metadata.fields.len());
+            let numbers = [metadata.id, metadata.event_id, metadata.version, metadata.level, fields];
+            numbers.iter().for_each(|number| add(&number.to_le_bytes()));
+            add(&[metadata.opcode.unwrap_or(0xff)]);
+        }
+        event.stack().for_each(|frame| add(&frame.to_le_bytes()));
+        add(event.labels().as_bytes());
+        add(event.thread().map_or(b"no thread", |thread| thread.entries.as_bytes()));
+        add(&event.thread_id().to_le_bytes());
+        for id in [event.known_thread_id(), event.process_id(), event.span_id()] {
+            add(&id.unwrap_or(u64::MAX).to_le_bytes());
+        }
+        add(&event.trace_id().unwrap_or_default());
+        add(&event.activity_id().0);
+        add(&event.related_activity_id().0);
+        add(&event.nanoseconds().to_le_bytes());
+        add(&event.unix_nanoseconds().to_le_bytes());
+        SeenEvent { timestamp: header.timestamp, header: of_event(&header), context }
+    }};
+}
+pub(crate) use seen_event;
+
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct SeenEvent {
+    pub(crate) timestamp: u64,
+    pub(crate) header: Vec<u8>,
+    /// The records that the event refers to.
+    pub(crate) context: Vec<u8>,
+}
+
+#[derive(Debug, Default, PartialEq)]
+pub(crate) struct Assembled {
+    pub(crate) events: Vec<SeenEvent>,
+    pub(crate) late: u64,
+    pub(crate) exceeded_limit: bool,
+    /// The number of skipped blocks.
+    pub(crate) skipped: u64,
+    /// The end, the number of lost events, and the trace.
+    pub(crate) numbers: String,
+}
+
+pub(crate) fn read(
+    mut assembler: EventAssembler,
+    mut bytes: &[u8],
+    mut sizes: impl Iterator<Item = usize>,
+) -> Assembled {
+    let mut seen = Assembled::default();
+    loop {
+        match assembler.step() {
+            AssemblerStep::Event => {
+                let event = assembler.event().expect("it was found");
+                seen.events.push(seen_event!(event, event.header));
+            }
+            AssemblerStep::More => {
+                let n = sizes.next().unwrap_or(1).min(bytes.len());
+                let (now, later) = bytes.split_at(n);
+                if n % 2 == 1 {
+                    assembler.push(now);
+                    bytes = later;
+                } else {
+                    let space = assembler.space();
+                    let n = space.len().min(n);
+                    space[..n].copy_from_slice(&now[..n]);
+                    assembler.advance(n);
+                    bytes = &bytes[n..];
+                }
+                assert!(assembler.event().is_none(), "an event is available after its bytes were moved");
+            }
+            AssemblerStep::End(end) => {
+                assert_eq!(assembler.end(), Some(end));
+                assert_eq!(assembler.step(), AssemblerStep::End(end));
+                assert!(assembler.event().is_none(), "an event is available after the end");
+                seen.late = assembler.late();
+                seen.skipped = assembler.times().map_or(0, TimeFilter::skipped_blocks);
+                seen.exceeded_limit = assembler.exceeded_limit();
+                seen.numbers = format!("{end} {:?} {:?}", assembler.losses(), assembler.trace());
+                return seen;
+            }
+        }
+    }
+}
