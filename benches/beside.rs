@@ -12,8 +12,8 @@ use std::env;
 use std::process::{Command, exit};
 use std::time::Instant;
 
-use ipc_benches::traces::{Joins, assembled, events, joined, ordered_in};
-use nettrace::{EventAssembler, Held};
+use ipc_benches::traces::{Joins, events, joined, ordered_in, whole_trace};
+use nettrace::Held;
 
 /// How often the readers take turns.
 const ROUNDS: usize = 3;
@@ -140,7 +140,7 @@ fn measure(bytes: &[u8], file: &str, others: &[Other], runs: usize) -> Vec<Row> 
         rows[1].measure(runs, || events(black_box(bytes)));
         rows[2].measure(runs, || joined(black_box(bytes), &mut joins));
         rows[3].measure(runs, || ordered_in(black_box(bytes), &mut slots));
-        rows[4].measure(runs, || assembled(black_box(bytes), Some(EventAssembler::ORDER_LIMIT)));
+        rows[4].measure(runs, || whole_trace(black_box(bytes)));
         if round == 0 {
             rows.iter_mut().for_each(|row| row.seconds.clear());
             continue;

@@ -7,14 +7,16 @@ use std::thread;
 
 use ipc_benches::messages::{collect_tracing, exchange, process_info, providers, session, whole};
 use ipc_benches::reverse::{PORTS, arrive, config, connect, frames, take};
-use ipc_benches::traces::{Joins, assembled, events, fields, framing, joined, ordered, steps, written};
+use ipc_benches::traces::{
+    Joins, assembled, events, fields, framing, joined, ordered, steps, whole_trace, written,
+};
 use ipc_proto::types::ProcessInfo3;
 use ipc_proto::{Advertise, Code, CollectTracing2, Command, Guid, SessionEnd, encode};
 use nettrace::{EventAssembler, Held, Slot, TraceWriter};
 
 type Operation = fn(times: u32);
 
-const OPERATIONS: [(&str, Operation); 18] = [
+const OPERATIONS: [(&str, Operation); 19] = [
     ("decode request", decode_request),
     ("encode request", encode_request),
     ("decode answer", decode_answer),
@@ -39,6 +41,7 @@ const OPERATIONS: [(&str, Operation); 18] = [
     ("assembled in order", |times| {
         trace(times, |bytes| assembled(bytes, Some(EventAssembler::ORDER_LIMIT)), EVENTS);
     }),
+    ("whole", |times| trace(times, whole_trace, EVENTS)),
     ("fields", |times| {
         let mut metadata = vec![Slot::default(); 64];
         trace(times, |bytes| fields(bytes, &mut metadata), 43_096);

@@ -13,7 +13,8 @@ use std::path::PathBuf;
 
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 use ipc_benches::traces::{
-    Joins, assembled, events, fields, framing, joined, ordered, ordered_in, steps, threads, written,
+    Joins, assembled, events, fields, framing, joined, ordered, ordered_in, steps, threads, whole_trace,
+    written,
 };
 use nettrace::{EventAssembler, Held, Record, Slot, TraceWriter, Version};
 
@@ -55,6 +56,7 @@ fn nettrace(c: &mut Criterion) {
         group.bench_function("assembled", |b| b.iter(|| assembled(black_box(&bytes), None)));
         let limit = Some(EventAssembler::ORDER_LIMIT);
         group.bench_function("assembled in order", |b| b.iter(|| assembled(black_box(&bytes), limit)));
+        group.bench_function("whole", |b| b.iter(|| whole_trace(black_box(&bytes))));
         let steps = steps(&bytes);
         // `written` writes only version 4.
         if steps.iter().any(|step| matches!(step, Record::Trace(trace) if trace.version == Version::V4)) {

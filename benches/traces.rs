@@ -12,7 +12,7 @@ use std::io::{self, Write};
 use nettrace::{
     AssemblerStep, Counter, Event, EventAssembler, Fields, Held, IdMap, Limits, LossCounter, Metadata, Order,
     Parser, Record, Scalar, SequencePoint, Slot, Stack, ThreadSequence, Trace, TraceBytes, TraceWriter,
-    Version, clr,
+    Version, WholeTrace, clr,
 };
 
 /// Room for the tables of [`joined`]: metadata with a count of its events, stacks, threads.
@@ -184,6 +184,22 @@ pub fn ordered_in<'w>(bytes: &'w [u8], slots: &mut Vec<Held<Event<'w>>>) -> u64 
             None => slots.resize(slots.len() * 2, Held::default()),
         }
     }
+}
+
+/// Reads each event of a trace that is in memory in the order of time, with its description, its stack, its thread and
+/// its time, and returns the number of events.
+pub fn whole_trace(bytes: &[u8]) -> u64 {
+    let mut trace = WholeTrace::new(bytes, Limits::default());
+    let (mut events, mut sum) = (0, 0);
+    while let Some(segment) = trace.next_segment() {
+        for event in segment.events() {
+            events += 1;
+            sum ^= event.nanoseconds().unsigned_abs() ^ event.thread_id() ^ event.stack().len() as u64;
+            sum ^= event.description().map_or(0, |metadata| metadata.keywords);
+        }
+    }
+    black_box(sum);
+    events
 }
 
 /// Reads each event with its description, its stack, its thread and its time from an [`EventAssembler`], and returns
