@@ -166,6 +166,23 @@ fn too_little_room_for_order() {
     assert!(!reader.exceeded_limit());
 }
 
+/// A sorted event is returned from the window if no event waits: it needs no memory.
+#[test]
+fn sorted_events_need_no_room() {
+    let mut buffer = vec![0; TraceWriter::BUFFER];
+    let mut writer = TraceWriter::new(&Trace::new(Version::V4), &mut buffer).unwrap();
+    let mut out = Vec::new();
+    for (sequence, timestamp) in (1..).zip([5, 6, 4, 7]) {
+        let payload = [9; 100];
+        let event = Event { sequence, timestamp, sorted: true, payload: &payload, ..Event::default() };
+        put(&mut out, writer.event(&Event { metadata_id: 1, ..event }));
+    }
+    put(&mut out, Ok(writer.finish()));
+    let mut sorted = assembler(&out).in_order(0);
+    assert_eq!(read(&mut sorted), read(&mut assembler(&out)));
+    assert_eq!((sorted.late(), sorted.exceeded_limit()), (1, false));
+}
+
 /// A clock that went back makes events late, whatever the memory is.
 #[test]
 fn clock_that_went_back() {

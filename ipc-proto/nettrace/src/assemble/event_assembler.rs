@@ -101,6 +101,20 @@ enum Current {
     Popped(usize),
 }
 
+impl Current {
+    /// Returns the event that the parser returned last, with the lengths of its payload and its stack.
+    #[inline]
+    fn read(
+        records: &ParserBuf,
+        header: Event<'static>,
+        (payload, stack): (usize, usize),
+        references: References,
+    ) -> Self {
+        let (payload, stack) = records.event_ranges(payload, stack);
+        Self::Read { header, payload, stack, references }
+    }
+}
+
 /// The next thing to do with an [`EventAssembler`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum AssemblerStep {
@@ -135,9 +149,9 @@ impl EventAssembler {
     /// before the first [`step`](Self::step).
     ///
     /// Events wait, in up to `limit` bytes ([`ORDER_LIMIT`](Self::ORDER_LIMIT)), until it is certain that no older one
-    /// follows. Descriptions and threads that were replaced while events wait take up to an eighth of `limit` in
-    /// addition. If more memory were needed, all waiting events are returned first, and [`late`](Self::late) counts the
-    /// events that should have come before one of them.
+    /// follows. A sorted event does not wait if no other event does. Descriptions and threads that were replaced while
+    /// events wait take up to an eighth of `limit` in addition. If more memory were needed, all waiting events are
+    /// returned first, and [`late`](Self::late) counts the events that should have come before one of them.
     #[must_use]
     pub fn in_order(mut self, limit: usize) -> Self {
         self.queue = Some(EventQueue::new(limit));
@@ -294,8 +308,7 @@ impl EventAssembler {
             }
         };
         let (header, lengths) = (event.without_payload(), (event.payload.len(), event.stack.len()));
-        let (payload, stack) = self.records.event_ranges(lengths.0, lengths.1);
-        self.current = Current::Read { header, payload, stack, references };
+        self.current = Current::read(&self.records, header, lengths, references);
         AssemblerStep::Event
     }
 
@@ -330,7 +343,14 @@ impl EventAssembler {
                 if let Some(times) = times {
                     times.event(&event);
                 }
-                queue.push(&event, context.refer(&event));
+                let references = context.refer(&event);
+                if event.sorted && queue.pass(event.timestamp) {
+                    let (header, lengths) =
+                        (event.without_payload(), (event.payload.len(), event.stack.len()));
+                    self.current = Current::read(records, header, lengths, references);
+                    return AssemblerStep::Event;
+                }
+                queue.push(&event, references);
                 if queue.is_released() {
                     continue 'released;
                 }

@@ -166,6 +166,16 @@ impl EventQueue {
         }
     }
 
+    /// Counts a sorted event that does not enter the queue, and returns whether it needs not: no event waits.
+    #[inline]
+    pub(crate) fn pass(&mut self, timestamp: u64) -> bool {
+        let is_empty = self.is_empty();
+        if is_empty {
+            self.order.pass(timestamp);
+        }
+        is_empty
+    }
+
     /// Releases all events: no older one follows.
     pub(crate) fn release_all(&mut self) {
         self.order.release_all();

@@ -196,9 +196,15 @@ impl<T, B: Backing<Slot = Held<T>>> Order<B> {
                 }
             }
         }
+        self.pass(timestamp);
+        Some(place)
+    }
+
+    /// Counts an event that is returned now.
+    #[inline]
+    pub(crate) fn pass(&mut self, timestamp: u64) {
         self.late = self.late.wrapping_add((timestamp < self.newest).into());
         self.newest = self.newest.max(timestamp);
-        Some(place)
     }
 
     fn add_run(&mut self, run: Run) {
