@@ -280,14 +280,35 @@ fn count(len: usize) -> u32 {
     to_u32(len.saturating_add(1))
 }
 
+/// Returns whether all bytes are ASCII. The last eight overlap those before them: texts are short, and the function of
+/// the standard library checks the rest of a short one byte by byte.
+#[inline]
+fn is_ascii(bytes: &[u8]) -> bool {
+    const ABOVE: u64 = 0x8080_8080_8080_8080;
+    let above = |chunk: &[u8; 8]| u64::from_ne_bytes(*chunk) & ABOVE;
+    let Some(last) = bytes.last_chunk() else { return bytes.iter().all(u8::is_ascii) };
+    let (mut found, mut rest) = (above(last), bytes);
+    while let Some((first, after)) = rest.split_first_chunk() {
+        found |= above(first);
+        rest = after;
+    }
+    found == 0
+}
+
 impl Encode for Text<'_> {
     fn encode(&self, w: &mut Writer<'_>) {
         match self.0 {
+            TextRepr::Utf8(s) if is_ascii(s.as_bytes()) && w.ascii_text(count(s.len()), s.as_bytes()) => {}
+            _ => self.encode_other(w),
+        }
+    }
+}
+impl Text<'_> {
+    /// Encodes any text. Apart, so that the code for the usual text is short.
+    #[inline(never)]
+    fn encode_other(&self, w: &mut Writer<'_>) {
+        match self.0 {
             TextRepr::Null => return 0u32.encode(w),
-            TextRepr::Utf8(s) if s.is_ascii() => {
-                count(s.len()).encode(w);
-                w.ascii_units(s.as_bytes());
-            }
             TextRepr::Wire(s) => {
                 count(s.len().wrapping_div(2)).encode(w);
                 w.bytes(s);

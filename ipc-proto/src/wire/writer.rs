@@ -54,22 +54,25 @@ impl<'b> Writer<'b> {
     /// Appends `bytes`.
     #[inline]
     pub fn bytes(&mut self, bytes: &[u8]) {
-        let end = self.len.saturating_add(bytes.len());
-        let room = self.buf.get_mut(self.len..).and_then(|room| room.get_mut(..bytes.len()));
-        if let (0, Some(room)) = (self.skip, room) {
+        // A sum that wraps is below the start, and so not in the buffer.
+        let end = self.len.wrapping_add(bytes.len());
+        if let (0, Some(room)) = (self.skip, self.buf.get_mut(self.len..end)) {
             copy(room, bytes);
+            self.len = end;
         } else {
             self.visible(bytes);
         }
-        self.len = end;
     }
 
-    /// Copies the part of `bytes` that is inside the window.
+    /// Appends `bytes`, of which a part is outside the window or the buffer.
     #[cold]
+    #[inline(never)]
     fn visible(&mut self, bytes: &[u8]) {
+        let end = self.len.saturating_add(bytes.len());
         let bytes = bytes.get(self.skip.saturating_sub(self.len)..).unwrap_or_default();
         let room = self.buf.get_mut(self.len.saturating_sub(self.skip)..).unwrap_or_default();
         copy(room, bytes);
+        self.len = end;
     }
 
     /// Appends ASCII text as UTF-16 units.
@@ -77,15 +80,27 @@ impl<'b> Writer<'b> {
     pub fn ascii_units(&mut self, ascii: &[u8]) {
         let end = self.len.saturating_add(ascii.len().saturating_mul(2));
         if let (0, Some(room)) = (self.skip, self.buf.get_mut(self.len..end)) {
-            for (to, from) in room.chunks_exact_mut(2).zip(ascii) {
-                if let [low, high] = to {
-                    (*low, *high) = (*from, 0);
-                }
-            }
+            widen(room, ascii);
             self.len = end;
         } else {
             ascii.iter().for_each(|byte| self.bytes(&[*byte, 0]));
         }
+    }
+
+    /// Appends a count, ASCII text as UTF-16 units, and a NUL unit, with one check for all of them. Returns `false` if
+    /// they are not all inside the window and the buffer, and appends nothing then.
+    #[inline]
+    pub(super) fn ascii_text(&mut self, count: u32, ascii: &[u8]) -> bool {
+        // A sum that wraps is below the start, and so not in the buffer.
+        let end = self.len.wrapping_add(ascii.len().wrapping_mul(2)).wrapping_add(6);
+        let room = self.buf.get_mut(self.len..end).and_then(<[u8]>::split_first_chunk_mut);
+        let (0, Some((head, rest))) = (self.skip, room) else { return false };
+        let Some((units, nul)) = rest.split_last_chunk_mut() else { return false };
+        *head = count.to_le_bytes();
+        widen(units, ascii);
+        *nul = [0; 2];
+        self.len = end;
+        true
     }
 
     /// Overwrites the written bytes at `offset`, if they fitted into the buffer.
@@ -124,4 +139,33 @@ impl<'b> Writer<'b> {
 pub fn copy(to: &mut [u8], from: &[u8]) {
     steps::count(from.len());
     to.iter_mut().zip(from).for_each(|(to, from)| *to = *from);
+}
+
+/// Writes ASCII text as UTF-16 units to twice its length.
+#[inline]
+fn widen(to: &mut [u8], ascii: &[u8]) {
+    let mut at = 0usize;
+    while let (Some(room), Some(eight)) = (
+        to.get_mut(at.wrapping_mul(2)..).and_then(<[u8]>::first_chunk_mut),
+        ascii.get(at..).and_then(<[u8]>::first_chunk),
+    ) {
+        widen_eight(room, eight);
+        at = at.wrapping_add(8);
+        if at == ascii.len() {
+            return;
+        }
+        // The last eight overlap those before them, so that only a short text is written one by one.
+        at = at.min(ascii.len().wrapping_sub(8));
+    }
+    for (room, byte) in to.chunks_exact_mut(2).zip(ascii) {
+        if let [low, high] = room {
+            (*low, *high) = (*byte, 0);
+        }
+    }
+}
+
+#[inline]
+const fn widen_eight(to: &mut [u8; 16], ascii: &[u8; 8]) {
+    let [a, b, c, d, e, f, g, h] = *ascii;
+    *to = [a, 0, b, 0, c, 0, d, 0, e, 0, f, 0, g, 0, h, 0];
 }
