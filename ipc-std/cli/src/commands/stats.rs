@@ -8,7 +8,7 @@ use std::path::PathBuf;
 
 use ipc_std::RecordReader;
 use nettrace::{
-    BlockKind, Corruption, Counter, End, Event, LossCounter, Losses, Metadata, Record, Slot, Str, TraceClock,
+    BlockKind, Corruption, Counter, End, Event, IdMap, LossCounter, Losses, Metadata, Record, Slot, Str, TraceClock,
     Version, clr,
 };
 use serde_json::{Map, Value, json};
@@ -37,8 +37,8 @@ events are those of their descriptions, without the labels that single events
 have in version 6. \"lost\" includes the events before the first one of their
 thread, \"lost at start\", which Microsoft's tools do not count. Numbers by which
 events refer to descriptions, threads, stacks or label lists that do not exist
-are \"unresolved\". The digest is SHA-256 over all events in the order of the
-file. With --process, events, lost events and the digest are those of a process.
+are \"unresolved\". With --process, events, lost events and the digest are those
+of a process.
 
 With --from, --to and --thread, events, lost events, timestamps and the digest
 are those of a part of the trace. T is a time since its start (90s, 00:01:30,
@@ -48,11 +48,15 @@ text in names; a file is then read twice.
 Examples:
   dotnet-ipc stats app.nettrace
   dotnet-ipc stats app.nettrace --json | jq '.by_event[:5]'
+  dotnet-ipc stats app.nettrace --digest
   xz -dc app.nettrace.xz | dotnet-ipc stats -")]
 pub(crate) struct Args {
     /// The trace; `-` for standard input
     #[arg(value_name = "FILE")]
     file: PathBuf,
+    /// Show the SHA-256 of all events in the order of the file, which takes as long as all other numbers
+    #[arg(long)]
+    digest: bool,
     #[command(flatten)]
     process: ProcessArg,
     #[command(flatten)]
@@ -63,7 +67,7 @@ pub(crate) fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
     // Before the trace is read, which a pipe allows only once.
     let mut stats = Stats { part: args.part.part(TraceTarget::File(&args.file))?, ..Stats::default() };
     let mut steps = RecordReader::new(Source::open(&args.file)?.with_progress());
-    let mut digest = EventDigest::new()?;
+    let mut digest = if args.digest { Some(EventDigest::new()?) } else { None };
     let end = loop {
         match steps.next_record() {
             Record::More { .. } => {
@@ -78,7 +82,8 @@ pub(crate) fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
                 stats.block(name);
             }
             Record::Event(event) => {
-                if stats.event(&event, &args.process) {
+                let is_counted = stats.event(&event, &args.process);
+                if let Some(digest) = digest.as_mut().filter(|_| is_counted) {
                     digest.event(&event);
                 }
             }
@@ -90,11 +95,11 @@ pub(crate) fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
         End::Corrupt { reason: Corruption::Version(version), .. } => Some(version),
         _ => (steps.offset() > 0).then(|| steps.version().number()),
     };
-    let digest = digest.finish()?;
+    let digest = digest.map(EventDigest::finish).transpose()?;
     if globals.json {
-        json_to_stdout(&stats.to_json(end, &digest))?;
+        json_to_stdout(&stats.to_json(end, digest.as_deref()))?;
     } else {
-        to_stdout(|out| stats.write(end, &digest, out))?;
+        to_stdout(|out| stats.write(end, digest, out))?;
         show_next(&format!("dotnet-ipc diagnose {}", TraceTarget::File(&args.file).argument()), globals)?;
     }
     source::check(end, steps.get_ref().name())?;
@@ -121,7 +126,7 @@ struct Stats {
     /// Kinds of events in the order of their first descriptions; their indices by identity, and by metadata ID.
     kinds: Vec<Kind>,
     places: HashMap<Option<Identity>, usize>,
-    described: HashMap<u32, usize>,
+    described: IdMap<Vec<Slot<usize>>>,
     /// Whether the last sequence point invalidates the metadata IDs.
     flush: bool,
     metadata: u64,
@@ -197,8 +202,7 @@ impl Stats {
             *count = count.saturating_add(1);
         }
         if core::mem::take(&mut self.flush) {
-            // `clear` takes time in proportion to the capacity: after one large map, each later flush would be slow.
-            self.described = HashMap::new();
+            self.described.clear();
         }
     }
 
@@ -223,7 +227,8 @@ impl Stats {
         let Metadata { id, provider, event_id, version, .. } = *metadata;
         self.references.describe(id);
         let kind = self.kind(Some((provider.to_string(), event_id, version)), metadata);
-        self.described.insert(id, kind);
+        // The map grows, so that there is room.
+        let _ = self.described.insert(id.into(), kind);
     }
 
     /// Returns the index of the kind.
@@ -257,7 +262,7 @@ impl Stats {
         }
         self.processes.event(event);
         self.events = self.events.saturating_add(1);
-        let kind = self.described.get(&event.metadata_id).copied();
+        let kind = self.described.get(event.metadata_id.into()).copied();
         let kind = kind.unwrap_or_else(|| self.kind(None, &Metadata::default()));
         if let Some(kind) = self.kinds.get_mut(kind) {
             kind.events = kind.events.saturating_add(1);
@@ -283,7 +288,7 @@ impl Stats {
         kinds
     }
 
-    fn to_json(&self, end: End, digest: &str) -> Value {
+    fn to_json(&self, end: End, digest: Option<&str>) -> Value {
         let blocks: Map<String, Value> =
             self.blocks.iter().map(|(name, count)| (name.clone(), json!(count))).collect();
         let by_event: Vec<Value> = self.kinds().into_iter().map(Kind::to_json).collect();
@@ -312,7 +317,7 @@ impl Stats {
         })
     }
 
-    fn write(&self, end: End, digest: &str, out: &mut dyn Write) -> io::Result<()> {
+    fn write(&self, end: End, digest: Option<String>, out: &mut dyn Write) -> io::Result<()> {
         let blocks: Vec<String> =
             self.blocks.iter().map(|(name, count)| format!("{count} {}", printable(name))).collect();
         let version = self.number.map(|version| version.to_string());
@@ -334,8 +339,8 @@ impl Stats {
             ("blocks", blocks.join(", ")),
             ("timestamps", times.unwrap_or_else(|| "(none)".to_owned())),
             ("end", source::unsupported(end).unwrap_or_else(|| end.to_string())),
-            ("digest", digest.to_owned()),
         ];
+        rows.extend(digest.map(|digest| ("digest", digest)));
         rows.extend(self.references.text().map(|text| ("unresolved", text)));
         if !self.pairs.is_empty() {
             rows.push(("properties", pairs_text(&self.pairs)));

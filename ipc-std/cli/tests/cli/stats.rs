@@ -12,7 +12,7 @@ use crate::traces::{expected_end, kinds, made, path, traces};
 #[test]
 fn stats_of_every_trace() {
     for (path, expected) in traces() {
-        let ran = run(&["stats", &path, "--json"]);
+        let ran = run(&["stats", &path, "--json", "--digest"]);
         let stats = ran.json();
         let (end, status) = expected_end(&expected);
         assert_eq!((ran.status, &stats["end"]), (Some(status), &json!(end)), "{path}");
@@ -63,6 +63,17 @@ fn stats_for_people() {
     let row = ran.text().lines().find(|line| line.contains(" GCStart")).unwrap();
     let words: Vec<&str> = row.split_whitespace().collect();
     assert_eq!(words[1..], ["Microsoft-Windows-DotNETRuntime", "1", "2", "GCStart"]);
+}
+
+#[test]
+fn the_digest_is_computed_on_request_only() {
+    let path = path("gen-net10-small-mixed.nettrace");
+    assert_eq!(run(&["stats", &path, "--json"]).well().json()["digest"], Value::Null);
+    assert!(!run(&["stats", &path]).well().text().contains("digest"));
+    let digest = run(&["stats", &path, "--json", "--digest"]).well().json()["digest"].clone();
+    let row = format!("\ndigest:          {}\n", digest.as_str().unwrap());
+    let ran = run(&["stats", &path, "--digest"]).well();
+    assert!(ran.text().contains(&row), "{row}{}", ran.text());
 }
 
 #[test]
