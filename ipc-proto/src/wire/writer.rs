@@ -96,7 +96,9 @@ impl<'b> Writer<'b> {
         let room = self.buf.get_mut(self.len..end).and_then(<[u8]>::split_first_chunk_mut);
         let (0, Some((head, rest))) = (self.skip, room) else { return false };
         let Some((units, nul)) = rest.split_last_chunk_mut() else { return false };
-        *head = count.to_le_bytes();
+        let mut number = [0; 4];
+        LittleEndian::write_u32(&mut number, count);
+        *head = number;
         widen(units, ascii);
         *nul = [0; 2];
         self.len = end;
