@@ -42,7 +42,6 @@ mod frames;
 mod modules;
 mod spelling;
 
-use alloc::string::String;
 use alloc::sync::Arc;
 use core::ops::Range;
 
@@ -185,13 +184,7 @@ impl Names {
         if !self.is_short || is_label {
             return frame;
         }
-        let (text, is_own) = (String::from(self.short(frame)), self.is_own(frame));
-        let short = self.frames.frame(&text, || is_own);
-        // Methods of several modules can have the same short name.
-        if is_own {
-            self.frames.set_own(short);
-        }
-        short
+        self.frames.short(frame)
     }
 
     fn full_frame(&mut self, address: AddressId) -> FrameId {
@@ -360,14 +353,14 @@ impl Names {
 
     fn method_frame(&mut self, place: u32) -> FrameId {
         let Some(method) = self.code.method(place) else { return FrameId::UNKNOWN };
-        if let Some(frame) = method.frame {
+        let (module, is_complete) = self.modules.of_method(method.module);
+        if let Some((frame, _)) = method.frame.filter(|(_, was_complete)| *was_complete == is_complete) {
             return frame;
         }
-        let (module, is_complete) = self.modules.of_method(method.module);
         let text = alloc::format!("{module}!{}", self.code.text(method));
         let frame = self.frames.frame(&text, || self.own_code.owns(&text));
-        if let Some(method) = self.code.method_mut(place).filter(|_| is_complete) {
-            method.frame = Some(frame);
+        if let Some(method) = self.code.method_mut(place) {
+            method.frame = Some((frame, is_complete));
         }
         frame
     }

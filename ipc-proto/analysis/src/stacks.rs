@@ -2,7 +2,7 @@
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 
-use ipc_proto::wire::{low_u32, to_u32, to_usize};
+use ipc_proto::wire::{low_u32, steps, to_u32, to_usize};
 use nettrace::TraceEvent;
 
 use crate::names::{AddressId, Names, process_of};
@@ -20,12 +20,14 @@ impl StackId {
 /// Stores each stack once, as a tree of addresses: two stacks share what their callers have in common.
 ///
 /// # Memory
-/// At most [`Stacks::LIMIT`] stacks. A stack for which there is no room lacks its innermost addresses, and
-/// [`cut`](Self::cut) counts it.
+/// At most [`Stacks::LIMIT`] stacks, each with its innermost [`Stacks::DEPTH`] addresses. A stack for which there is no
+/// room lacks its innermost addresses, and [`cut`](Self::cut) counts it.
 #[derive(Debug)]
 pub struct Stacks {
     nodes: Vec<StackNode>,
     children: BTreeMap<(u32, u32), u32>,
+    /// The stacks of the stream that were found lately, by their number and process.
+    numbered: BTreeMap<(u32, u64), Numbered>,
     /// Stacks that were found lately, at the index of their hash. A stack replaces an earlier one with the same index.
     recent: Vec<Recent>,
     /// Calls that were found lately, at the index of their hash: the entries of [`Self::children`], without a search.
@@ -50,6 +52,14 @@ struct StackNode {
     turn: u32,
 }
 
+/// A stack of the stream. It is valid for the names of this generation.
+#[derive(Debug, Clone, Copy)]
+struct Numbered {
+    stack: StackId,
+    generation: u32,
+    is_whole: bool,
+}
+
 #[derive(Debug, Clone, Copy, Default)]
 struct Recent {
     process: u64,
@@ -71,6 +81,7 @@ impl Default for Stacks {
         Self {
             nodes: [empty].into(),
             children: BTreeMap::new(),
+            numbered: BTreeMap::new(),
             recent: Vec::new(),
             recent_calls: Vec::new(),
             turn: 0,
@@ -85,6 +96,12 @@ impl Stacks {
     /// The number of different stacks that are stored at most, each with all stacks of its callers.
     pub const LIMIT: usize = 1 << 20;
 
+    /// The number of addresses of a stack that are stored at most, the innermost ones. Runtimes record 100.
+    pub const DEPTH: usize = 1024;
+
+    /// The maximum number of entries of [`Self::numbered`].
+    const NUMBERED: usize = 1 << 16;
+
     /// The number of entries of [`Self::recent`].
     const RECENT: usize = 4096;
 
@@ -93,12 +110,31 @@ impl Stacks {
 
     /// Returns the stack of an event.
     pub fn of(&mut self, event: &TraceEvent<'_>, names: &mut Names) -> StackId {
-        self.ips.clear();
-        self.ips.extend(event.stack());
-        if self.ips.is_empty() {
+        if event.stack().len() == 0 {
             return StackId::EMPTY;
         }
         let process = process_of(event);
+        // Any number of events can refer to a stack of any length, so it is read once.
+        let Some(number) = event.stack_number() else { return self.of_addresses(event, process, names).0 };
+        let generation = names.generation();
+        let known = self.numbered.get(&(number, process)).filter(|known| known.generation == generation);
+        if let Some(known) = known {
+            self.cut = self.cut.saturating_add((!known.is_whole).into());
+            return known.stack;
+        }
+        let (stack, is_whole) = self.of_addresses(event, process, names);
+        if self.numbered.len() >= Self::NUMBERED {
+            self.numbered.clear();
+        }
+        self.numbered.insert((number, process), Numbered { stack, generation, is_whole });
+        stack
+    }
+
+    /// Returns the stack of an event by its addresses, and whether there was room for it.
+    fn of_addresses(&mut self, event: &TraceEvent<'_>, process: u64, names: &mut Names) -> (StackId, bool) {
+        self.ips.clear();
+        self.ips.extend(event.stack().take(Self::DEPTH));
+        steps::count(self.ips.len());
         let generation = u64::from(names.generation()).saturating_add(1);
         let hash = self.ips.iter().fold(process, |hash, ip| spread(hash ^ ip).rotate_left(29));
         let slot = slot(hash) % Self::RECENT;
@@ -109,7 +145,7 @@ impl Stacks {
         if let Some(recent) = self.recent.get(slot) {
             let known = recent.generation == generation && recent.process == process;
             if known && self.is_stack(recent.node) {
-                return StackId(recent.node);
+                return (StackId(recent.node), true);
             }
         }
         if self.turn_of != (process, generation) {
@@ -150,7 +186,7 @@ impl Stacks {
         } else {
             self.cut = self.cut.saturating_add(1);
         }
-        node
+        (node, is_whole)
     }
 
     /// Returns the stack in which `caller` calls `address`, which is usually a label; `caller` if there is no room.

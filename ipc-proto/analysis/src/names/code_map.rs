@@ -30,8 +30,8 @@ pub(super) struct Method {
     start: u32,
     len: u32,
     pub(super) module: u32,
-    /// The frame, once the name is complete.
-    pub(super) frame: Option<FrameId>,
+    /// The frame, once it was searched, and whether its name is complete: with the name of the module.
+    pub(super) frame: Option<(FrameId, bool)>,
 }
 
 #[derive(Debug, Clone, Copy)]

@@ -7,6 +7,7 @@ use core::ops::Range;
 
 use ipc_proto::wire::to_u32;
 
+use super::spelling::short_name;
 use crate::place::{at, at_mut};
 
 /// An address of a process during the lifetime of the code there, or a label.
@@ -24,7 +25,7 @@ impl FrameId {
     /// [`CallTree::folded`](crate::call_tree::CallTree::folded).
     pub const FOLDED: Self = Self(1);
 
-    /// The first frame that is in [`FrameTable::texts`].
+    /// The first frame that is in [`FrameTable::frames`].
     const FIRST: u32 = 2;
 }
 
@@ -50,6 +51,15 @@ pub(super) enum State {
     Label(FrameId),
 }
 
+#[derive(Debug)]
+struct Frame {
+    text: Arc<str>,
+    /// Whether it is code of the program.
+    is_own: bool,
+    /// The frame of the short name, once it was searched.
+    short: Option<FrameId>,
+}
+
 /// The addresses, the labels and the texts of frames by their ids.
 #[derive(Debug, Default)]
 pub(super) struct FrameTable {
@@ -57,8 +67,8 @@ pub(super) struct FrameTable {
     /// The addresses that are not bound.
     open: BTreeMap<(u64, u64), AddressId>,
     labels: BTreeMap<Arc<str>, AddressId>,
-    /// The texts of the frames from [`FrameId::FIRST`] on, and whether they are code of the program.
-    texts: Vec<(Arc<str>, bool)>,
+    /// The frames from [`FrameId::FIRST`] on.
+    frames: Vec<Frame>,
     ids: BTreeMap<Arc<str>, FrameId>,
     /// The number of times that addresses were bound to methods or removed: another number means that addresses have
     /// got other ids.
@@ -134,30 +144,46 @@ impl FrameTable {
             return FrameId::UNKNOWN;
         }
         let text: Arc<str> = text.into();
-        let id = FrameId(to_u32(self.texts.len()).saturating_add(FrameId::FIRST));
-        self.texts.push((text.clone(), is_own()));
+        let id = FrameId(to_u32(self.frames.len()).saturating_add(FrameId::FIRST));
+        self.frames.push(Frame { text: text.clone(), is_own: is_own(), short: None });
         self.ids.insert(text, id);
         id
     }
 
+    /// Returns the frame of the short name of a frame.
+    pub(super) fn short(&mut self, frame: FrameId) -> FrameId {
+        let Some(Frame { text, is_own, short }) = self.get(frame) else { return frame };
+        if let Some(short) = short {
+            return *short;
+        }
+        let (text, is_own) = (text.clone(), *is_own);
+        let short = self.frame(short_name(&text), || is_own);
+        // Methods of several modules can have the same short name.
+        if let Some(of_short) = self.get_mut(short).filter(|_| is_own) {
+            of_short.is_own = true;
+        }
+        if let Some(frame) = self.get_mut(frame) {
+            frame.short = Some(short);
+        }
+        short
+    }
+
+    fn get(&self, frame: FrameId) -> Option<&Frame> {
+        at(&self.frames, frame.0.checked_sub(FrameId::FIRST)?)
+    }
+
+    fn get_mut(&mut self, frame: FrameId) -> Option<&mut Frame> {
+        at_mut(&mut self.frames, frame.0.checked_sub(FrameId::FIRST)?)
+    }
+
     /// Returns the text of a frame; `None` for those before [`FrameId::FIRST`].
     pub(super) fn text(&self, frame: FrameId) -> Option<&Arc<str>> {
-        at(&self.texts, frame.0.checked_sub(FrameId::FIRST)?).map(|(text, _)| text)
+        self.get(frame).map(|frame| &frame.text)
     }
 
     /// Returns whether a frame is code of the program.
     pub(super) fn is_own(&self, frame: FrameId) -> bool {
-        let place = frame.0.checked_sub(FrameId::FIRST);
-        place.and_then(|place| at(&self.texts, place)).is_some_and(|(_, is_own)| *is_own)
-    }
-
-    /// Makes a frame code of the program.
-    pub(super) fn set_own(&mut self, frame: FrameId) {
-        let place = frame.0.checked_sub(FrameId::FIRST);
-        let text = place.and_then(|place| at_mut(&mut self.texts, place));
-        if let Some((_, is_own)) = text {
-            *is_own = true;
-        }
+        self.get(frame).is_some_and(|frame| frame.is_own)
     }
 
     /// Removes all addresses, labels and frames, and returns the methods to which addresses were bound.

@@ -39,7 +39,9 @@ pub(crate) struct StreamContext {
     /// The threads of V6 by index.
     threads: Arena<ThreadBuf>,
     thread_indexes: GrowingMap<u32>,
-    stacks: GrowingMap<ByteRange>,
+    stacks: GrowingMap<StoredStack>,
+    /// The number of stacks that were stored; it wraps.
+    stored_stacks: u32,
     label_lists: GrowingMap<LabelDigest>,
     /// The bytes of stacks and label lists.
     bytes: Vec<u8>,
@@ -62,6 +64,13 @@ const KEPT: usize = 1 << 20;
 
 /// The index that stands for no entry.
 const NOWHERE: u32 = u32::MAX;
+
+#[derive(Debug, Clone, Copy, Default)]
+struct StoredStack {
+    place: ByteRange,
+    /// The value of [`StreamContext::stored_stacks`] for this stack.
+    number: u32,
+}
 
 /// A [`Thread`] that owns its entries.
 #[derive(Debug)]
@@ -194,8 +203,9 @@ impl StreamContext {
 
     fn store_stack(&mut self, stack: &Stack<'_>) {
         let id = stack.id.into();
-        let place = self.store_bytes(self.stacks.get(id).copied(), stack.bytes);
-        let _ = self.stacks.insert(id, place);
+        let place = self.store_bytes(self.stacks.get(id).map(|stack| stack.place), stack.bytes);
+        self.stored_stacks = self.stored_stacks.wrapping_add(1);
+        let _ = self.stacks.insert(id, StoredStack { place, number: self.stored_stacks });
     }
 
     fn store_label_list(&mut self, list: &LabelList<'_>) {
@@ -292,7 +302,13 @@ impl StreamContext {
     /// Returns the bytes of a stack; none for an unknown stack.
     #[inline]
     pub(crate) fn stack(&self, id: u32) -> &[u8] {
-        self.stacks.get(id.into()).map_or(&[], |place| self.bytes_at(*place))
+        self.stacks.get(id.into()).map_or(&[], |stack| self.bytes_at(stack.place))
+    }
+
+    /// Returns the number of a stack; `None` for an unknown stack.
+    #[inline]
+    pub(crate) fn stack_number(&self, id: u32) -> Option<u32> {
+        self.stacks.get(id.into()).map(|stack| stack.number)
     }
 
     #[inline]

@@ -116,6 +116,17 @@ impl<'a> TraceEvent<'a> {
         frames(stack, self.context.pointer_size())
     }
 
+    /// Returns the number of the event's stack among the stacks of the stream: events with the same number have the same
+    /// stack. So a reader can do its work for a stack once, however many events refer to it. A number is used again
+    /// after 2^32 stacks.
+    ///
+    /// Returns `None` for an event without a stack, and in V3, whose events contain their stacks.
+    #[must_use]
+    #[inline]
+    pub fn stack_number(&self) -> Option<u32> {
+        if self.header.stack.is_empty() { self.context.stack_number(self.header.stack_id) } else { None }
+    }
+
     /// Returns a number that identifies the thread that the event is about, within its process: the operating system's
     /// id, or the thread's index if the stream (V6) states no id. [`known_thread_id`](Self::known_thread_id) returns
     /// only ids.

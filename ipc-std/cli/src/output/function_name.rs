@@ -46,10 +46,15 @@ impl<'n> FunctionName<'n> {
         }
         let part = |start| self.text.get(start..self.end).unwrap_or_default();
         let (first, rest) = self.starts.split_first().map_or((0, &[][..]), |(first, rest)| (*first, rest));
-        let whole = [part(0), part(first)].map(ToOwned::to_owned);
-        let cut = rest.iter().map(|start| format!("…{}", part(*start)));
-        let fitting = whole.into_iter().chain(cut).find(|form| form.width() <= width);
-        fitting.unwrap_or_else(|| cut_end(part(self.starts.last().copied().unwrap_or_default()), width))
+        if let Some(form) = [part(0), part(first)].into_iter().find(|form| form.width() <= width) {
+            return form.to_owned();
+        }
+        // A later start makes a narrower form. A name can have thousands of parts, so the search is binary.
+        let is_wide = |start: &usize| part(*start).width() >= width;
+        match rest.get(rest.partition_point(is_wide)) {
+            Some(start) => format!("…{}", part(*start)),
+            None => cut_end(part(self.starts.last().copied().unwrap_or_default()), width),
+        }
     }
 
     /// Returns the whole name.
@@ -60,8 +65,15 @@ impl<'n> FunctionName<'n> {
     /// Returns the places at which the name can be cut, as `fit` does, in units of UTF-16: its end without arguments,
     /// and the starts of shorter names.
     pub(crate) fn utf16_places(&self) -> impl Iterator<Item = usize> + '_ {
-        let place = |place: usize| self.text.get(..place).unwrap_or_default().encode_utf16().count();
-        core::iter::once(self.end).chain(self.starts.iter().copied()).map(place)
+        let mut counted = (0, 0);
+        let mut start_place = move |start: usize| {
+            let (from, places) = counted;
+            let part = self.text.get(from..start).unwrap_or_default();
+            counted = (start, part.encode_utf16().count().saturating_add(places));
+            counted.1
+        };
+        let end = self.text.get(..self.end).unwrap_or_default().encode_utf16().count();
+        core::iter::once(end).chain(self.starts.iter().map(move |start| start_place(*start)))
     }
 }
 

@@ -533,3 +533,23 @@ fn a_graph_has_the_outer_calls_and_the_start_of_names() {
         assert!(titles == expected.concat(), "{options:?}: {} {:?}", titles.len(), &titles[..3]);
     }
 }
+
+/// A graph has the heaviest calls. The weight of the others counts for their callers.
+#[test]
+fn a_graph_has_a_limited_number_of_calls() {
+    let names: Vec<_> = (0..252).map(|name| utf16(&format!("f{name}"))).collect();
+    let stacks: Vec<Vec<usize>> = (0..250).map(|first| [vec![first], vec![250; 300]].concat()).collect();
+    let samples = (0..).zip(&stacks).flat_map(|(number, stack)| {
+        let sample = |time| Happened { kind: SAMPLE, time, thread: 7, stack };
+        [sample(2 * number + 1), sample(2 * number + 2)]
+    });
+    let folder = TempDir::new().unwrap();
+    let file = folder.path().join("many.nettrace");
+    fs::write(&file, trace(&names, &samples.collect::<Vec<_>>())).unwrap();
+    let graph = run(&["convert", file.to_str().unwrap(), "-o", "-", "--format", "svg"]).into_text();
+    // The first one is `all`.
+    assert_eq!(graph.matches("<title>").count(), 50_001);
+    let (all, _) = graph.split_once("<title>all (").unwrap().1.split_once(")</title>").unwrap();
+    assert_eq!(all, "500 samples, 100%");
+    assert_eq!(graph.matches("<title>ManagedModule!T.f250").count(), 49_750);
+}

@@ -1,11 +1,15 @@
 //! A flame graph as a picture (SVG).
+use core::cmp::Reverse;
 use core::fmt::Write as _;
-use std::collections::BTreeSet;
+use core::iter::successors;
+use std::collections::{BinaryHeap, HashMap};
 use std::io::{self, Write};
+use std::rc::Rc;
 
 use inferno::flamegraph;
 use inferno::flamegraph::color::PaletteMap;
-use nettrace_analysis::call_tree::{CallTree, NodeId};
+use nettrace_analysis::call_tree::{CallTree, Entry, NodeId};
+use nettrace_analysis::names::FrameId;
 use nettrace_analysis::samples::{Clock, Samples, Unit, Weight};
 use unicode_width::UnicodeWidthStr;
 
@@ -98,9 +102,25 @@ fn with_short_labels(graph: &str, out: &mut dyn Write) -> io::Result<()> {
     Ok(())
 }
 
+/// The maximum number of calls in a graph: the heaviest ones. The weight of any other call counts for its caller.
+const CALLS: usize = 50_000;
+/// The maximum number of bytes in the lines of a graph and in the names of its calls.
+const TEXT: usize = 32 << 20;
+
+/// A call of a graph.
+struct Call {
+    /// The index of the caller.
+    caller: Option<usize>,
+    name: Rc<str>,
+    /// The weight without that of the callees in the graph.
+    own: u64,
+    /// The length of the line of its stack.
+    len: usize,
+}
+
 /// Returns the stacks that a graph shows, each on a line with its weight. A call of less than `min_width` percent is
-/// not shown: its weight counts for its caller. A graph needs the lines in memory, so their names and depth have
-/// limits. Also adds the colour of each function to `colours`.
+/// not shown: its weight counts for its caller. A graph needs the lines in memory, so names, depth, calls and lines
+/// have limits. Also adds the colour of each function to `colours`.
 fn drawn(
     samples: &mut Samples,
     clock: &Clock,
@@ -110,34 +130,89 @@ fn drawn(
 ) -> String {
     let tree = if is_exact { CallTree::new } else { CallTree::folded };
     let tree = tree(samples, clock, |_, weight: Weight| weight.total());
-    let (mut lines, mut path) = (String::new(), String::new());
-    let mut named = BTreeSet::new();
-    // The calls still to be drawn: each with the length that `path` has for its caller, and with its own depth.
-    let mut next: Vec<_> = tree.children(NodeId::ROOT).into_iter().map(|call| (call, 0, 1_usize)).collect();
-    while let Some(((node, entry), len, depth)) = next.pop() {
-        path.truncate(len);
-        path.push_str(if len > 0 { ";" } else { "" });
-        let text = samples.names().text(entry.frame);
-        let name = FunctionName::new(text, is_exact).fit(NAME_LIMIT).replace(';', ":");
-        // Writing to a string cannot fail.
-        if named.insert(entry.frame) {
-            let _ = writeln!(colours, "{name}->{}", colour(&name, entry.is_own));
+    let mut names: HashMap<FrameId, Rc<str>> = HashMap::new();
+    let (mut calls, mut len_of_all) = (Vec::<Call>::new(), 0_usize);
+    // The calls that could be drawn next: the weight, the node and the index of the caller. The heaviest one is first,
+    // and a callee weighs at most what its caller weighs.
+    let mut next: BinaryHeap<_> =
+        tree.children(NodeId::ROOT).into_iter().map(|call| Next::new(call, 1, None)).collect();
+    let mut rest = next.iter().fold(0_u64, |sum, call| sum.saturating_add(call.weight));
+    while let Some(Next { weight, depth: Reverse(depth), node: Reverse(node), frame, is_own, caller }) =
+        next.pop()
+    {
+        let name = names.entry(frame).or_insert_with(|| {
+            let text = samples.names().text(frame);
+            let name = FunctionName::new(text, is_exact).fit(NAME_LIMIT).replace(';', ":");
+            // Writing to a string cannot fail.
+            let _ = writeln!(colours, "{name}->{}", colour(&name, is_own));
+            name.into()
+        });
+        let above = caller.and_then(|caller| calls.get(caller));
+        let len = above.map_or(0, |above| above.len).saturating_add(name.len()).saturating_add(1);
+        len_of_all = len_of_all.saturating_add(len).saturating_add(name.len());
+        if calls.len() >= CALLS || len_of_all > TEXT {
+            break;
         }
-        path.push_str(&name);
-        let mut own = entry.inclusive;
-        if depth < STACK_LIMIT {
-            for call in tree.children(node) {
-                // The graph adds the weights up again, in floats. The lower limit ensures that it gets a call that is
-                // just wide enough.
-                if tree.share(call.1.inclusive) >= min_width * 0.99 {
-                    own = own.saturating_sub(call.1.inclusive);
-                    next.push((call, path.len(), depth.saturating_add(1)));
+        match caller.and_then(|caller| calls.get_mut(caller)) {
+            Some(above) => {
+                above.own = above.own.saturating_sub(weight);
+                if above.own == 0 {
+                    len_of_all = len_of_all.saturating_sub(above.len);
                 }
             }
+            None => rest = rest.saturating_sub(weight),
         }
-        if own > 0 {
-            let _ = writeln!(lines, "{path} {own}");
+        let place = calls.len();
+        calls.push(Call { caller, name: Rc::clone(name), own: weight, len });
+        if depth < STACK_LIMIT {
+            // The graph adds the weights up again, in floats. The lower limit ensures that it gets a call that is just
+            // wide enough.
+            let is_wide = |call: &Next| tree.share(call.weight) >= min_width * 0.99;
+            let callees = tree.children(node).into_iter().map(|call| {
+                let depth = depth.saturating_add(1);
+                Next::new(call, depth, Some(place))
+            });
+            next.extend(callees.take_while(is_wide));
         }
     }
+    let (mut lines, mut path) = (String::new(), Vec::new());
+    for call in calls.iter().filter(|call| call.own > 0) {
+        path.clear();
+        path.extend(successors(Some(call), |call| calls.get(call.caller?)).map(|call| &*call.name));
+        for (place, name) in path.iter().rev().enumerate() {
+            lines.push_str(if place > 0 { ";" } else { "" });
+            lines.push_str(name);
+        }
+        let _ = writeln!(lines, " {}", call.own);
+    }
+    if rest > 0 {
+        // The calls without a caller that are not shown.
+        let _ = writeln!(lines, "… {rest}");
+    }
     lines
+}
+
+/// A call that could be drawn, in the order of weight. Of equal calls, the outer one is first.
+#[derive(PartialEq, Eq, PartialOrd, Ord)]
+struct Next {
+    weight: u64,
+    depth: Reverse<usize>,
+    node: Reverse<NodeId>,
+    frame: FrameId,
+    is_own: bool,
+    /// The index of the caller.
+    caller: Option<usize>,
+}
+
+impl Next {
+    fn new((node, entry): (NodeId, Entry), depth: usize, caller: Option<usize>) -> Self {
+        Self {
+            weight: entry.inclusive,
+            depth: Reverse(depth),
+            node: Reverse(node),
+            frame: entry.frame,
+            is_own: entry.is_own,
+            caller,
+        }
+    }
 }
