@@ -73,13 +73,25 @@ fn metadata<'r>(
     }
 }
 
-/// Describes a kind of event.
+/// The description of a kind of event. Its texts and fields are in the bytes of its record.
+pub type Description = Metadata<'static>;
+
+/// Returns the size of a [`Description`].
+#[unsafe(no_mangle)]
+pub extern "C" fn description_size() -> usize {
+    size_of::<Description>()
+}
+
+/// Describes a kind of event, and initialises its description for [`payload_values`], in memory that is aligned to 16
+/// bytes. Without a description, a fault is the only item of the output. The bytes of the record must stay, because the
+/// description refers to them: so it is decoded once, however many events refer to it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn describe_metadata(
     stream: u32,
     pointer_size: u32,
     record: *const u8,
     len: usize,
+    description: *mut Description,
     output: *mut Output,
 ) {
     // SAFETY: the caller vouches for the address.
@@ -87,6 +99,8 @@ pub unsafe extern "C" fn describe_metadata(
     // SAFETY: the caller vouches for the address.
     let output = unsafe { Output::begin(output) };
     let Some(metadata) = metadata(stream, pointer_size, record, output) else { return };
+    // SAFETY: the caller has reserved [`description_size`] bytes there.
+    unsafe { description.write(metadata) };
     output.add("metadata_id", Item::number(metadata.id.into()));
     output.add("provider", Item::text(metadata.provider));
     output.add("id", Item::number(metadata.event_id.into()));
@@ -120,21 +134,17 @@ pub unsafe extern "C" fn describe_metadata(
 /// Returns the values of a payload, then the bytes after them or a fault.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn payload_values(
-    stream: u32,
-    pointer_size: u32,
-    record: *const u8,
-    record_len: usize,
+    description: *const Description,
     payload: *const u8,
     len: usize,
     output: *mut Output,
 ) {
-    // SAFETY: the caller vouches for the address.
-    let record = unsafe { memory::bytes(record, record_len) };
+    // SAFETY: the caller vouches for the address, and has initialised the description.
+    let metadata = unsafe { &*description };
     // SAFETY: the caller vouches for the address.
     let payload = unsafe { memory::bytes(payload, len) };
     // SAFETY: the caller vouches for the address.
     let output = unsafe { Output::begin(output) };
-    let Some(metadata) = metadata(stream, pointer_size, record, output) else { return };
     let mut values = metadata.fields.values(payload);
     for part in values.by_ref() {
         output.push(match part {

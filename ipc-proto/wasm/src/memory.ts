@@ -16,10 +16,11 @@ interface Exports {
     reader_finish(reader: number, window: number, len: number): void;
     reader_end_text(reader: number, output: number): void;
     describe_trace(reader: number, pairs: number, len: number, output: number): void;
-    describe_metadata(version: number, pointerSize: number, record: number, len: number, output: number): void;
-    payload_values(
-        version: number, pointerSize: number, record: number, recordLen: number, payload: number, len: number, output: number,
+    description_size(): number;
+    describe_metadata(
+        version: number, pointerSize: number, record: number, len: number, description: number, output: number,
     ): void;
+    payload_values(description: number, payload: number, len: number, output: number): void;
     describe_thread(entries: number, len: number, output: number): void;
     describe_labels(labels: number, len: number, output: number): void;
     describe_commands(output: number): void;
@@ -143,6 +144,22 @@ export class Instance {
     }
 }
 
+/** Names of fields, each decoded once: the values of an array of objects refer to the same names many times. */
+export class Names {
+    /** The names by their address. */
+    readonly texts = new Map<number, string>();
+    private readonly repetitions = new Map<string, string[]>();
+
+    /** Returns `name#number`. */
+    numbered(name: string, number: number): string {
+        let numbered = this.repetitions.get(name);
+        if (numbered === undefined) {
+            this.repetitions.set(name, (numbered = []));
+        }
+        return (numbered[number] ??= `${name}#${number}`);
+    }
+}
+
 /** A list of items. It is valid until the module is called again. */
 export class Items {
     private readonly view: DataView;
@@ -190,10 +207,18 @@ export class Items {
         return exact;
     }
 
-    name(index: number): string {
+    name(index: number, names?: Names): string {
         const at = this.start + index * ITEM;
-        const wide = this.bytes[at + 1] !== 0;
-        return this.decode(wide, this.view.getUint32(at + 4, true), this.view.getUint32(at + 8, true));
+        const [address, len] = [this.view.getUint32(at + 4, true), this.view.getUint32(at + 8, true)];
+        if (len === 0) {
+            return "";
+        }
+        let name = names?.texts.get(address);
+        if (name === undefined) {
+            name = this.decode(this.bytes[at + 1] !== 0, address, len);
+            names?.texts.set(address, name);
+        }
+        return name;
     }
 
     /** The name of a number. */
@@ -258,16 +283,20 @@ export class Items {
         }
     }
 
-    /** The values as an object, with the bytes after them and the fault that ended them. */
-    object(): { fields: Fields; rest?: Uint8Array; fault?: Fault } {
+    /**
+     * The values as an object, with the bytes after them and the fault that ended them. `names` are those of a
+     * description that stays in memory.
+     */
+    object(names: Names = new Names()): { fields: Fields; rest?: Uint8Array; fault?: Fault } {
         const result: { fields: Fields; rest?: Uint8Array; fault?: Fault } = { fields: {} };
         const open: (Fields | Value[])[] = [];
+        const repeated = new Map<Fields, Map<string, number>>();
         let inner: Fields | Value[] = result.fields;
         const add = (index: number, value: Value): void => {
             if (Array.isArray(inner)) {
                 inner.push(value);
             } else {
-                set(inner, this.name(index), value);
+                set(inner, this.name(index, names), value, repeated, names);
             }
         };
         for (let index = 0; index < this.length; index += 1) {
@@ -277,7 +306,7 @@ export class Items {
                     open.push(inner);
                     const isObject = this.kind(index) === Kind.BeginObject;
                     // The fields of an object that is the whole payload are those of the event.
-                    if (isObject && inner === result.fields && this.name(index) === "") {
+                    if (isObject && inner === result.fields && this.name(index, names) === "") {
                         break;
                     }
                     const next: Fields | Value[] = isObject ? {} : [];
@@ -315,11 +344,23 @@ export class Items {
     }
 }
 
-/** Sets a property: a second one of the same name is `name#2`, the third `name#3`. */
-function set(object: Fields, name: string, value: Value): void {
+/**
+ * Sets a property: a second one of the same name is `name#2`, the third `name#3`. `repeated` has the number that each
+ * repeated name of an object has next.
+ */
+function set(object: Fields, name: string, value: Value, repeated: Map<Fields, Map<string, number>>, names: Names): void {
     let key = name;
-    for (let n = 2; Object.hasOwn(object, key); n += 1) {
-        key = `${name}#${n}`;
+    if (Object.hasOwn(object, name)) {
+        let numbers = repeated.get(object);
+        if (numbers === undefined) {
+            repeated.set(object, (numbers = new Map()));
+        }
+        let n = numbers.get(name) ?? 2;
+        do {
+            key = names.numbered(name, n);
+            n += 1;
+        } while (Object.hasOwn(object, key));
+        numbers.set(name, n);
     }
     if (key === "__proto__") {
         Object.defineProperty(object, key, { value, enumerable: true, configurable: true, writable: true });

@@ -1,5 +1,5 @@
 // NetTrace: events from a stream of bytes.
-import { guid, Instance, type Fields, type Value } from "./memory.js";
+import { guid, Instance, Names, type Fields, type Value } from "./memory.js";
 
 /** What a stream states about itself. */
 export interface TraceInfo {
@@ -39,6 +39,13 @@ export interface TraceThread {
     [key: string]: Value | undefined;
 }
 
+/** The description of a kind of event in the memory of a module. */
+interface Description {
+    module: Instance;
+    address: number;
+    names: Names;
+}
+
 /** A kind of event: what a trace states once for all events of the kind. */
 export class EventKind {
     /** The name of the provider. */
@@ -66,9 +73,7 @@ export class EventKind {
     constructor(
         fields: Fields,
         problem: string | undefined,
-        /** @internal */ readonly record: Uint8Array,
-        /** @internal */ readonly stream: number,
-        /** @internal */ readonly pointerSize: number,
+        /** @internal */ readonly description?: Description,
     ) {
         const { provider, id, name, version, level, opcode, keywords, has_fields: hasFields, metadata_id: _, ...more } = fields;
         this.provider = provider as string;
@@ -78,7 +83,7 @@ export class EventKind {
         this.level = level as number;
         this.opcode = opcode as number | undefined;
         this.keywords = BigInt(keywords as number | bigint);
-        this.hasFields = hasFields as boolean;
+        this.hasFields = (hasFields as boolean) && description !== undefined;
         this.more = more;
         this.problem = problem;
     }
@@ -88,9 +93,6 @@ export class EventKind {
 const UNKNOWN = new EventKind(
     { provider: "", id: 0, name: "", version: 0, level: 0, keywords: 0, has_fields: false },
     "the stream does not describe this event",
-    new Uint8Array(0),
-    4,
-    0,
 );
 
 /** A trace that is damaged or cut off. All events that can be read were delivered before. */
@@ -119,12 +121,24 @@ const NO_PROCESSOR = 0xffff_ffff;
 /** Rows of a table. With a window of 256 KiB, the window nearly always ends first. */
 const CAPACITY = 8192;
 const WINDOW = 256 << 10;
+/** The number of bytes that all descriptions of a trace may take. */
+const DESCRIPTIONS = 32 << 20;
+
+const latin1 = new TextDecoder("latin1");
 
 /** Bytes of a batch. */
 interface Piece {
     bytes: Uint8Array;
     start: number;
     len: number;
+    /** The labels, once an event was asked for them: any number of events can refer to a list of any length. */
+    labels?: Fields;
+}
+
+/** What a thread is from a context on. */
+interface ThreadVersion {
+    since: number;
+    thread: TraceThread;
 }
 
 /** What the events of a batch refer to. */
@@ -132,7 +146,10 @@ interface Context {
     info: TraceInfo;
     stacks: Map<number, Piece>;
     labels: Map<number, Piece>;
-    threads: Map<number, TraceThread>;
+    /** The versions of each thread, in their order. A version that replaces another one begins a context. */
+    threads: Map<number, ThreadVersion[]>;
+    /** The number of versions that replaced others. */
+    replaced: number;
 }
 
 let shared: Instance | undefined;
@@ -260,7 +277,18 @@ export class TraceEvent {
     }
     /** The thread with its name and its process; version 6 only. */
     get thread(): TraceThread | undefined {
-        return this.batch.context.threads.get(this.double(Word.Thread));
+        const { threads, replaced } = this.batch.context;
+        const versions = threads.get(this.double(Word.Thread)) ?? [];
+        let [first, end] = [0, versions.length];
+        while (end - first > 1) {
+            const middle = (first + end) >> 1;
+            if (versions[middle].since <= replaced) {
+                first = middle;
+            } else {
+                end = middle;
+            }
+        }
+        return versions[first]?.since <= replaced ? versions[first].thread : undefined;
     }
     /** The processor, if it was recorded. */
     get processor(): number | undefined {
@@ -306,7 +334,7 @@ export class TraceEvent {
     get labels(): Fields {
         const list = this.word(Word.LabelList);
         const piece = list === 0 ? undefined : this.batch.context.labels.get(list);
-        return piece === undefined ? NONE : describe(piece, "describe_labels");
+        return piece === undefined ? NONE : (piece.labels ??= Object.freeze(describe(piece, "describe_labels")));
     }
 
     /** The number of the stack in the stream; 0 for none. */
@@ -360,18 +388,13 @@ export class TraceEvent {
 
     /** Returns the fields, the bytes after them, and the fault if the payload does not fit its description. */
     decode(): { fields: Fields; rest?: Uint8Array; fault?: { message: string; offset: number } } {
-        const { kind, payload } = this;
-        if (!kind.hasFields) {
+        const { kind: { description, hasFields }, payload } = this;
+        if (!hasFields || description === undefined) {
             return payload.length === 0 ? { fields: {} } : { fields: {}, rest: payload };
         }
-        const module = instance();
-        const [record, bytes] = module.input(kind.record, payload);
-        const items = module.list((output) => {
-            module.exports.payload_values(
-                kind.stream, kind.pointerSize, record, kind.record.length, bytes, payload.length, output,
-            );
-        });
-        return items.object();
+        const { module, address, names } = description;
+        const [bytes] = module.input(payload);
+        return module.list((output) => module.exports.payload_values(address, bytes, payload.length, output)).object(names);
     }
 }
 
@@ -426,7 +449,12 @@ export class TraceReader {
         stacks: new Map(),
         labels: new Map(),
         threads: new Map(),
+        replaced: 0,
     };
+    /** The kinds of events by the bytes of their description. */
+    private described = new Map<string, { id: number; kind: EventKind }>();
+    /** The number of bytes that further descriptions may take. */
+    private room = DESCRIPTIONS;
     private known = false;
     private readonly batches: Batch[] = [];
     private endText: TraceEnd | undefined;
@@ -557,11 +585,12 @@ export class TraceReader {
     /** Makes batches of rows: one for the events between two rows that replace what events refer to. */
     private split(rows: Uint32Array, count: number, bytes: Uint8Array, activities: Uint8Array): void {
         let kinds: EventKind[] = [];
-        let places = new Uint32Array(count);
+        let events = 0;
+        const places = new Uint32Array(count);
         const cut = (): void => {
             if (kinds.length > 0) {
-                this.batches.push(new Batch(this.context, kinds, places.subarray(0, kinds.length), rows, bytes, activities));
-                places = new Uint32Array(count);
+                const own = places.subarray(events - kinds.length, events);
+                this.batches.push(new Batch(this.context, kinds, own, rows, bytes, activities));
                 kinds = [];
             }
         };
@@ -570,7 +599,8 @@ export class TraceReader {
             const kind = rows[at] as RowKind;
             if (kind === RowKind.Event) {
                 const id = rows[at + Word.Id];
-                places[kinds.length] = row;
+                places[events] = row;
+                events += 1;
                 kinds.push((id < 4096 ? this.kinds[id] : this.moreKinds.get(id)) ?? UNKNOWN);
                 continue;
             }
@@ -591,6 +621,7 @@ export class TraceReader {
                     break;
                 case RowKind.Trace:
                     cut();
+                    this.described.clear();
                     this.context = { ...this.context, info: this.describeTrace(bytes.subarray(start, start + len)) };
                     this.known = true;
                     break;
@@ -608,11 +639,7 @@ export class TraceReader {
                     }
                     break;
                 case RowKind.Thread:
-                    if (this.context.threads.has(thread)) {
-                        cut();
-                        this.context = { ...this.context, threads: new Map(this.context.threads) };
-                    }
-                    this.context.threads.set(thread, describe({ bytes, start, len }, "describe_thread") as TraceThread);
+                    this.addThread(thread, describe({ bytes, start, len }, "describe_thread") as TraceThread, cut);
                     break;
                 default:
             }
@@ -620,24 +647,63 @@ export class TraceReader {
         cut();
     }
 
-    private addKind(record: Uint8Array): void {
-        const { version, pointerSize } = this.context.info;
-        const module = instance();
-        const [address] = module.input(record);
-        const items = module.list((output) => {
-            module.exports.describe_metadata(version, pointerSize, address, record.length, output);
-        });
-        const { fields, fault } = items.object();
-        const id = fields.metadata_id as number | undefined;
-        if (id === undefined) {
+    /** Adds a thread; `cut` ends the batch of the events before it. */
+    private addThread(index: number, thread: TraceThread, cut: () => void): void {
+        const versions = this.context.threads.get(index);
+        if (versions === undefined) {
+            this.context.threads.set(index, [{ since: this.context.replaced, thread }]);
             return;
         }
-        const kind = new EventKind(fields, fault?.message, record, version, pointerSize);
+        cut();
+        this.context = { ...this.context, replaced: this.context.replaced + 1 };
+        versions.push({ since: this.context.replaced, thread });
+    }
+
+    private addKind(record: Uint8Array): void {
+        const key = latin1.decode(record);
+        // A stream can describe the same kinds again after each sequence point.
+        const described = this.described.get(key) ?? this.describe(record);
+        if (described === undefined) {
+            return;
+        }
+        const { id, kind } = described;
+        if (kind.description !== undefined) {
+            this.described.set(key, described);
+        }
         if (id < 4096) {
             this.kinds[id] = kind;
         } else {
             this.moreKinds.set(id, kind);
         }
+    }
+
+    /** Describes a kind of event. Its description stays in the memory of the module, where events use it. */
+    private describe(record: Uint8Array): { id: number; kind: EventKind } | undefined {
+        const { version, pointerSize } = this.context.info;
+        const { exports } = this.module;
+        const size = (exports.description_size() + 15) & ~15;
+        const hasRoom = this.room >= size + record.length;
+        const module = hasRoom ? this.module : instance();
+        let [address, bytes] = [0, 0];
+        if (hasRoom) {
+            this.room -= size + record.length;
+            address = module.allocate(size + record.length);
+            bytes = address + size;
+            module.bytes.set(record, bytes);
+        } else {
+            [address, bytes] = module.input(new Uint8Array(size), record);
+        }
+        const items = module.list((output) => {
+            module.exports.describe_metadata(version, pointerSize, bytes, record.length, address, output);
+        });
+        const { fields, fault } = items.object();
+        const id = fields.metadata_id as number | undefined;
+        if (id === undefined) {
+            return undefined;
+        }
+        const description = hasRoom ? { module, address, names: new Names() } : undefined;
+        const problem = hasRoom ? fault?.message : "there is no room for its fields";
+        return { id, kind: new EventKind(fields, problem, description) };
     }
 
     private describeTrace(pairs: Uint8Array): TraceInfo {

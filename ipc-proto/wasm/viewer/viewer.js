@@ -1,5 +1,6 @@
 // The viewer: a file goes in, a table comes out. scripts/viewer.mjs puts it and the library into one page.
 import { TraceReader } from "../dist/trace.js";
+import { details, summary } from "./text.js";
 
 const $ = (id) => document.getElementById(id);
 const ROW = 26;
@@ -128,15 +129,28 @@ function side() {
     }
     const sorted = [...providers].sort((a, b) => b[1].count - a[1].count);
     const parts = [heading("Providers"), pick("All events", total, null)];
-    parts.push(...sorted.map(([provider, { count }]) => pick(provider || "(not described)", count, { provider })));
+    for (const [provider, { count }] of sorted.slice(0, PICKS)) {
+        parts.push(pick(provider || "(not described)", count, { provider }));
+    }
+    more(parts, sorted.length);
     const chosen = filter && providers.get(filter.provider);
     if (chosen) {
         parts.push(heading(`Events of ${filter.provider}`));
-        for (const [name, number] of [...chosen.events].sort((a, b) => b[1] - a[1])) {
+        for (const [name, number] of [...chosen.events].sort((a, b) => b[1] - a[1]).slice(0, PICKS)) {
             parts.push(pick(name, number, { provider: filter.provider, name }));
         }
+        more(parts, chosen.events.size);
     }
     $("side").replaceChildren(...parts);
+}
+
+/** The number of providers, and of the events of one, that the list shows: the most frequent ones. */
+const PICKS = 1000;
+
+function more(parts, number) {
+    if (number > PICKS) {
+        parts.push(heading(`${count(number - PICKS)} more`));
+    }
 }
 
 function heading(text) {
@@ -148,7 +162,7 @@ function heading(text) {
 function pick(text, number, wanted) {
     const button = document.createElement("button");
     const [label, value, bar] = ["span", "span", "span"].map((name) => document.createElement(name));
-    label.textContent = button.title = text;
+    label.textContent = button.title = text.slice(0, 400);
     value.textContent = count(number);
     value.className = "count";
     bar.className = "bar";
@@ -165,24 +179,6 @@ function pick(text, number, wanted) {
 }
 
 const nameOf = (kind) => kind.name || `event ${kind.id}`;
-const show = (value) => {
-    if (value instanceof Uint8Array) {
-        return `${value.length} bytes ${Array.from(value.subarray(0, 24), (byte) => byte.toString(16).padStart(2, "0")).join(" ")}${value.length > 24 ? " …" : ""}`;
-    }
-    return value instanceof Date ? (Number.isNaN(value.getTime()) ? "no date" : value.toISOString()) :
-        value !== null && typeof value === "object" ? JSON.stringify(value, (_, inner) =>
-            typeof inner === "bigint" ? String(inner) : inner instanceof Uint8Array ? show(inner) : inner) : String(value);
-};
-
-/** The fields in one line. */
-function summary(event) {
-    const { fields, rest } = event.decode();
-    const parts = Object.entries(fields).map(([name, value]) => `${name}=${show(value)}`);
-    if (rest !== undefined) {
-        parts.push(show(rest));
-    }
-    return parts.join("  ");
-}
 
 /** Selects the events that match the filter and the search, in order of time. Long searches pause for the page. */
 async function search() {
@@ -304,23 +300,12 @@ function select(row) {
         dd.textContent = value;
         list.append(dt, dd);
     };
-    const { fields, rest, fault } = event.decode();
     pair("time", `${event.time.toFixed(6)} ms, ${event.date.toISOString()}`);
     pair("thread", `${event.threadId}${event.thread?.name ? ` ${event.thread.name}` : ""}`);
     if (event.activityId) {
         pair("activity", event.activityId);
     }
-    Object.entries(fields).forEach(([name, value]) => pair(name, show(value)));
-    if (rest !== undefined) {
-        pair("other bytes", show(rest));
-    }
-    if (fault !== undefined) {
-        pair("fault", `${fault.message} at byte ${fault.offset}`);
-    }
-    const stack = event.stack;
-    if (stack.length > 0) {
-        pair("stack", stack.map((address) => `0x${address.toString(16)}`).join("\n"));
-    }
+    details(event).forEach(([name, text]) => pair(name, text));
     $("detail").replaceChildren(title, list);
     $("detail").hidden = false;
     $("detail").scrollTop = 0;
