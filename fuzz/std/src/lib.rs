@@ -20,7 +20,7 @@ mod socket_names;
 mod trace_reader;
 mod wire_log;
 
-pub use analyses::{collections, counters, names, profiles};
+pub use analyses::{analysis_work, collections, counters, names, profiles};
 pub use conformance_case::conformance_case;
 pub use options::options;
 #[cfg(unix)]

@@ -1,8 +1,8 @@
 //! The properties with random input.
 #![allow(clippy::arithmetic_side_effects, reason = "a property that does not hold panics")]
 use ipc_std_fuzz::{
-    collections, conformance_case, counters, names, options, proc_files, profiles, socket_names,
-    trace_reader, wire_log,
+    analysis_work, collections, conformance_case, counters, names, options, proc_files, profiles,
+    socket_names, trace_reader, wire_log,
 };
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -18,6 +18,11 @@ fn description() -> impl Strategy<Value = Vec<u8>> {
     let event = (prop_oneof![any::<u8>(), 0..7_u8], vec(any::<u8>(), 0..20))
         .prop_map(|(kind, parts)| [&[kind][..], &parts].concat());
     (any::<u8>(), vec(event, 0..60)).prop_map(|(choice, events)| [&[choice][..], &events.concat()].concat())
+}
+
+/// A description of a trace in which everything is repeated.
+fn parts() -> impl Strategy<Value = Vec<u8>> {
+    vec(any::<u8>(), 1..60)
 }
 
 /// A description of pieces, and a trace with a part of it replaced.
@@ -84,6 +89,11 @@ proptest! {
 
 proptest! {
     #![proptest_config(ProptestConfig { cases: 30, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn analysis_work_holds(bytes in parts()) {
+        analysis_work(&bytes);
+    }
 
     #[test]
     fn trace_reader_holds(bytes in trace()) {

@@ -9,12 +9,13 @@ use std::fs;
 
 use ipc_fuzz::{Property, holds};
 use ipc_std_fuzz::{
-    collections, conformance_case, counters, names, options, proc_files, profiles, socket_names,
-    trace_reader, wire_log,
+    analysis_work, collections, conformance_case, counters, names, options, proc_files, profiles,
+    socket_names, trace_reader, wire_log,
 };
 
 /// Every property with its name. Its fuzz target has the same name.
-const PROPERTIES: [(&str, Property); 10] = [
+const PROPERTIES: [(&str, Property); 11] = [
+    ("analysis_work", analysis_work),
     ("collections", collections),
     ("conformance_case", conformance_case),
     ("counters", counters),

@@ -296,12 +296,20 @@ pub(super) fn trace(events: &[(MadeUp, Naming)], version: Version) -> Vec<u8> {
             put(&mut out, writer.thread(thread, entries));
         }
     }
-    for (id, (event, _)) in (1..).zip(events) {
-        let bytes: Vec<u8> = event.stack.iter().flat_map(|ip| ip.to_le_bytes()).collect();
-        put(&mut out, writer.stack(&Stack { id, bytes: &bytes }));
+    // Successive events with the same stack refer to it by one number.
+    let mut stacks = Vec::new();
+    for (event, _) in events {
+        if stacks.last().is_none_or(|(_, stack)| *stack != &event.stack) {
+            let id = stacks.last().map_or(0, |(id, _)| *id) + 1;
+            let bytes: Vec<u8> = event.stack.iter().flat_map(|ip| ip.to_le_bytes()).collect();
+            put(&mut out, writer.stack(&Stack { id, bytes: &bytes }));
+            stacks.push((id, &event.stack));
+        } else if let Some(last) = stacks.last().copied() {
+            stacks.push(last);
+        }
     }
     let mut sequences = [0; 4];
-    for (id, (event, _)) in (1..).zip(events) {
+    for ((id, _), (event, _)) in stacks.into_iter().zip(events) {
         let sequence = &mut sequences[event.thread as usize];
         *sequence += 1;
         let event = Event {
