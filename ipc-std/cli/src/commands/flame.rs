@@ -34,8 +34,8 @@ module, then less of the namespace. --raw shows all functions with exact names, 
 --thread-time and the other formats do.
 
 A page of html has all clocks and threads of the trace to choose from, loads nothing
-and sends nothing. It shows 50,000 calls at most, the heaviest; smaller ones count
-for their callers.
+and sends nothing. It and a picture of svg show 50,000 calls at most, the heaviest;
+smaller ones count for their callers.
 
 --diff compares shares, because recordings differ in length: OLD is read whole,
 and its weights are scaled to the new total. Red is a larger share, blue a smaller

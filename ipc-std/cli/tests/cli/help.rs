@@ -9,7 +9,7 @@ fn run(args: &[&str]) -> Ran {
 }
 
 /// Returns the names in the list of commands.
-fn commands() -> Vec<String> {
+pub(crate) fn commands() -> Vec<String> {
     let help = run(&["--help"]).well().into_text();
     let list = help.split_once("Commands:\n").unwrap().1.split_once("\n\n").unwrap().0;
     let names = list.lines().filter(|line| line.starts_with("  ") && !line.starts_with("   "));

@@ -79,3 +79,5 @@ mod trace;
 mod trace_names;
 mod traces;
 mod version_6;
+#[cfg(target_os = "linux")]
+mod work;
