@@ -39,7 +39,8 @@ pub(crate) fn drained(mut child: Child) -> (usize, u64) {
         let kilobytes = text.lines().find_map(|line| line.strip_prefix("VmHWM:")?.trim().strip_suffix(" kB"));
         peak = peak.max(kilobytes.map_or(0, |text| text.parse::<u64>().unwrap() << 10));
     }
-    assert!(matches!(child.wait().unwrap().code(), Some(0 | 9)));
+    let status = child.wait().unwrap();
+    assert!(matches!(status.code(), Some(0 | 9)), "{status}");
     (len, peak)
 }
 

@@ -12,13 +12,12 @@ use crate::traces::put;
 /// The commands that read a trace, with each kind of their output.
 const READERS: &[&[&str]] = &[
     &["counters"],
-    &["counters", "list"],
     &["diagnose"],
     &["diagnose", "--json"],
     &["events"],
     &["events", "--json"],
-    &["flame", "-o", "-", "--wall", "--format", "chromium"],
-    &["flame", "-o", "-", "--wall", "--format", "firefox"],
+    &["flame", "-o", "-", "--thread-time", "--format", "chromium"],
+    &["flame", "-o", "-", "--thread-time", "--format", "firefox"],
     &["flame", "-o", "-", "--wall", "--format", "folded"],
     &["flame", "-o", "-", "--wall", "--format", "html"],
     &["flame", "-o", "-", "--wall", "--format", "pprof"],
@@ -75,8 +74,9 @@ fn hostile(size: u64) -> Vec<u8> {
     }
     let utf16 = |text: &str| text.encode_utf16().chain([0]).flat_map(u16::to_le_bytes).collect::<Vec<u8>>();
     for method in 0..4_u64 {
-        let numbers = [1, 7, 0x10_0000 * (method + 1)].iter().flat_map(|n: &u64| n.to_le_bytes());
-        let numbers: Vec<u8> = numbers.chain([0, 0, 0x10, 0, 0, 0, 0, 0, 0, 0, 0, 0]).collect();
+        let mut numbers: Vec<u8> =
+            [1, 7, 0x10_0000 * (method + 1)].into_iter().flat_map(u64::to_le_bytes).collect();
+        numbers.extend([0, 0, 0x10, 0, 0, 0, 0, 0, 0, 0, 0, 0]);
         let name = format!("{method}{}", "N.".repeat(1000));
         let row = [numbers, utf16(&name), utf16("Run"), utf16("void ()")].concat();
         let sequence = u32::try_from(method + 1).unwrap();
@@ -116,7 +116,7 @@ fn outputs_and_memory_are_in_proportion_to_the_trace() {
     });
     for args in READERS {
         let [(small, small_peak), (large, large_peak)] = files.each_ref().map(|(file, _)| {
-            let args = [args, &[file.to_str().unwrap()]].concat();
+            let args = [*args, &[file.to_str().unwrap()]].concat();
             drained(tool(&args).spawn().unwrap())
         });
         assert!(large <= 5 * small + (64 << 10), "{args:?}: {small} and {large} bytes of output");
