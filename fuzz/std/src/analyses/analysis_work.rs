@@ -56,8 +56,10 @@ const MEMORY: u64 = 150;
 const FREE_STEPS: u64 = 20_000;
 const FREE_BYTES: u64 = 1 << 20;
 
+type Analysis = fn(&[u8]);
+
 /// The analyses and the formats of files, but for folded stacks, whose lines repeat whole names.
-const ANALYSES: [(&str, fn(&[u8])); 13] = [
+const ANALYSES: [(&str, Analysis); 13] = [
     ("call trees", |trace| {
         let mut samples = samples_of(trace);
         for clock in clocks() {

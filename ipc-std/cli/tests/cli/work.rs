@@ -76,8 +76,8 @@ fn hostile(size: u64) -> Vec<u8> {
     for method in 0..4_u64 {
         let mut numbers: Vec<u8> =
             [1, 7, 0x10_0000 * (method + 1)].into_iter().flat_map(u64::to_le_bytes).collect();
-        numbers.extend([0, 0, 0x10, 0, 0, 0, 0, 0, 0, 0, 0, 0]);
-        let name = format!("{method}{}", "N.".repeat(1000));
+        numbers.extend([0, 0, 0x10, 0, 0, 0, 0, 0, 0, 0, 0, 0]); // the size of the code, token and flags
+        let name = format!("{method}{}", "N.".repeat(200));
         let row = [numbers, utf16(&name), utf16("Run"), utf16("void ()")].concat();
         let sequence = u32::try_from(method + 1).unwrap();
         let event = Event { metadata_id: 1, sequence, payload: &row, ..Event::default() };
@@ -85,7 +85,8 @@ fn hostile(size: u64) -> Vec<u8> {
     }
     let samples = 150 * size;
     for number in 0..samples {
-        let address = |place: u64| 0x10_0000 * (1 + place % 4) + (number * 977 + place * 31) % 0x10_0000;
+        let method = |place: u64| 1 + ((number >> (place % 10)) ^ place) % 4;
+        let address = |place: u64| 0x10_0000 * method(place) + (number * 977 + place * 31) % 0x10_0000;
         let frames = if number == 0 { 4000 * size } else { 60 };
         let bytes: Vec<u8> = (0..frames).flat_map(|place| address(place).to_le_bytes()).collect();
         put!(trace, writer.stack(&Stack { id: u32::try_from(number + 1).unwrap(), bytes: &bytes }));
