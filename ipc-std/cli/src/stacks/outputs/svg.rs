@@ -135,9 +135,9 @@ fn drawn(
     // The calls that could be drawn next: the weight, the node and the index of the caller. The heaviest one is first,
     // and a callee weighs at most what its caller weighs.
     let mut next: BinaryHeap<_> =
-        tree.children(NodeId::ROOT).into_iter().map(|call| Next::new(call, 1, None)).collect();
+        tree.children(NodeId::ROOT).into_iter().map(|call| Candidate::new(call, 1, None)).collect();
     let mut rest = next.iter().fold(0_u64, |sum, call| sum.saturating_add(call.weight));
-    while let Some(Next { weight, depth: Reverse(depth), node: Reverse(node), frame, is_own, caller }) =
+    while let Some(Candidate { weight, depth: Reverse(depth), node: Reverse(node), frame, is_own, caller }) =
         next.pop()
     {
         let name = names.entry(frame).or_insert_with(|| {
@@ -167,10 +167,10 @@ fn drawn(
         if depth < STACK_LIMIT {
             // The graph adds the weights up again, in floats. The lower limit ensures that it gets a call that is just
             // wide enough.
-            let is_wide = |call: &Next| tree.share(call.weight) >= min_width * 0.99;
+            let is_wide = |call: &Candidate| tree.share(call.weight) >= min_width * 0.99;
             let callees = tree.children(node).into_iter().map(|call| {
                 let depth = depth.saturating_add(1);
-                Next::new(call, depth, Some(place))
+                Candidate::new(call, depth, Some(place))
             });
             next.extend(callees.take_while(is_wide));
         }
@@ -194,7 +194,7 @@ fn drawn(
 
 /// A call that could be drawn, in the order of weight. Of equal calls, the outer one is first.
 #[derive(PartialEq, Eq, PartialOrd, Ord)]
-struct Next {
+struct Candidate {
     weight: u64,
     depth: Reverse<usize>,
     node: Reverse<NodeId>,
@@ -204,7 +204,7 @@ struct Next {
     caller: Option<usize>,
 }
 
-impl Next {
+impl Candidate {
     fn new((node, entry): (NodeId, Entry), depth: usize, caller: Option<usize>) -> Self {
         Self {
             weight: entry.inclusive,
