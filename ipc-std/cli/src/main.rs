@@ -61,6 +61,7 @@ mod counters {
     mod distribution;
     pub(crate) mod event_sources;
     pub(crate) mod feed;
+    pub(crate) mod http_server;
     pub(crate) mod lines;
     pub(crate) mod otlp;
     pub(crate) mod output;

@@ -1,5 +1,4 @@
 //! `counters`: counters and metrics of processes, and of traces.
-use core::net::SocketAddr;
 use core::ops::ControlFlow;
 use core::time::Duration;
 use std::collections::BTreeSet;
@@ -9,6 +8,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Instant;
 
 use dotnet_ipc_syntax::durations;
+use dotnet_ipc_syntax::http_hosts::{self, AllowedHosts, ServerAddress};
 use nettrace_analysis::counters::{
     CounterConfig, ExponentialConfig, Measurement, OwnedSample, Selection, System,
 };
@@ -19,8 +19,9 @@ use crate::args::time_range_args::TimeRangeArgs;
 use crate::counters::condition::{self, Condition, Watch};
 use crate::counters::feed::{self, Feed, Next, OwnedInstrument, Process, Report};
 use crate::counters::lines::{LineFormat, SampleLines, series_name};
-use crate::counters::output::{self, Output, Prometheus};
 use crate::counters::problems::Problems;
+use crate::counters::http_server;
+use crate::counters::output::{Output, Prometheus};
 use crate::counters::prometheus::Exposition;
 use crate::counters::series_filter::SeriesFilter;
 use crate::counters::table::Table;
@@ -158,8 +159,11 @@ pub(crate) struct Args {
     #[arg(short, long, value_name = "FILE", conflicts_with_all = ["csv", "json", "serve"])]
     output: Option<PathBuf>,
     /// Serve the text format of Prometheus at http://ADDRESS/metrics, as 127.0.0.1:9184
-    #[arg(long, value_name = "ADDRESS", conflicts_with_all = ["csv", "json"])]
-    serve: Option<SocketAddr>,
+    #[arg(long, value_name = "ADDRESS", conflicts_with_all = ["csv", "json"], value_parser = http_hosts::parse_address)]
+    serve: Option<ServerAddress>,
+    /// Answer requests that name the server NAME, besides IP addresses, localhost and the name in ADDRESS; repeatable
+    #[arg(long, value_name = "NAME", requires = "serve", value_parser = http_hosts::parse_name)]
+    allow_host: Vec<String>,
     /// Number of series of meters that a process reports at most [default: 1000]
     #[arg(long, value_name = "N")]
     max_time_series: Option<u32>,
@@ -309,9 +313,10 @@ impl Args {
             return Err(Failure::new(Kind::Usage, message));
         }
         let exposition = || Arc::new(Mutex::new(Exposition::default()));
-        if let Some(address) = self.serve {
+        if let Some(address) = &self.serve {
             let exposition = exposition();
-            let address = output::serve(address, Arc::clone(&exposition))?;
+            let hosts = AllowedHosts::new([&self.allow_host[..], &[address.host.clone()]].concat());
+            let address = http_server::serve(address, hosts, Arc::clone(&exposition))?;
             globals.note(&format!("serving http://{address}/metrics"));
             return Ok(Output::Prometheus(exposition, Prometheus::Served));
         }

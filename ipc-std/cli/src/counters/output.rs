@@ -1,5 +1,4 @@
 //! Where samples go: lines, the text format of Prometheus, or OTLP.
-use core::net::SocketAddr;
 use core::time::Duration;
 #[cfg(unix)]
 use std::fs::Permissions;
@@ -11,18 +10,16 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
 use nettrace_analysis::counters::OwnedSample;
-use tiny_http::{Header, Method, Request, Response, Server};
 
 use super::feed::{OwnedInstrument, Process};
 use super::lines::SampleLines;
 use super::otlp::Batch;
 use super::prometheus::Exposition;
 use super::table::Table;
-use crate::output::failure::Failure;
 use crate::output::full_screen::FullScreen;
 use crate::output::screen_table;
 use crate::output::stdout::UnbufferedStdout;
-use crate::output::threads::{lock, spawn};
+use crate::output::threads::lock;
 
 /// Where samples go.
 pub(crate) enum Output {
@@ -191,36 +188,6 @@ fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
     let mut file = builder.prefix(".counters.").tempfile_in(folder)?;
     file.write_all(bytes)?;
     file.persist(path).map(|_| ()).map_err(|e| e.error)
-}
-
-/// Serves the text format at `http://ADDRESS/metrics`, on a thread of its own. Returns the address.
-pub(crate) fn serve(address: SocketAddr, exposition: Arc<Mutex<Exposition>>) -> Result<SocketAddr, Failure> {
-    let failed = |e: &io::Error| Failure::io(format_args!("cannot serve at {address}"), e);
-    let server = Server::http(address).map_err(|e| failed(&io::Error::other(e)))?;
-    let served = server.server_addr().to_ip().unwrap_or(address);
-    spawn("http", move || {
-        for request in server.incoming_requests() {
-            // An error means that the client is gone: no response is needed.
-            let _ = answer(request, &exposition);
-        }
-    })?;
-    Ok(served)
-}
-
-fn answer(request: Request, exposition: &Mutex<Exposition>) -> io::Result<()> {
-    const VERSION: &str = "Content-Type: text/plain; version=0.0.4; charset=utf-8";
-    let path = request.url().split('?').next().unwrap_or_default();
-    let (status, text) = match (request.method(), path) {
-        (Method::Get | Method::Head, "/metrics") => (200, lock(exposition).text()),
-        (Method::Get | Method::Head, "/") => (200, "dotnet-ipc counters: see /metrics\n".to_owned()),
-        (Method::Get | Method::Head, _) => (404, "not found: see /metrics\n".to_owned()),
-        _ => (405, "only GET is supported\n".to_owned()),
-    };
-    let mut response = Response::from_string(text).with_status_code(status);
-    if let Ok(header) = VERSION.parse::<Header>() {
-        response.add_header(header);
-    }
-    request.respond(response)
 }
 
 /// Every exporter writes as many series as it gets, whatever their names and numbers are.

@@ -30,6 +30,7 @@ pub(crate) struct Exposition {
     left_out: LeftOut,
     /// What [`left_out`](Self::left_out) has returned.
     reported: LeftOut,
+    changes: u64,
 }
 
 /// The series of a process, by their keys.
@@ -98,6 +99,7 @@ impl Default for Exposition {
             limit: LIMIT,
             left_out: LeftOut::default(),
             reported: LeftOut::default(),
+            changes: 0,
         }
     }
 }
@@ -178,12 +180,23 @@ fn size(sample: &OwnedSample) -> usize {
 }
 
 impl Exposition {
+    /// Returns a number that differs after each change of the text.
+    pub(crate) const fn changes(&self) -> u64 {
+        self.changes
+    }
+
+    const fn change(&mut self) {
+        self.changes = self.changes.wrapping_add(1);
+    }
+
     pub(crate) fn describe(&mut self, instrument: OwnedInstrument) {
+        self.change();
         self.descriptions.add(instrument);
     }
 
     /// Replaces the last sample of the series. A series that the limits do not allow is left out.
     pub(crate) fn add(&mut self, process: &Process, sample: &OwnedSample) {
+        self.change();
         let mut key = String::new();
         sample.push_series_key(&mut key);
         let own = self.processes.get_mut(process);
@@ -239,6 +252,7 @@ impl Exposition {
 
     /// Removes the series of a process that has ended.
     pub(crate) fn remove(&mut self, process: &Process) {
+        self.change();
         if let Some(own) = self.processes.remove(process) {
             self.size = self.size.saturating_sub(own.size);
         }
@@ -247,6 +261,9 @@ impl Exposition {
 
     /// Removes the series of an instrument that has ended, whose keys have this prefix. Others are not visited.
     pub(crate) fn remove_series(&mut self, process: &Process, prefix: &str) {
+    /// Removes the series of an instrument that has ended.
+    pub(crate) fn remove_instrument(&mut self, process: &Process, ended: &OwnedInstrument) {
+        self.change();
         let Some(own) = self.processes.get_mut(process) else { return };
         let from = own.series.range::<str, _>((Bound::Included(prefix), Bound::Unbounded));
         let ended = from.map(|(key, _)| key).take_while(|key| key.starts_with(prefix));
