@@ -70,6 +70,7 @@ mod counters {
     mod series_details;
     pub(crate) mod series_filter;
     pub(crate) mod table;
+    pub(crate) mod text_file;
     mod unique_labels;
     pub(crate) mod units;
 }

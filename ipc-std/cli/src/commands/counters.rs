@@ -25,9 +25,11 @@ use crate::counters::output::{Output, Prometheus};
 use crate::counters::prometheus::Exposition;
 use crate::counters::series_filter::SeriesFilter;
 use crate::counters::table::Table;
+use crate::counters::text_file::TextFile;
 use crate::output::failure::{Failure, Kind};
 use crate::output::full_screen::{self, FullScreen};
 use crate::output::globals::Globals;
+use crate::output::output_file::already_exists;
 use crate::output::printable::printable_name;
 use crate::output::stdout::{cannot_write, unbuffered_stdout};
 use crate::process::connection_args::ConnectionArgs;
@@ -322,9 +324,8 @@ impl Args {
         }
         Ok(match (self.format, self.file()) {
             (Some(ExportFormat::Prometheus), Some(path)) => {
-                // An existing file is refused only here: each later write replaces a file of this command.
-                self.connection.wire_log.overwrite.check(path)?;
-                Output::Prometheus(exposition(), Prometheus::File(path.to_owned()))
+                let file = TextFile::new(path, &self.connection.wire_log.overwrite, is_live)?;
+                Output::Prometheus(exposition(), Prometheus::File(file))
             }
             (Some(ExportFormat::Prometheus), None) => {
                 Output::Prometheus(exposition(), Prometheus::Stdout(stdout()?))
@@ -613,6 +614,7 @@ impl<'a> Show<'a> {
 
     fn cannot_write(&self, e: &io::Error) -> Failure {
         match self.args.file() {
+            Some(path) if e.kind() == ErrorKind::AlreadyExists => already_exists(path),
             Some(path) => Failure::io(format_args!("cannot write {}", path.display()), e),
             None => cannot_write(e),
         }

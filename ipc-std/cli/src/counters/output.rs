@@ -1,12 +1,7 @@
 //! Where samples go: lines, the text format of Prometheus, or OTLP.
 use core::time::Duration;
-#[cfg(unix)]
-use std::fs::Permissions;
-use std::fs::{self, File};
+use std::fs::File;
 use std::io::{self, BufWriter, Write};
-#[cfg(unix)]
-use std::os::unix::fs::PermissionsExt;
-use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
 use nettrace_analysis::counters::OwnedSample;
@@ -16,6 +11,7 @@ use super::lines::SampleLines;
 use super::otlp::Batch;
 use super::prometheus::Exposition;
 use super::table::Table;
+use super::text_file::TextFile;
 use crate::output::full_screen::FullScreen;
 use crate::output::screen_table;
 use crate::output::stdout::UnbufferedStdout;
@@ -34,7 +30,7 @@ pub(crate) enum Prometheus {
     /// Once, at the end.
     Stdout(BufWriter<UnbufferedStdout>),
     /// After each interval.
-    File(PathBuf),
+    File(TextFile),
     /// When a client asks for it.
     Served,
 }
@@ -133,9 +129,9 @@ impl Output {
                 screen.draw(&table.lines(width, height))
             }
             Self::Otlp(batch, out) => write_batch(batch, out),
-            Self::Prometheus(exposition, Prometheus::File(path)) => {
+            Self::Prometheus(exposition, Prometheus::File(file)) => {
                 let text = lock(exposition).text();
-                replace(path, text.as_bytes())
+                file.write(&text)
             }
         }
     }
@@ -151,10 +147,12 @@ impl Output {
 
     /// Writes the samples that are not written yet, and ends the output.
     pub(crate) fn finish(&mut self) -> io::Result<()> {
-        if !matches!(self, Self::Table(..)) {
-            self.tick()?;
-        }
         match self {
+            Self::Otlp(batch, out) => write_batch(batch, out),
+            Self::Prometheus(exposition, Prometheus::File(file)) => {
+                let text = lock(exposition).text();
+                file.finish(&text)
+            }
             Self::SampleLines(lines) => lines.flush(),
             Self::Prometheus(exposition, Prometheus::Stdout(out)) => {
                 let text = lock(exposition).text();
@@ -170,24 +168,6 @@ fn write_batch(batch: &mut Batch, out: &mut BufWriter<UnbufferedStdout>) -> io::
     let Some(request) = batch.take() else { return Ok(()) };
     writeln!(out, "{request}")?;
     out.flush()
-}
-
-/// Replaces a file in one step, so that no reader sees a part of it. If the path is no file, for example a device,
-/// writes to it.
-fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
-    if fs::metadata(path).is_ok_and(|metadata| !metadata.is_file()) {
-        return File::options().write(true).open(path)?.write_all(bytes);
-    }
-    // The target of a symbolic link is replaced, and the link stays.
-    let path = &path.canonicalize().unwrap_or_else(|_| path.to_owned());
-    let folder = path.parent().filter(|folder| *folder != Path::new("")).unwrap_or_else(|| Path::new("."));
-    let mut builder = tempfile::Builder::new();
-    // The usual permissions of a new file: the umask applies to them.
-    #[cfg(unix)]
-    builder.permissions(Permissions::from_mode(0o666));
-    let mut file = builder.prefix(".counters.").tempfile_in(folder)?;
-    file.write_all(bytes)?;
-    file.persist(path).map(|_| ()).map_err(|e| e.error)
 }
 
 /// Every exporter writes as many series as it gets, whatever their names and numbers are.

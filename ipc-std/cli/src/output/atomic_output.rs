@@ -1,11 +1,11 @@
-//! Output files that appear under their name only when they are complete.
+//! Output files that appear under their name only when they are complete, and keep the mode of the file before.
 use std::ffi::OsStr;
+use std::fs::{self, File, Metadata};
 #[cfg(unix)]
 use std::fs::Permissions;
-use std::fs::{self, File};
 use std::io::{self, ErrorKind, Write};
 #[cfg(unix)]
-use std::os::unix::fs::PermissionsExt;
+use std::os::unix::fs::{FileTypeExt, MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
 use ipc_proto::wire::to_u64;
@@ -35,9 +35,16 @@ enum Destination {
 impl AtomicOutput {
     /// Fails if [`open`](Self::open) would fail, and leaves no file.
     pub(crate) fn check(path: &Path, overwrite: &OverwriteArgs) -> Result<(), Failure> {
-        let is_stream = is_stdout(path) || fs::metadata(path).is_ok_and(|metadata| !metadata.is_file());
-        // A pipe is not opened, because its reader would see the end of the file when the pipe is closed again.
-        if is_stream { Ok(()) } else { Self::open(path, overwrite).map(drop) }
+        match fs::metadata(path) {
+            _ if is_stdout(path) => Ok(()),
+            // A pipe is not opened, because its reader would see the end of the file when the pipe is closed again.
+            Ok(found) if is_pipe(&found) => Ok(()),
+            Ok(found) if !found.is_file() => {
+                let opened = File::options().write(true).open(path);
+                opened.map(drop).map_err(|e| cannot_write(&stdout::name(path), &e))
+            }
+            _ => Self::open(path, overwrite).map(drop),
+        }
     }
 
     /// Creates a temporary file beside `path`. A signal handler removes the file. `-` is standard output.
@@ -59,12 +66,8 @@ impl AtomicOutput {
     }
 
     pub(crate) fn write(&mut self, bytes: &[u8]) -> Result<(), Failure> {
-        let file = match &mut self.target {
-            Destination::File(file, ..) => file.as_file_mut(),
-            Destination::Stream(file) => file,
-        };
         self.bytes = self.bytes.saturating_add(to_u64(bytes.len()));
-        match file.write_all(bytes) {
+        match self.target.write(bytes) {
             Err(e) if e.kind() == ErrorKind::BrokenPipe => self.is_closed = true,
             result => result.map_err(|e| cannot_write(&self.name, &e))?,
         }
@@ -78,25 +81,29 @@ impl AtomicOutput {
 
     /// Gives the complete file its name. Returns its length.
     pub(crate) fn persist(self) -> Result<u64, Failure> {
-        if let Destination::File(file, path, overwrite) = self.target {
-            let persisted = if overwrite { file.persist(&path) } else { file.persist_noclobber(&path) };
-            persisted.map_err(|e| match e.error.kind() {
-                ErrorKind::AlreadyExists => already_exists(&path),
-                _ => cannot_write(&self.name, &e.error),
-            })?;
-        }
+        self.target.persist().map_err(|(e, path)| match e.kind() {
+            ErrorKind::AlreadyExists => already_exists(&path),
+            _ => cannot_write(&self.name, &e),
+        })?;
         Ok(self.bytes)
     }
 }
 
+/// Gives a file new contents in one step, so that no reader sees a part of them. Writes to a device.
+pub(crate) fn write_at_once(path: &Path, overwrite: bool, bytes: &[u8]) -> io::Result<()> {
+    let mut target = Destination::open(path, overwrite)?;
+    target.write(bytes)?;
+    target.persist().map_err(|(e, _)| e)
+}
+
 impl Destination {
     fn open(path: &Path, overwrite: bool) -> io::Result<Self> {
-        let permissions = match fs::metadata(path) {
+        let existing = match fs::metadata(path) {
             Ok(found) if !found.is_file() => {
                 let file = File::options().write(true).open(path)?;
                 return not_a_terminal(file).map(Self::Stream);
             }
-            Ok(found) => Some(found.permissions()),
+            Ok(found) => Some(found),
             Err(e) if e.kind() == ErrorKind::NotFound => None,
             Err(e) => return Err(e),
         };
@@ -107,7 +114,7 @@ impl Destination {
             path.pop();
             path.push(target);
         }
-        if permissions.is_some() {
+        if existing.is_some() {
             // Fails early if the file is not writable.
             File::options().write(true).open(&path)?;
         }
@@ -118,13 +125,57 @@ impl Destination {
         let mut builder = tempfile::Builder::new();
         // The umask applies to the permissions of a new file.
         #[cfg(unix)]
-        builder.permissions(Permissions::from_mode(if permissions.is_some() { 0o600 } else { 0o666 }));
+        builder.permissions(Permissions::from_mode(if existing.is_some() { 0o600 } else { 0o666 }));
         let file = temporary_file::create(|| builder.prefix(&prefix).tempfile_in(folder))?;
-        if let Some(permissions) = permissions {
-            file.as_file().set_permissions(permissions)?;
+        if let Some(existing) = existing {
+            keep_access(file.as_file(), &existing)?;
         }
         Ok(Self::File(file, path, overwrite))
     }
+
+    fn write(&mut self, bytes: &[u8]) -> io::Result<()> {
+        match self {
+            Self::File(file, ..) => file.write_all(bytes),
+            Self::Stream(file) => file.write_all(bytes),
+        }
+    }
+
+    /// Gives the complete file its name. An error has this name.
+    fn persist(self) -> Result<(), (io::Error, PathBuf)> {
+        let Self::File(file, path, overwrite) = self else { return Ok(()) };
+        let persisted = if overwrite { file.persist(&path) } else { file.persist_noclobber(&path) };
+        persisted.map(drop).map_err(|e| (e.error, path))
+    }
+}
+
+/// Returns whether a file is a named pipe.
+pub(crate) fn is_pipe(found: &Metadata) -> bool {
+    #[cfg(unix)]
+    let is_pipe = found.file_type().is_fifo();
+    #[cfg(windows)]
+    let is_pipe = !(found.is_file() || found.is_dir());
+    is_pipe
+}
+
+/// Gives a new file the owner of the file that it replaces, as far as the tool may, and its mode. Without its group, the
+/// members of another one have no access.
+#[cfg(unix)]
+fn keep_access(file: &File, existing: &Metadata) -> io::Result<()> {
+    use rustix::fs::{Gid, Uid, fchown};
+    let (user, group) = (Uid::from_raw(existing.uid()), Gid::from_raw(existing.gid()));
+    let new = file.metadata()?;
+    let is_owner = (new.uid(), new.gid()) == (existing.uid(), existing.gid());
+    let keeps_group = is_owner
+        || fchown(file, Some(user), Some(group)).is_ok()
+        || new.gid() == existing.gid()
+        || fchown(file, None, Some(group)).is_ok();
+    let mode = existing.mode() & if keeps_group { 0o777 } else { 0o707 };
+    file.set_permissions(Permissions::from_mode(mode))
+}
+
+#[cfg(windows)]
+fn keep_access(file: &File, existing: &Metadata) -> io::Result<()> {
+    file.set_permissions(existing.permissions())
 }
 
 fn cannot_write(name: &str, e: &io::Error) -> Failure {

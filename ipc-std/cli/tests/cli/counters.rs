@@ -22,7 +22,7 @@ use crate::traces::put;
 /// The commands that start a session without rundown.
 const COLLECT_TRACING: [Code; 2] = [Code(0x0203), Code(0x0204)];
 
-fn recorded(name: &str) -> String {
+pub(crate) fn recorded(name: &str) -> String {
     Path::new(env!("CARGO_MANIFEST_DIR"))
         .join("../../testdata/counters")
         .join(name)
@@ -32,7 +32,7 @@ fn recorded(name: &str) -> String {
 }
 
 /// Starts a runtime whose program repeats four seconds with counters and meters.
-fn running() -> FakeRuntime {
+pub(crate) fn running() -> FakeRuntime {
     let runtime = FakeRuntime::start(Profile::net10()).unwrap();
     for code in COLLECT_TRACING {
         let recording = fs::read(recorded("net10-shared.nettrace")).unwrap();
@@ -427,7 +427,7 @@ fn prometheus_of_a_process() {
         .to_owned();
     let get = |path: &str| {
         let mut stream = TcpStream::connect(&address).unwrap();
-        write!(stream, "GET {path} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n").unwrap();
+        write!(stream, "GET {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n").unwrap();
         let mut answer = String::new();
         stream.read_to_string(&mut answer).unwrap();
         answer

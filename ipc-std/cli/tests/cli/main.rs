@@ -23,6 +23,8 @@ mod containers;
 mod convert;
 mod counter_series;
 mod counters;
+mod counters_file;
+mod counters_served;
 mod cpu;
 mod decode;
 #[cfg(target_os = "linux")]
