@@ -61,7 +61,9 @@ mod counters {
     mod distribution;
     pub(crate) mod event_sources;
     pub(crate) mod feed;
+    mod http_connection;
     pub(crate) mod http_server;
+    mod http_text;
     pub(crate) mod lines;
     pub(crate) mod otlp;
     pub(crate) mod output;

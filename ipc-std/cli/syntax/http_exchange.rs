@@ -17,6 +17,8 @@ use crate::http_hosts::AllowedHosts;
 
 /// The maximum length of the head of a request in bytes.
 pub const HEAD_LIMIT: usize = 8 << 10;
+/// The room for a head at first. It doubles as the head becomes longer.
+const HEAD_ROOM: usize = 1 << 10;
 /// The maximum number of fields in the head of a request.
 const FIELD_LIMIT: usize = 64;
 /// The maximum number of bytes that are discarded before a connection is closed, and of a body that is announced.
@@ -158,7 +160,7 @@ impl HttpExchange {
     pub fn new(hosts: Arc<AllowedHosts>, now: Duration) -> Self {
         Self {
             hosts,
-            buffer: vec![0; HEAD_LIMIT],
+            buffer: vec![0; HEAD_ROOM],
             unread: 0..0,
             parsed: 0,
             state: State::Head,
@@ -176,7 +178,12 @@ impl HttpExchange {
         }
         let Self { state, buffer, unread, .. } = self;
         match state {
-            State::Head => Step::Receive(buffer.get_mut(unread.end..).unwrap_or_default()),
+            State::Head => {
+                if unread.end >= buffer.len() {
+                    buffer.resize(buffer.len().saturating_mul(2).min(HEAD_LIMIT), 0);
+                }
+                Step::Receive(buffer.get_mut(unread.end..).unwrap_or_default())
+            }
             State::Metrics(_) => Step::Provide,
             State::Answer(answer) => {
                 let Answer { head, body, sent, .. } = answer;
@@ -204,7 +211,12 @@ impl HttpExchange {
                 self.unread.end = self.unread.end.saturating_add(n).min(self.buffer.len());
             }
             State::Discard(left) => match left.checked_sub(n) {
-                Some(rest) if n > 0 => *left = rest,
+                Some(rest) if n > 0 => {
+                    *left = rest;
+                    if n >= self.buffer.len() {
+                        self.buffer.resize(HEAD_LIMIT, 0);
+                    }
+                }
                 _ => self.state = State::Closed,
             },
             _ => {}
