@@ -13,6 +13,7 @@
 )]
 mod analyses;
 mod conformance_case;
+mod http_exchange;
 mod options;
 #[cfg(unix)]
 mod proc_files;
@@ -22,6 +23,7 @@ mod wire_log;
 
 pub use analyses::{analysis_work, collections, counters, names, profiles};
 pub use conformance_case::conformance_case;
+pub use http_exchange::http_exchange;
 pub use options::options;
 #[cfg(unix)]
 pub use proc_files::proc_files;

@@ -1,7 +1,7 @@
 //! The properties with random input.
 #![allow(clippy::arithmetic_side_effects, reason = "a property that does not hold panics")]
 use ipc_std_fuzz::{
-    analysis_work, collections, conformance_case, counters, names, options, proc_files, profiles,
+    analysis_work, collections, conformance_case, counters, http_exchange, names, options, proc_files, profiles,
     socket_names, trace_reader, wire_log,
 };
 use proptest::collection::vec;
@@ -11,6 +11,31 @@ use proptest::prelude::*;
 fn input() -> impl Strategy<Value = Vec<u8>> {
     let text = "[0-9a-fA-FxX+:,=/#.|\"{}\\[\\] smhd_-]{0,60}".prop_map(String::into_bytes);
     prop_oneof![vec(any::<u8>(), 0..200), text]
+}
+
+/// A part of a request of HTTP.
+fn http_part() -> impl Strategy<Value = Vec<u8>> {
+    let known: Vec<&[u8]> = vec![
+        b"GET /metrics HTTP/1.1\r\nHost: a\r\n\r\n",
+        b"GET / HTTP/1.0\n\n",
+        b"HEAD / HTTP/1.1\r\n",
+        b"GET http://[::1]:1/metrics?x HTTP/1.1\r\n",
+        b"OPTIONS * HTTP/1.1\r\n",
+        b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n",
+        b"Host: localhost\r\n",
+        b"Host: b\r\n",
+        b"Content-Length: 5\r\n",
+        b"Content-Length: 99999999999999999999\r\n",
+        b"Transfer-Encoding: chunked\r\n",
+        b"Connection: close\r\n",
+        b"X: y\r\n",
+        b"\r\n",
+        b"\n",
+        b"\r",
+    ];
+    let known = prop::sample::select(known).prop_map(<[u8]>::to_vec);
+    let long = (0..3000_usize).prop_map(|n| vec![b'x'; n]);
+    prop_oneof![8 => known, 1 => vec(any::<u8>(), 0..20), 1 => long]
 }
 
 /// A description of a trace of the runtime, many of whose events have stacks.
@@ -64,6 +89,11 @@ proptest! {
     #[test]
     fn conformance_case_holds(bytes in input()) {
         conformance_case(&bytes);
+    }
+
+    #[test]
+    fn http_exchange_holds(sizes in vec(any::<u8>(), 8), parts in vec(http_part(), 0..20)) {
+        http_exchange(&[sizes, parts.concat()].concat());
     }
 
     #[test]

@@ -139,7 +139,9 @@ impl Page {
             Self::NotFound => ("404 Not Found", "not found: see /metrics\n"),
             Self::BadRequest => ("400 Bad Request", "this is no request of HTTP/1.1\n"),
             Self::BadFraming => ("400 Bad Request", "the length of the body is ambiguous or too large\n"),
-            Self::BadHost => ("400 Bad Request", "a request has one field Host, which is HOST or HOST:PORT\n"),
+            Self::BadHost => {
+                ("400 Bad Request", "a request has one field Host, which is HOST or HOST:PORT\n")
+            }
             Self::ForbiddenHost => (
                 "403 Forbidden",
                 "this name of the server is not allowed, as a page in a browser could read its answers: \
@@ -150,7 +152,9 @@ impl Page {
             Self::LongHead => {
                 ("431 Request Header Fields Too Large", "a request has at most 8 KiB and 64 fields\n")
             }
-            Self::BadVersion => ("505 HTTP Version Not Supported", "only HTTP/1.1 and HTTP/1.0 are supported\n"),
+            Self::BadVersion => {
+                ("505 HTTP Version Not Supported", "only HTTP/1.1 and HTTP/1.0 are supported\n")
+            }
         }
     }
 }
@@ -302,8 +306,8 @@ impl HttpExchange {
         self.unread.start = self.unread.start.saturating_add(blank);
         let is_full = self.unread.end >= HEAD_LIMIT;
         let new = head.get(self.parsed.saturating_sub(3)..).unwrap_or_default();
-        let is_due = head.len() > self.parsed
-            && (head.len() / 2 >= self.parsed || is_full || has_empty_line(new));
+        let is_due =
+            head.len() > self.parsed && (head.len() / 2 >= self.parsed || is_full || has_empty_line(new));
         let parsed = if is_due { parse(head, &self.hosts) } else { None };
         match parsed {
             Some((used, request)) => {
@@ -342,9 +346,12 @@ impl Answer {
             Page::Metrics => "text/plain; version=0.0.4; charset=utf-8",
             _ => "text/plain; charset=utf-8",
         };
-        let mut head =
-            format!("HTTP/1.1 {status}\r\nContent-Type: {kind}\r\nContent-Length: {length}\r\n");
-        let allow = if matches!(page, Page::Options | Page::BadMethod) { "Allow: GET, HEAD, OPTIONS\r\n" } else { "" };
+        let mut head = format!("HTTP/1.1 {status}\r\nContent-Type: {kind}\r\nContent-Length: {length}\r\n");
+        let allow = if matches!(page, Page::Options | Page::BadMethod) {
+            "Allow: GET, HEAD, OPTIONS\r\n"
+        } else {
+            ""
+        };
         let end = if closes { "Connection: close\r\n" } else { "" };
         // Writing to a string cannot fail.
         let _ = write!(head, "{allow}{end}\r\n");
@@ -434,7 +441,8 @@ fn target(target: &str) -> (Option<&str>, Option<&str>) {
     if !scheme.eq_ignore_ascii_case(SCHEME) {
         return (None, None);
     }
-    let (authority, path) = rest.split_at_checked(rest.find(['/', '?']).unwrap_or(rest.len())).unwrap_or_default();
+    let (authority, path) =
+        rest.split_at_checked(rest.find(['/', '?']).unwrap_or(rest.len())).unwrap_or_default();
     (Some(authority), path.split('?').next().map(|path| if path.is_empty() { "/" } else { path }))
 }
 
@@ -561,7 +569,9 @@ mod tests {
     #[test]
     fn the_end_of_the_input_loses_no_answer() {
         let get = "GET / HTTP/1.1\r\nHost: localhost\r\n\r\n";
-        for (input, status) in [(get.to_owned(), "200"), (get[..20].to_owned(), "400"), (get.repeat(3), "200")] {
+        for (input, status) in
+            [(get.to_owned(), "200"), (get[..20].to_owned(), "400"), (get.repeat(3), "200")]
+        {
             let (sent, is_closed) = run(&mut exchange(), &[input.as_bytes()], true);
             assert!(sent.starts_with(&format!("HTTP/1.1 {status} ")) && is_closed, "{sent}");
             assert_eq!(sent.matches("HTTP/1.1 200 ").count(), input.matches(get).count());

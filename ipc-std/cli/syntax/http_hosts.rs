@@ -93,7 +93,8 @@ mod tests {
 
     #[test]
     fn addresses_localhost_and_names() {
-        let hosts = AllowedHosts::new(["Metrics.Example.".to_owned()].iter().map(|name| parse_name(name).unwrap()));
+        let hosts =
+            AllowedHosts::new(["Metrics.Example.".to_owned()].iter().map(|name| parse_name(name).unwrap()));
         for allowed in [
             "127.0.0.1",
             "127.0.0.1:9184",
@@ -110,14 +111,21 @@ mod tests {
         ] {
             assert_eq!(hosts.allow(allowed), Some(true), "{allowed}");
         }
-        for other in
-            ["", ":80", "evil.example", "localhost.evil.example", "127.0.0.1.evil.example", "1.2.3", "metrics.example.."]
-        {
+        for other in [
+            "",
+            ":80",
+            "evil.example",
+            "localhost.evil.example",
+            "127.0.0.1.evil.example",
+            "1.2.3",
+            "metrics.example..",
+        ] {
             assert_eq!(hosts.allow(other), Some(false), "{other}");
         }
-        for malformed in
-            ["a b", "a@b", "a/b", "::1", "[::1", "[::1]80", "[x]", "[]", "a:b", "a:123456", "a:1:2", ".", "é", "a,b"]
-        {
+        for malformed in [
+            "a b", "a@b", "a/b", "::1", "[::1", "[::1]80", "[x]", "[]", "a:b", "a:123456", "a:1:2", ".", "é",
+            "a,b",
+        ] {
             assert_eq!(hosts.allow(malformed), None, "{malformed}");
         }
         assert!(parse_name("a:80").is_err() && parse_name("").is_err() && parse_name("*").is_err());
@@ -129,7 +137,9 @@ mod tests {
             assert_eq!(parse_address(text).unwrap().to_string(), text);
         }
         assert_eq!(parse_address("LocalHost.:1").unwrap().to_string(), "localhost:1");
-        for text in ["", "127.0.0.1", "9184", ":9184", "::1:9184", "localhost:+1", "a:65536", "a b:1", "http://a:1"] {
+        for text in
+            ["", "127.0.0.1", "9184", ":9184", "::1:9184", "localhost:+1", "a:65536", "a b:1", "http://a:1"]
+        {
             assert!(parse_address(text).is_err(), "{text}");
         }
     }

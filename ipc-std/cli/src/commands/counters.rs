@@ -18,9 +18,9 @@ use crate::args::socket_path;
 use crate::args::time_range_args::TimeRangeArgs;
 use crate::counters::condition::{self, Condition, Watch};
 use crate::counters::feed::{self, Feed, Next, OwnedInstrument, Process, Report};
-use crate::counters::lines::{LineFormat, SampleLines, series_name};
 use crate::counters::problems::Problems;
 use crate::counters::http_server;
+use crate::counters::lines::{LineFormat, SampleLines, series_name};
 use crate::counters::output::{Output, Prometheus};
 use crate::counters::prometheus::Exposition;
 use crate::counters::series_filter::SeriesFilter;
@@ -95,9 +95,14 @@ of OTLP after each interval; a sum with a negative number is not monotonic, and
 one since the start of the session has its start time.
 
 --format prometheus writes once, after two intervals or --duration; -o replaces
-a file after each interval, which must be new without --overwrite, and --serve
-answers requests. Names are in lower case, with underscores. The unit is a
-suffix, and counters end with _total. Names of types within a name become value
+a file after each interval, which must be new without --overwrite, and keeps its
+mode; a named pipe gets a text for each reader. --serve answers GET /metrics of
+clients that call the server by an IP address, localhost, the name in ADDRESS or
+a name of --allow-host. Others get 403, since a page in a browser could read the
+counters by a name that resolves to this address.
+
+Names of Prometheus are in lower case, with underscores. The unit is a suffix,
+and counters end with _total. Names of types within a name become value
 (lab.gauge in % is lab_value_percent), and at its end _count, _sum and _bucket
 become _current, _amount and _buckets. A name that is taken by another type
 starts with its provider. Increments that are negative or no number are not

@@ -6,14 +6,14 @@ use std::net::Shutdown;
 use std::sync::Arc;
 
 use dotnet_ipc_syntax::http_exchange::{HttpExchange, Step};
+use mio::Token;
 use mio::event::Event;
 use mio::net::TcpStream;
-use mio::Token;
 
 use super::http_text::HttpText;
 
 /// The number of bytes that a connection sends and receives before others have their turn.
-const TURN: usize = 64 << 10;
+const TURN: usize = 16 << 10;
 /// The number of bytes that one read or write counts for at least.
 const CALL: usize = 1 << 10;
 
@@ -72,10 +72,10 @@ impl HttpConnections {
         let Some(token) = self.free.pop() else { return };
         let place = place(&exchange);
         self.set(place.0).insert((place.1, token));
-        let (is_readable, is_writable, is_ready) = (true, true, true);
+        // The first event states whether it is ready.
+        let (is_readable, is_writable, is_ready) = (false, false, false);
         let connection = HttpConnection { stream, exchange, is_readable, is_writable, is_ready, place };
         self.connections.insert(token, connection);
-        self.ready.push_back(token);
     }
 
     /// Closes the connection whose client is the least likely to miss it. Returns `false` if there is none.

@@ -15,6 +15,8 @@ use dotnet_ipc_syntax::http_exchange::HttpExchange;
 use dotnet_ipc_syntax::http_hosts::{AllowedHosts, ServerAddress};
 use mio::net::{TcpListener, TcpStream};
 use mio::{Events, Interest, Poll, Token};
+#[cfg(unix)]
+use rustix::net::sockopt;
 
 use super::http_connection::HttpConnections;
 use super::http_text::HttpText;
@@ -25,12 +27,15 @@ use crate::output::threads::spawn;
 /// The maximum number of connections. A further one replaces another one.
 const CONNECTIONS: usize = 1_024;
 /// The number of connections that are accepted before the others have their turn.
-const ACCEPTS: usize = 64;
+const ACCEPTS: usize = 256;
 /// The pause after an error of accepting, at first and after several in a row.
 const PAUSE: Duration = Duration::from_millis(10);
 const LONG_PAUSE: Duration = Duration::from_secs(1);
 /// The minimum time between two searches for deadlines that have passed.
 const SEARCH_TIME: Duration = Duration::from_secs(1);
+/// The number of connections that wait to be accepted. A further client tries again after a second.
+#[cfg(unix)]
+const BACKLOG: i32 = 4_096;
 /// The buffer of the system for an answer, which would otherwise grow to megabytes for a client that does not read.
 #[cfg(unix)]
 const SEND_BUFFER: usize = 64 << 10;
@@ -84,9 +89,15 @@ impl HttpServer {
             }
         }
         let mut listener = result?;
-        // The system has a buffer of its own choice if it refuses this one.
+        // If the system refuses one of them, it has values of its own choice.
         #[cfg(unix)]
-        let _ = rustix::net::sockopt::set_socket_send_buffer_size(&listener, SEND_BUFFER);
+        {
+            let _ = rustix::net::listen(&listener, BACKLOG);
+            // Connections inherit these two. Without the second, the last part of a long answer waits for the client's
+            // acknowledgement.
+            let _ = sockopt::set_socket_send_buffer_size(&listener, SEND_BUFFER);
+            let _ = sockopt::set_tcp_nodelay(&listener, true);
+        }
         let poll = Poll::new()?;
         poll.registry().register(&mut listener, LISTENER, Interest::READABLE)?;
         Ok(Self {
@@ -115,7 +126,8 @@ impl HttpServer {
             let now = self.start.elapsed();
             let next = now.saturating_add(SEARCH_TIME);
             if self.search <= now {
-                self.search = self.connections.expire(now).map_or(Duration::MAX, |deadline| deadline.max(next));
+                self.search =
+                    self.connections.expire(now).map_or(Duration::MAX, |deadline| deadline.max(next));
             }
             if let Some(deadline) = self.connections.take_turns(&mut self.text, now) {
                 self.search = self.search.min(deadline.max(next));
@@ -164,11 +176,10 @@ impl HttpServer {
     /// Adds a connection. It ends immediately if the system has no memory for it.
     fn add(&mut self, mut stream: TcpStream, now: Duration) {
         let Some(token) = self.connections.next_token() else { return };
-        // Without it, the last part of an answer waits for the client's acknowledgement.
-        let _ = stream.set_nodelay(true);
         let interest = Interest::READABLE | Interest::WRITABLE;
         if self.poll.registry().register(&mut stream, token, interest).is_ok() {
             self.connections.add(stream, HttpExchange::new(Arc::clone(&self.hosts), now));
+            self.search = self.search.min(now.saturating_add(SEARCH_TIME));
         }
     }
 }

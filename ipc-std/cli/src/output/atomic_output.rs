@@ -1,8 +1,8 @@
 //! Output files that appear under their name only when they are complete, and keep the mode of the file before.
 use std::ffi::OsStr;
-use std::fs::{self, File, Metadata};
 #[cfg(unix)]
 use std::fs::Permissions;
+use std::fs::{self, File, Metadata};
 use std::io::{self, ErrorKind, Write};
 #[cfg(unix)]
 use std::os::unix::fs::{FileTypeExt, MetadataExt, PermissionsExt};

@@ -41,7 +41,8 @@ fn a_file_that_appears_is_not_replaced() {
     let (folder, runtime) = (tempfile::tempdir().unwrap(), running());
     let file = folder.path().join("m.prom");
     let socket = runtime.path().to_str().unwrap();
-    let fixed = ["counters", "--socket", socket, "Lab-Counters", "--format", "prometheus", "--interval", "1s"];
+    let fixed =
+        ["counters", "--socket", socket, "Lab-Counters", "--format", "prometheus", "--interval", "1s"];
     let child = tool(&[&fixed[..], &["-o", file.to_str().unwrap()]].concat()).spawn().unwrap();
     until("no session starts", || !runtime.requests().is_empty());
     // The first text comes after an interval of a second.
@@ -145,7 +146,17 @@ fn a_file_that_does_not_fit_leaves_nothing() {
     let mut command = crate::tool::program("sh");
     // The limit of the size of files stands for the disk: the write fails in the same way.
     let script = "trap '' XFSZ; ulimit -f 0; exec \"$0\" \"$@\"";
-    command.args(["-c", script, crate::tool::TOOL, "counters", &trace, "--format", "prometheus", "--overwrite", "-o"]);
+    command.args([
+        "-c",
+        script,
+        crate::tool::TOOL,
+        "counters",
+        &trace,
+        "--format",
+        "prometheus",
+        "--overwrite",
+        "-o",
+    ]);
     let found = command.arg(&file).output().unwrap();
     let error = String::from_utf8(found.stderr).unwrap();
     assert!(error.starts_with(&format!("error: cannot write {}", file.display())), "{error}");

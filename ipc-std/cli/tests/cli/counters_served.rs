@@ -29,7 +29,11 @@ impl Served {
         let runtime = running();
         let socket = runtime.path().to_str().unwrap().to_owned();
         let fixed = ["counters", "--socket", &socket, "Lab-Counters"];
-        let args = [&fixed[..], if options.contains(&"--serve") { &[] } else { &["--serve", "127.0.0.1:0"] }, options];
+        let args = [
+            &fixed[..],
+            if options.contains(&"--serve") { &[] } else { &["--serve", "127.0.0.1:0"] },
+            options,
+        ];
         let mut command = match by {
             [] => tool(&args.concat()),
             [first, rest @ ..] => {
@@ -120,7 +124,8 @@ const GET: &str = "GET /metrics HTTP/1.1\r\nHost: localhost\r\n\r\n";
 
 /// What a hostile client sends, and then keeps its connection open.
 fn hostile_inputs() -> Vec<Vec<u8>> {
-    let with = |field: &str| format!("GET /metrics HTTP/1.1\r\nHost: localhost\r\n{field}\r\n\r\n").into_bytes();
+    let with =
+        |field: &str| format!("GET /metrics HTTP/1.1\r\nHost: localhost\r\n{field}\r\n\r\n").into_bytes();
     vec![
         with("Content-Length: 18446744073709551615"),
         with("Content-Length: 1000000000000000"),
@@ -163,7 +168,8 @@ fn every_hostile_client_leaves_the_server_to_others() {
 #[test]
 fn a_scraper_gets_through_beside_hundreds_of_hostile_clients() {
     let served = Served::start(&[]);
-    let (threads, descriptors, memory) = (served.status("Threads:"), served.descriptors(), served.status("VmRSS:"));
+    let (threads, descriptors, memory) =
+        (served.status("Threads:"), served.descriptors(), served.status("VmRSS:"));
     let inputs = hostile_inputs();
     let mut open = Vec::new();
     for n in 0..1_500 {
@@ -235,13 +241,23 @@ fn only_known_names_of_the_server_are_answered() {
         served.answer(&request)
     };
     let port = served.address.rsplit_once(':').unwrap().1;
-    for host in ["127.0.0.1", "[::1]:80", "LocalHost.", "metrics.example", "METRICS.EXAMPLE.:1", "other", &served.address]
-    {
+    for host in [
+        "127.0.0.1",
+        "[::1]:80",
+        "LocalHost.",
+        "metrics.example",
+        "METRICS.EXAMPLE.:1",
+        "other",
+        &served.address,
+    ] {
         assert!(status(host).starts_with("HTTP/1.1 200 "), "{host}");
     }
     for host in ["evil.example", &format!("evil.example:{port}"), "127.0.0.1.evil.example"] {
         let answer = status(host);
-        assert!(answer.starts_with("HTTP/1.1 403 ") && answer.contains("--allow-host NAME"), "{host}: {answer}");
+        assert!(
+            answer.starts_with("HTTP/1.1 403 ") && answer.contains("--allow-host NAME"),
+            "{host}: {answer}"
+        );
         assert!(!answer.contains("dotnet_lab_counters"), "{answer}");
     }
     let named = Served::start(&["--serve", "localhost:0"]);
