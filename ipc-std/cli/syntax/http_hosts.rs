@@ -33,10 +33,9 @@ impl AllowedHosts {
             Some(_) => return None,
             None => authority,
         };
-        let name = match parse_name(host) {
-            Ok(name) => name,
+        let Ok(name) = parse_name(host) else {
             // A client without a name for the server, which is no browser, can send an empty field.
-            Err(_) => return host.is_empty().then_some(false),
+            return host.is_empty().then_some(false);
         };
         let is_address = name.parse::<Ipv4Addr>().is_ok();
         Some(is_address || name == "localhost" || self.names.contains(&name))

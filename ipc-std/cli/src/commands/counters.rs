@@ -322,7 +322,7 @@ impl Args {
         let exposition = || Arc::new(Mutex::new(Exposition::default()));
         if let Some(address) = &self.serve {
             let exposition = exposition();
-            let hosts = AllowedHosts::new([&self.allow_host[..], &[address.host.clone()]].concat());
+            let hosts = AllowedHosts::new(self.allow_host.iter().chain([&address.host]).cloned());
             let address = http_server::serve(address, hosts, Arc::clone(&exposition))?;
             globals.note(&format!("serving http://{address}/metrics"));
             return Ok(Output::Prometheus(exposition, Prometheus::Served));

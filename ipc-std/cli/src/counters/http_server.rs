@@ -4,9 +4,10 @@
 //! when it cannot accept. `hyper` and the servers that use it need an executor, and leave the limits on connections, the
 //! errors of accepting and the deadlines of answers to their caller. So `httparse` parses, `mio` polls, and
 //! [`HttpExchange`] has the rules of a connection, without I/O.
+use core::net::SocketAddr;
 use core::time::Duration;
 use std::io::{self, ErrorKind};
-use std::net::{SocketAddr, ToSocketAddrs};
+use std::net::ToSocketAddrs;
 use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::Instant;

@@ -1,9 +1,9 @@
 //! `counters --serve`: hostile clients do not prevent others from reading, and cost little.
+use core::time::Duration;
 use std::io::{BufRead, BufReader, ErrorKind, Read, Write};
 use std::net::{Shutdown, TcpListener, TcpStream};
 use std::process::{Child, Command};
 use std::sync::Mutex;
-use std::time::Duration;
 
 use ipc_testkit::FakeRuntime;
 
