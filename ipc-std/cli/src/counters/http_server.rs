@@ -27,8 +27,6 @@ use crate::output::threads::spawn;
 
 /// The maximum number of connections. A further one replaces another one.
 const CONNECTIONS: usize = 1_024;
-/// The number of connections that are accepted before the others have their turn.
-const ACCEPTS: usize = 256;
 /// The pause after an error of accepting, at first and after several in a row.
 const PAUSE: Duration = Duration::from_millis(10);
 const LONG_PAUSE: Duration = Duration::from_secs(1);
@@ -71,6 +69,9 @@ struct HttpServer {
 /// Whether connections can be accepted.
 struct Accepting {
     is_ready: bool,
+    /// The number of connections that are accepted before all have their turn: half of the places, so that a new
+    /// connection has a turn before others take its place.
+    at_once: usize,
     /// After an error, the time of the next attempt.
     retry: Duration,
     pause: Duration,
@@ -99,13 +100,18 @@ impl HttpServer {
             let _ = sockopt::set_socket_send_buffer_size(&listener, SEND_BUFFER);
             let _ = sockopt::set_tcp_nodelay(&listener, true);
         }
-        let poll = Poll::new()?;
+        let (poll, places) = (Poll::new()?, max_connections());
         poll.registry().register(&mut listener, LISTENER, Interest::READABLE)?;
         Ok(Self {
             poll,
             listener,
-            accepting: Accepting { is_ready: true, retry: Duration::ZERO, pause: PAUSE },
-            connections: HttpConnections::new((LISTENER.0..=max_connections()).skip(1).map(Token)),
+            accepting: Accepting {
+                is_ready: true,
+                at_once: places.div_ceil(2),
+                retry: Duration::ZERO,
+                pause: PAUSE,
+            },
+            connections: HttpConnections::new((LISTENER.0..=places).skip(1).map(Token)),
             hosts: Arc::new(hosts),
             text: HttpText::new(exposition),
             start: Instant::now(),
@@ -153,7 +159,7 @@ impl HttpServer {
 
     fn accept(&mut self, now: Duration) {
         let mut is_evicted = false;
-        for _ in 0..ACCEPTS {
+        for _ in 0..self.accepting.at_once {
             if !self.accepting.is_ready || now < self.accepting.retry {
                 return;
             }
