@@ -17,10 +17,15 @@ const TURN: usize = 16 << 10;
 /// The number of bytes that one read or write counts for at least.
 const CALL: usize = 1 << 10;
 
+/// The time between two connections that take the places of others.
+const LEAST_TIME: Duration = Duration::from_micros(250);
+
 /// The connections, with a limit.
 pub(super) struct HttpConnections {
     connections: BTreeMap<Token, HttpConnection>,
     free: Vec<Token>,
+    /// The time that each connection has before another one takes its place.
+    least_time: Duration,
     /// The connections that are to have a turn.
     ready: VecDeque<Token>,
     /// The connections by their last progress: those that are expendable, and the others.
@@ -41,9 +46,12 @@ struct HttpConnection {
 impl HttpConnections {
     /// Returns no connections, with a place for each token.
     pub(super) fn new(tokens: impl Iterator<Item = Token>) -> Self {
+        let free: Vec<Token> = tokens.collect();
+        let places = u32::try_from(free.len()).unwrap_or(u32::MAX);
         Self {
             connections: BTreeMap::new(),
-            free: tokens.collect(),
+            free,
+            least_time: LEAST_TIME.saturating_mul(places),
             ready: VecDeque::new(),
             expendable: BTreeSet::new(),
             others: BTreeSet::new(),
@@ -83,10 +91,22 @@ impl HttpConnections {
     /// It is the oldest one that has no request, or if they are fewer than the others, the one without progress for the
     /// longest time. So neither silent clients nor those that request, and then read nothing, take all places.
     pub(super) fn evict(&mut self) -> bool {
-        let set = if self.expendable.len() > self.others.len() { &self.expendable } else { &self.others };
-        let Some((_, token)) = set.first().copied() else { return false };
+        let Some((_, token)) = self.candidate() else { return false };
         self.close(token);
         true
+    }
+
+    /// Returns the connection that [`evict`](Self::evict) closes, and its last progress.
+    fn candidate(&self) -> Option<(Duration, Token)> {
+        let set = if self.expendable.len() > self.others.len() { &self.expendable } else { &self.others };
+        set.first().copied()
+    }
+
+    /// Returns when the next connection can be added: without a free place, after the least time of the one that it
+    /// replaces. Otherwise many new connections would replace one whose client is about to send its request.
+    pub(super) fn next_place(&self) -> Duration {
+        let candidate = self.candidate().filter(|_| self.free.is_empty());
+        candidate.map_or(Duration::ZERO, |(progress, _)| progress.saturating_add(self.least_time))
     }
 
     /// Stores what an event states about its connection. An event can be older than the connection, which is then not

@@ -153,14 +153,18 @@ impl HttpServer {
             return Some(Duration::ZERO);
         }
         let search = Some(self.search).filter(|_| !self.connections.is_empty());
-        let next = search.into_iter().chain(self.accepting.is_ready.then_some(self.accepting.retry)).min()?;
+        let next = search.into_iter().chain(self.accepting.is_ready.then(|| self.next_accept())).min()?;
         Some(next.saturating_sub(self.start.elapsed()))
+    }
+
+    fn next_accept(&self) -> Duration {
+        self.accepting.retry.max(self.connections.next_place())
     }
 
     fn accept(&mut self, now: Duration) {
         let mut is_evicted = false;
         for _ in 0..self.accepting.at_once {
-            if !self.accepting.is_ready || now < self.accepting.retry {
+            if !self.accepting.is_ready || now < self.next_accept() {
                 return;
             }
             match self.listener.accept() {
