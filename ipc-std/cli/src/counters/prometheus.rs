@@ -261,8 +261,6 @@ impl Exposition {
 
     /// Removes the series of an instrument that has ended, whose keys have this prefix. Others are not visited.
     pub(crate) fn remove_series(&mut self, process: &Process, prefix: &str) {
-    /// Removes the series of an instrument that has ended.
-    pub(crate) fn remove_instrument(&mut self, process: &Process, ended: &OwnedInstrument) {
         self.change();
         let Some(own) = self.processes.get_mut(process) else { return };
         let from = own.series.range::<str, _>((Bound::Included(prefix), Bound::Unbounded));
