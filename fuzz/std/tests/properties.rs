@@ -1,8 +1,8 @@
 //! The properties with random input.
 #![allow(clippy::arithmetic_side_effects, reason = "a property that does not hold panics")]
 use ipc_std_fuzz::{
-    analysis_work, collections, conformance_case, counters, http_exchange, names, options, proc_files, profiles,
-    socket_names, trace_reader, wire_log,
+    analysis_work, collections, conformance_case, counters, http_exchange, names, options, proc_files,
+    profiles, socket_names, trace_reader, wire_log,
 };
 use proptest::collection::vec;
 use proptest::prelude::*;

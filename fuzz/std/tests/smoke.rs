@@ -9,8 +9,8 @@ use std::fs;
 
 use ipc_fuzz::{Property, holds};
 use ipc_std_fuzz::{
-    analysis_work, collections, conformance_case, counters, http_exchange, names, options, proc_files, profiles,
-    socket_names, trace_reader, wire_log,
+    analysis_work, collections, conformance_case, counters, http_exchange, names, options, proc_files,
+    profiles, socket_names, trace_reader, wire_log,
 };
 
 /// Every property with its name. Its fuzz target has the same name.
