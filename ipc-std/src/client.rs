@@ -45,6 +45,8 @@ use crate::transport::{ConnectError, Connector, Dialer, FnConnector, SocketConne
 pub struct Client {
     connector: Arc<dyn Connector>,
     timeouts: Timeouts,
+    /// When the calls of the client end at the latest.
+    deadline: Option<Instant>,
     observer: Option<Observer>,
 }
 
@@ -81,13 +83,32 @@ impl Client {
 
     /// Creates a client that uses the connections of `connector`.
     pub fn new(connector: impl Connector + 'static) -> Self {
-        Self { connector: Arc::new(connector), timeouts: Timeouts::default(), observer: None }
+        Self { connector: Arc::new(connector), timeouts: Timeouts::default(), deadline: None, observer: None }
     }
 
     /// Sets the deadlines in place of the default ones.
     #[must_use]
     pub const fn with_timeouts(mut self, timeouts: Timeouts) -> Self {
         self.timeouts = timeouts;
+        self
+    }
+
+    /// Ends every call at `deadline` at the latest, so that several calls have one deadline. The Stop of a session does
+    /// not: it has the limit [`Timeouts::stop`], because a session that is not stopped would burden the runtime.
+    ///
+    /// ```no_run
+    /// use core::time::Duration;
+    /// use ipc_std::Client;
+    /// use std::time::Instant;
+    ///
+    /// // Both calls together take at most 3 seconds.
+    /// let client = Client::for_process(4242)?.with_deadline(Instant::now() + Duration::from_secs(3));
+    /// println!("{} {:?}", client.process_info()?.command_line, client.environment()?);
+    /// # Ok::<(), ipc_std::Error>(())
+    /// ```
+    #[must_use]
+    pub fn with_deadline(mut self, deadline: impl Into<Option<Instant>>) -> Self {
+        self.deadline = deadline.into();
         self
     }
 
@@ -136,6 +157,8 @@ impl Client {
     }
 
     pub(crate) fn connect_by(&self, deadline: Deadline) -> Result<Connection<Stream>, Error> {
+        let end = self.deadline.map_or(deadline.end, |end| end.min(deadline.end));
+        let deadline = Deadline { end, ..deadline };
         let mut backoff = BusyBackoff::new();
         let mut stream = loop {
             let opened = match self.connector.is_prompt() {

@@ -433,14 +433,14 @@ impl MonitorAddress {
             Self::Connector { dialer: dialer @ Some(_), .. } => {
                 let dialing = dialer.take()?;
                 // Closing the descriptor also removes it from the poller, so an error does not matter.
-                let _ = poller.forget(dialing.flag());
+                let _ = poller.forget(&**dialing.flag());
                 // The reason for the failure does not matter, because another attempt follows.
                 Some(dialing.take()?.map_err(|_| ErrorKind::NotConnected.into()))
             }
             Self::Connector { connector, dialer } => {
                 let started = Dialer::start(Arc::clone(connector), Deadline::after(ATTEMPT_TIMEOUT).end);
                 let watched =
-                    started.and_then(|started| poller.watch(started.flag(), token).map(|()| started));
+                    started.and_then(|started| poller.watch(&**started.flag(), token).map(|()| started));
                 match watched {
                     Ok(started) => *dialer = Some(started),
                     Err(e) => return Some(Err(e)),

@@ -69,10 +69,11 @@ pub use mailbox::Stopper;
 ///   with a session that no client reads. Only a session whose Stop has failed is closed immediately.
 ///   [`abandon`](Self::abandon) also closes the stream immediately; the runtime ends the session the next time that it
 ///   has something to send.
-/// * A session has no thread of its own and buffers nothing of the stream. An event loop polls the session's descriptor
-///   (`AsFd`) for being readable, until [`due`](Self::due) at the latest, and then calls [`poll_read`](Self::poll_read)
-///   until it returns `Pending`. One thread can serve many sessions in this way: see
-///   [`set_nonblocking`](Self::set_nonblocking).
+/// * A session has no thread of its own and buffers nothing of the stream. It has one descriptor, and a second one from
+///   its Stop to its end.
+/// * An event loop makes the session [nonblocking](Self::set_nonblocking), polls its descriptor (`AsFd`) for being
+///   readable, until [`due`](Self::due) at the latest, and then calls [`poll_read`](Self::poll_read) until it returns
+///   `Pending`. One thread can serve many sessions in this way.
 ///
 /// Reading fails with an [`Error`] inside the [`io::Error`]:
 ///
@@ -93,8 +94,8 @@ pub struct TraceSession {
     first_collection: FirstCollection,
     stream: Arc<Channel>,
     stop_connection: StopConnection,
-    /// The poller of the two connections and the mailbox. It is readable when one of them has work.
-    poller: sys::Poller,
+    /// The two connections and the alarm of the mailbox.
+    sources: sys::Sources,
     mailbox: Arc<Mailbox>,
     nonblocking: bool,
     /// The zero of the session's clock, which counts milliseconds.
@@ -104,9 +105,8 @@ pub struct TraceSession {
     answered: u64,
 }
 
-/// The tokens of the stream and of the mailbox in the poller. Token 1 is [`StopConnection::TOKEN`].
+/// The token of the stream in the sources. Token 1 is [`StopConnection::TOKEN`].
 const STREAM: u64 = 0;
-const MAILBOX: u64 = 2;
 
 /// The number of bytes that [`TraceSession::finish`] reads at a time.
 const BUFFER: usize = 64 << 10;
@@ -132,14 +132,14 @@ impl TraceSession {
         let CarriedPlan { connection, fallback } = carried;
         let (sent, answered) = connection.passed();
         let stream = Arc::clone(connection.into_stream().channel());
+        let alarm = Arc::default();
         let watch = || {
-            let (poller, mailbox) = (sys::Poller::new()?, Mailbox::new()?);
-            poller.watch(&*stream, STREAM)?;
-            poller.watch(mailbox.flag(), MAILBOX)?;
-            Ok((poller, mailbox))
+            let mut sources = sys::Sources::new(&alarm)?;
+            sources.watch(Arc::clone(&stream) as _, STREAM)?;
+            Ok(sources)
         };
         let local = |source| Error::Io { peer: client.peer().to_owned(), phase: Phase::Connecting, source };
-        let (poller, mailbox) = watch().map_err(local)?;
+        let sources = watch().map_err(local)?;
         let epoch = Instant::now();
         let mut session = Session::new(session_id);
         session.limit_silence(milliseconds(client.timeouts().stop_silence));
@@ -151,8 +151,8 @@ impl TraceSession {
             first_collection: FirstCollection::new(config),
             stream,
             stop_connection: StopConnection::new(),
-            poller,
-            mailbox: Arc::new(mailbox),
+            sources,
+            mailbox: Arc::new(Mailbox::new(&alarm)),
             nonblocking: false,
             epoch,
             sent,
@@ -253,9 +253,17 @@ impl TraceSession {
     ///
     /// In this way a [`TraceReader`](crate::TraceReader) over the session delivers events to an event loop, with
     /// [`poll_next_event`](crate::TraceReader::poll_next_event). The loop polls the descriptor of the session until
-    /// [`due`](Self::due). A nonblocking session ignores [`Timeouts::silence`](crate::Timeouts::silence).
-    pub const fn set_nonblocking(&mut self, nonblocking: bool) {
+    /// [`due`](Self::due). A nonblocking session ignores [`Timeouts::silence`](crate::Timeouts::silence). On Unix it
+    /// needs three descriptors in addition to its connections.
+    ///
+    /// # Errors
+    /// If the operating system provides no more descriptors.
+    pub fn set_nonblocking(&mut self, nonblocking: bool) -> io::Result<()> {
+        if nonblocking {
+            self.sources.make_pollable()?;
+        }
         self.nonblocking = nonblocking;
+        Ok(())
     }
 
     /// Returns when to call [`poll_read`](Self::poll_read) even if the descriptor is not readable: for the next attempt
@@ -278,7 +286,7 @@ impl TraceSession {
         let now = self.now();
         self.session.tick(now);
         // The Stop connection comes first, because the stream may always have bytes.
-        let driven = self.stop_connection.drive(&mut self.session, &self.client, &self.poller, now);
+        let driven = self.stop_connection.drive(&mut self.session, &self.client, &mut self.sources, now);
         self.check_stop(driven)?;
         // The answer is read before the stream. A runtime ends the stream before it answers, so after the answer the
         // end can be read. In the other order, the answer could overtake the end.
@@ -297,11 +305,11 @@ impl TraceSession {
             if n > 0 {
                 return Ok(Poll::Ready(n));
             }
-            self.poller.forget(&*self.stream)?;
+            self.sources.forget(STREAM);
         }
-        let answered = self.stop_connection.conclude(&mut self.session, &self.client, &self.poller);
+        let answered = self.stop_connection.conclude(&mut self.session, &self.client, &mut self.sources);
         self.check_stop(answered)?;
-        self.poller.rearm();
+        self.sources.rearm();
         self.end_of_reading()
     }
 
@@ -358,7 +366,7 @@ impl TraceSession {
     fn wait(&self) -> io::Result<()> {
         let silence = Deadline::after(self.client.timeouts().silence);
         let due = self.due();
-        match self.poller.wait(due.unwrap_or(silence.end)) {
+        match self.sources.wait(due.unwrap_or(silence.end)) {
             Err(e) if e.kind() == ErrorKind::TimedOut && due.is_none() => {
                 let context = Context {
                     peer: self.client.peer(),
@@ -397,18 +405,19 @@ impl Read for TraceSession {
     }
 }
 
-/// The descriptor is readable when the session has work.
+/// The descriptor is readable when a [nonblocking](TraceSession::set_nonblocking) session has work. A blocking session
+/// has only its connections: its descriptor is that of the stream.
 #[cfg(unix)]
 impl AsFd for TraceSession {
     fn as_fd(&self) -> BorrowedFd<'_> {
-        self.poller.as_fd()
+        self.sources.as_fd()
     }
 }
 /// An event that is set when the session has work.
 #[cfg(windows)]
 impl AsHandle for TraceSession {
     fn as_handle(&self) -> BorrowedHandle<'_> {
-        self.poller.as_handle()
+        self.sources.as_handle()
     }
 }
 

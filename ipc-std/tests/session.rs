@@ -172,6 +172,7 @@ fn an_event_loop_can_drive_a_session() {
     let bytes = stream();
     let runtime = Runtime::tracing(bytes.clone(), ok());
     let mut session = start(&client(&runtime.path));
+    session.set_nonblocking(true).unwrap();
     let (mut read, mut buf) = (Vec::new(), vec![0; 5000]);
     loop {
         match session.poll_read(&mut buf).unwrap() {
@@ -302,6 +303,7 @@ fn a_refused_stop_is_an_error_immediately() {
 #[test]
 fn a_waiting_session_does_not_spin() {
     let quiet = |session: &mut TraceSession| {
+        session.set_nonblocking(true).unwrap();
         let begin = Instant::now();
         // Operations in progress end first.
         while session.poll_read(&mut [0; 4096]).unwrap().is_ready() || is_ready(session, Duration::ZERO) {

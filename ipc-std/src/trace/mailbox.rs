@@ -1,13 +1,11 @@
 //! `Stopper` and its `Mailbox`: requests from any thread to stop or cancel a session.
-use std::io;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use crate::sys;
 
 /// Stops or cancels a [`TraceSession`](crate::TraceSession) from any thread.
 ///
-/// The stoppers of a session share two descriptors (on Windows, a handle) with it. They stay open until the session and
-/// all of its stoppers are dropped.
+/// A stopper has no descriptor of its own.
 #[derive(Debug, Clone)]
 pub struct Stopper(Arc<Mailbox>);
 
@@ -15,8 +13,8 @@ pub struct Stopper(Arc<Mailbox>);
 #[derive(Debug)]
 pub(super) struct Mailbox {
     requests: Mutex<StopRequests>,
-    /// A flag that is raised while a request waits for the reader.
-    flag: sys::Flag,
+    /// An alarm that is raised while a request waits for the reader.
+    alarm: Arc<sys::Alarm>,
 }
 
 /// All requests so far.
@@ -46,12 +44,8 @@ impl Stopper {
 }
 
 impl Mailbox {
-    pub(super) fn new() -> io::Result<Self> {
-        Ok(Self { requests: Mutex::default(), flag: sys::Flag::new()? })
-    }
-
-    pub(super) const fn flag(&self) -> &sys::Flag {
-        &self.flag
+    pub(super) fn new(alarm: &Arc<sys::Alarm>) -> Self {
+        Self { requests: Mutex::default(), alarm: Arc::clone(alarm) }
     }
 
     pub(super) fn request_stop(&self) {
@@ -74,8 +68,8 @@ impl Mailbox {
             return None;
         }
         requests.new = false;
-        // The flag is lowered while the lock is held. Otherwise this call could lower the flag of a later request.
-        self.flag.lower();
+        // The alarm is lowered while the lock is held. Otherwise this call could lower the alarm of a later request.
+        self.alarm.lower();
         Some(*requests)
     }
 
@@ -85,7 +79,7 @@ impl Mailbox {
         change(&mut requests);
         if *requests != before {
             requests.new = true;
-            self.flag.raise();
+            self.alarm.raise();
         }
     }
 

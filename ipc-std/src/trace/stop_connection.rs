@@ -9,7 +9,7 @@ use crate::client::Client;
 use crate::drive::is_closed;
 use crate::error::{Context, Error, Phase};
 use crate::observer::Tap;
-use crate::sys::Poller;
+use crate::sys::Sources;
 use crate::timeouts::Deadline;
 use crate::transport::{Channel, ConnectError, Dialer, Stream};
 
@@ -44,7 +44,7 @@ impl Write for NonBlocking {
 }
 
 impl StopConnection {
-    /// The token of the connection in the poller.
+    /// The token of the connection in the sources.
     pub(super) const TOKEN: u64 = 1;
 
     pub(super) fn new() -> Self {
@@ -67,13 +67,13 @@ impl StopConnection {
         &mut self,
         session: &mut Session,
         client: &Client,
-        poller: &Poller,
+        sources: &mut Sources,
         now: u64,
     ) -> io::Result<()> {
         loop {
             let (result, phase) = match (session.stop_step(), &mut self.tap) {
                 (StopStep::Connect, _) => {
-                    let Some(connected) = self.connect(client, poller) else { return Ok(()) };
+                    let Some(connected) = self.connect(client, sources) else { return Ok(()) };
                     (connected.map(|()| StopEvent::Connected), client.connector().phase())
                 }
                 (StopStep::Send(bytes), Some(tap)) => {
@@ -100,7 +100,7 @@ impl StopConnection {
             if session.is_stopping() {
                 return Ok(()); // the session schedules the next attempt
             }
-            self.close(poller);
+            self.close(sources);
             return Err(match error {
                 ConnectError::NotReady => {
                     io::Error::new(ErrorKind::TimedOut, self.timeout(client, phase, 0, 0))
@@ -132,13 +132,13 @@ impl StopConnection {
         &mut self,
         session: &mut Session,
         client: &Client,
-        poller: &Poller,
+        sources: &mut Sources,
     ) -> io::Result<()> {
         if self.tap.is_none() || !matches!(session.stop_step(), StopStep::Nothing) {
             return Ok(());
         }
         let error = self.response_error(session, client);
-        self.close(poller);
+        self.close(sources);
         match error {
             Some(error @ Error::Refused { .. }) if session.wants_stream() => Err(io::Error::other(error)),
             error => {
@@ -168,15 +168,16 @@ impl StopConnection {
     }
 
     /// Opens the connection. Returns `None` while a thread is opening it.
-    fn connect(&mut self, client: &Client, poller: &Poller) -> Option<Result<(), ConnectError>> {
+    fn connect(&mut self, client: &Client, sources: &mut Sources) -> Option<Result<(), ConnectError>> {
         let connector = client.connector();
         let opened = match &self.dialer {
             _ if connector.is_prompt() => connector.connect(Instant::now()),
             None => {
                 let deadline = Deadline::after(client.timeouts().call).end;
                 let dialer = Dialer::start(Arc::clone(connector), deadline);
-                let watched =
-                    dialer.and_then(|dialer| poller.watch(dialer.flag(), Self::TOKEN).map(|()| dialer));
+                let watched = dialer.and_then(|dialer| {
+                    sources.watch(Arc::clone(dialer.flag()) as _, Self::TOKEN).map(|()| dialer)
+                });
                 match watched {
                     Ok(dialer) => self.dialer = Some(dialer),
                     Err(e) => return Some(Err(ConnectError::Io(e))),
@@ -185,30 +186,27 @@ impl StopConnection {
             }
             Some(dialer) => {
                 let result = dialer.take()?;
-                // Closing the descriptor also removes it from the poller, so an error does not matter.
-                let _ = poller.forget(dialer.flag());
+                sources.forget(Self::TOKEN);
                 self.dialer = None;
                 result
             }
         };
-        Some(opened.and_then(|stream| self.begin(&stream, client, poller)))
+        Some(opened.and_then(|stream| self.begin(&stream, client, sources)))
     }
 
-    fn begin(&mut self, stream: &Stream, client: &Client, poller: &Poller) -> Result<(), ConnectError> {
+    fn begin(&mut self, stream: &Stream, client: &Client, sources: &mut Sources) -> Result<(), ConnectError> {
         let channel = Arc::clone(stream.channel());
-        poller.watch(&*channel, Self::TOKEN).map_err(ConnectError::Io)?;
+        sources.watch(Arc::clone(&channel) as _, Self::TOKEN).map_err(ConnectError::Io)?;
         let mut tap = Tap::new(NonBlocking(channel));
         tap.observe(client.observer());
         self.tap = Some(tap);
         Ok(())
     }
 
-    fn close(&mut self, poller: &Poller) {
+    fn close(&mut self, sources: &mut Sources) {
         self.dialer = None;
-        if let Some(tap) = self.tap.take() {
-            // Closing the descriptor also removes it from the poller, so an error does not matter.
-            let _ = poller.forget(&*tap.stream.0);
-        }
+        self.tap = None;
+        sources.forget(Self::TOKEN);
     }
 }
 

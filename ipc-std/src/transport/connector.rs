@@ -7,6 +7,7 @@ use std::time::Instant;
 use super::stream::Stream;
 use crate::drive::is_not_ready;
 use crate::error::{Error, Phase};
+use crate::sys;
 
 /// Opens connections to one runtime, one for each command.
 ///
@@ -100,12 +101,13 @@ impl From<Error> for ConnectError {
 
 impl ConnectError {
     /// Returns whether to try again. A runtime that serves other connections accepts a later one. A process that is
-    /// ending has removed its socket already; the attempts then end with its trace.
+    /// ending has removed its socket already; the attempts then end with its trace. Descriptors and memory become free.
     pub(crate) fn is_transient(&self) -> bool {
-        use Error::{Left, NoListener, NoSuchPath};
+        use Error::{Io, Left, NoListener, NoSuchPath};
         match self {
             Self::NotReady | Self::Failed(NoListener { .. } | NoSuchPath { .. } | Left { .. }) => true,
-            Self::Io(e) => e.kind() == io::ErrorKind::ConnectionRefused,
+            Self::Failed(Io { source, .. }) => sys::is_shortage(source),
+            Self::Io(e) => e.kind() == io::ErrorKind::ConnectionRefused || sys::is_shortage(e),
             Self::Failed(_) => false,
         }
     }

@@ -21,7 +21,7 @@ struct PendingStream {
     result: Mutex<Option<Result<Stream, ConnectError>>>,
     progress: Condvar,
     /// A flag that is raised when there is a result.
-    flag: Flag,
+    flag: Arc<Flag>,
 }
 
 impl Dialer {
@@ -29,7 +29,7 @@ impl Dialer {
         let shared = Arc::new(PendingStream {
             result: Mutex::default(),
             progress: Condvar::new(),
-            flag: Flag::new()?,
+            flag: Arc::new(Flag::new()?),
         });
         let of_thread = Arc::clone(&shared);
         thread::Builder::new().name("ipc-connect".to_owned()).spawn(move || {
@@ -42,7 +42,7 @@ impl Dialer {
     }
 
     /// Returns the flag that is raised when there is a result.
-    pub(crate) fn flag(&self) -> &Flag {
+    pub(crate) fn flag(&self) -> &Arc<Flag> {
         &self.shared.flag
     }
 

@@ -22,10 +22,6 @@ impl AsFd for Poller {
 }
 
 impl Poller {
-    /// Makes the poller report sources again that were ready before. Nothing to do on Unix: a source is reported as long
-    /// as it is ready.
-    pub(crate) const fn rearm(&self) {}
-
     /// Waits until a source is ready; fails with `TimedOut` after `deadline`.
     pub(crate) fn wait(&self, deadline: Instant) -> io::Result<()> {
         wait(&mut [PollFd::new(&self.0, PollFlags::IN)], deadline)

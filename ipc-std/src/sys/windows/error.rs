@@ -2,7 +2,8 @@
 use std::io::{self, ErrorKind};
 
 use windows_sys::Win32::Foundation::{
-    ERROR_BROKEN_PIPE, ERROR_NO_DATA, ERROR_OPERATION_ABORTED, ERROR_PIPE_NOT_CONNECTED, GetLastError,
+    ERROR_BROKEN_PIPE, ERROR_NO_DATA, ERROR_NO_SYSTEM_RESOURCES, ERROR_NOT_ENOUGH_MEMORY,
+    ERROR_OPERATION_ABORTED, ERROR_PIPE_NOT_CONNECTED, ERROR_TOO_MANY_OPEN_FILES, GetLastError,
 };
 
 pub(super) fn last_error() -> u32 {
@@ -20,4 +21,11 @@ pub(super) fn error(code: u32) -> io::Error {
 
 pub(super) fn is_cancelled(e: &io::Error) -> bool {
     e.raw_os_error() == Some(ERROR_OPERATION_ABORTED as i32)
+}
+
+/// Returns whether the system has no more handles or memory at present.
+pub(crate) fn is_shortage(e: &io::Error) -> bool {
+    const SHORTAGES: [u32; 3] =
+        [ERROR_TOO_MANY_OPEN_FILES, ERROR_NOT_ENOUGH_MEMORY, ERROR_NO_SYSTEM_RESOURCES];
+    SHORTAGES.iter().any(|code| e.raw_os_error() == Some(*code as i32))
 }

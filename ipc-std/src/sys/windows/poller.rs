@@ -18,7 +18,7 @@ pub(crate) struct Poller {
 }
 
 /// An object that a [`Poller`] can watch.
-pub(crate) trait Source {
+pub(crate) trait Source: core::fmt::Debug + Send + Sync {
     fn watched(&self) -> Arc<dyn Watched>;
 }
 
@@ -43,7 +43,7 @@ impl Poller {
     }
 
     /// Watches a source until [`forget`](Self::forget), or until the source is dropped.
-    pub(crate) fn watch(&self, source: &impl Source, token: u64) -> io::Result<()> {
+    pub(crate) fn watch(&self, source: &(impl Source + ?Sized), token: u64) -> io::Result<()> {
         let mut sources = self.sources();
         sources.insert(token, Arc::downgrade(&source.watched()));
         self.check(&mut sources);
@@ -51,7 +51,7 @@ impl Poller {
     }
 
     /// Stops watching a source.
-    pub(crate) fn forget(&self, source: &impl Source) -> io::Result<()> {
+    pub(crate) fn forget(&self, source: &(impl Source + ?Sized)) -> io::Result<()> {
         let forgotten = source.watched();
         self.sources().retain(|_, watched| !core::ptr::addr_eq(watched.as_ptr(), Arc::as_ptr(&forgotten)));
         forgotten.disarm();

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use ipc_std::discover::{self, ScanConfig};
-use ipc_std::{Client, CounterStream, Error, Timeouts};
+use ipc_std::{Client, CounterStream, Timeouts};
 use nettrace_analysis::counters::{CounterConfig, CounterEvent};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
@@ -31,9 +31,9 @@ impl Agent {
     }
 
     /// Starts a session.
-    pub(crate) fn add(&mut self, client: &Client) -> Result<(), Error> {
+    pub(crate) fn add(&mut self, client: &Client) -> Result<(), Box<dyn core::error::Error>> {
         let mut stream = client.start_counters(&self.config)?;
-        stream.session_mut().set_nonblocking(true);
+        stream.session_mut().set_nonblocking(true)?;
         self.open.push(stream);
         self.processes = self.processes.saturating_add(1);
         Ok(())
@@ -48,7 +48,8 @@ impl Agent {
             };
             self.known.insert(path);
             let process_id = search.process_id();
-            let added = search.client(&Timeouts::default()).and_then(|client| self.add(&client));
+            let added =
+                search.client(&Timeouts::default()).map_err(Into::into).and_then(|client| self.add(&client));
             if let Err(e) = added {
                 println!("process {process_id}: {e}");
             }

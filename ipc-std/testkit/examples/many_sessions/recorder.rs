@@ -37,12 +37,12 @@ pub(crate) fn record(
     clients: &[Client],
     config: &TraceConfig<'_>,
     length: Duration,
-) -> Result<Vec<Recording>, Error> {
+) -> Result<Vec<Recording>, Box<dyn core::error::Error>> {
     let mut recordings: Vec<Recording> = clients.iter().map(|_| Recording::default()).collect();
     let mut open = Vec::new();
     for (client, recording) in clients.iter().zip(&mut recordings) {
         let mut session = client.start_tracing(config)?;
-        session.set_nonblocking(true);
+        session.set_nonblocking(true)?;
         open.push(Open { reader: TraceReader::new(session), recording, has_events: true });
     }
     let stop_at = Instant::now() + length;

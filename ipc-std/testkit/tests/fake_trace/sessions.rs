@@ -163,7 +163,7 @@ fn a_session_is_over_after_its_last_event() {
 fn a_nonblocking_session_is_over_after_its_last_event() {
     let runtime = replaying(Profile::net10(), &alternating(Version::V4));
     let mut session = Client::at(runtime.path()).start_tracing(&TraceConfig::new(&APP)).unwrap();
-    session.set_nonblocking(true);
+    session.set_nonblocking(true).unwrap();
     let mut reader = TraceReader::new(session);
     loop {
         match reader.poll_next_event().unwrap() {
