@@ -115,18 +115,21 @@ mod output {
     pub(crate) mod atomic_output;
     pub(crate) mod bulk_stdout;
     pub(crate) mod columns;
+    pub(crate) mod direct_stdout;
     pub(crate) mod failure;
     pub(crate) mod field;
     pub(crate) mod foreground;
     pub(crate) mod full_screen;
     pub(crate) mod function_name;
     pub(crate) mod globals;
+    pub(crate) mod live_stdout;
     pub(crate) mod narrow_terminal;
     pub(crate) mod next_command;
     pub(crate) mod output_file;
     pub(crate) mod printable;
     pub(crate) mod rows;
     pub(crate) mod screen_table;
+    pub(crate) mod session_output;
     pub(crate) mod signals;
     pub(crate) mod stderr;
     pub(crate) mod stdout;
@@ -142,6 +145,7 @@ mod output {
 mod process {
     pub(crate) mod connection_args;
     pub(crate) mod cpu_usage;
+    pub(crate) mod descriptors;
     pub(crate) mod force_args;
     pub(crate) mod process_fields;
     pub(crate) mod process_name;
@@ -192,6 +196,7 @@ use clap::{CommandFactory, Parser};
 
 use crate::commands::Command;
 use crate::output::globals::Globals;
+use crate::output::live_stdout::LiveStdout;
 use crate::output::{allocator, failure, signals};
 
 /// Inspect, trace and control running .NET processes
@@ -231,5 +236,7 @@ fn main() -> ExitCode {
     };
     globals.cli = Cli::command;
     allocator::write_errors_as_json(globals.json);
-    command.run(&globals).unwrap_or_else(|failure| failure.report(&globals))
+    let result = command.run(&globals);
+    let written = LiveStdout::get().map_or(Ok(()), LiveStdout::finish);
+    result.and_then(|code| written.map(|()| code)).unwrap_or_else(|failure| failure.report(&globals))
 }

@@ -27,10 +27,10 @@ impl TimeoutArgs {
     }
 }
 
-/// Returns the client for the next call of a command that began at `began`. All calls of a command share one deadline.
+/// Returns the client of a command that began at `began`. All calls of a command share one deadline.
 pub(crate) fn since(client: Client, began: Instant) -> Client {
-    let timeouts = *client.timeouts();
-    client.with_timeouts(remaining(timeouts, began))
+    let end = began.checked_add(client.timeouts().call);
+    client.with_deadline(end)
 }
 
 /// Returns the timeouts with the remaining time of a command that began at `began`.

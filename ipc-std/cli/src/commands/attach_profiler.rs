@@ -2,6 +2,7 @@
 use core::str::FromStr;
 use core::time::Duration;
 use std::fs;
+use std::time::Instant;
 
 use dotnet_ipc_syntax::durations;
 use dotnet_ipc_syntax::hex;
@@ -68,7 +69,10 @@ impl Data {
 pub(crate) fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
     let data = args.data.as_ref().map(Data::read).transpose()?.unwrap_or_default();
     let (target, clsid, path) = profiler::operands(&args.operands)?;
+    let limit = args.connection.timeout.timeouts().call.saturating_add(args.attach_timeout);
+    let end = Instant::now().checked_add(limit);
     args.connection.call(target, |client| {
+        let client = client.with_deadline(end);
         client.attach_profiler(args.attach_timeout, clsid, path, &data)?;
         profiler::done("attached", clsid, path, globals)
     })

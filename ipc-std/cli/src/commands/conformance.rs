@@ -91,6 +91,8 @@ struct CaseCounts {
 
 pub(crate) fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
     let (client, wire_log) = args.connection.client(args.target.target())?;
+    // The deadline is that of each case.
+    let client = client.with_deadline(None);
     let state = match args.state {
         States::Running => State::Running,
         States::Suspended => State::Suspended,

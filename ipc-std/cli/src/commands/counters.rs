@@ -20,18 +20,19 @@ use crate::counters::condition::{self, Condition, Watch};
 use crate::counters::feed::{self, Feed, Next, OwnedInstrument, Process, Report};
 use crate::counters::http_server;
 use crate::counters::lines::{LineFormat, SampleLines, series_name};
-use crate::counters::output::{Output, Prometheus};
+use crate::counters::output::{Output, Prometheus, SampleStdout};
 use crate::counters::problems::Problems;
 use crate::counters::prometheus::Exposition;
 use crate::counters::series_filter::SeriesFilter;
 use crate::counters::table::Table;
 use crate::counters::text_file::TextFile;
+use crate::output::direct_stdout::{cannot_write, unbuffered_stdout};
 use crate::output::failure::{Failure, Kind};
 use crate::output::full_screen::{self, FullScreen};
 use crate::output::globals::Globals;
+use crate::output::live_stdout::LiveStdout;
 use crate::output::output_file::already_exists;
 use crate::output::printable::printable_name;
-use crate::output::stdout::{cannot_write, unbuffered_stdout};
 use crate::process::connection_args::ConnectionArgs;
 use crate::process::process_name;
 use crate::process::target::Target;
@@ -76,6 +77,13 @@ meter_tags, meter_scope_hash, kind, system, instrument_id, and instance, the
 place among the instruments that .NET 8 does not tell apart. A VALUE can be in
 quotes: [list=\"a,b\"], in which \\ precedes a quote or another \\. Lines of
 traces of version 6 state their process, and --process selects one.
+
+With --all, a process needs one open file, and one more while its session ends.
+The tool raises its limit of them, and tries again each 2 s what it could not
+start for want of files, memory or threads, or because the process accepted no
+connection. At the end it names the processes that were left out, and exits with
+status 1. An output that takes nothing ends the sessions, with exit status 1:
+standard output when 64 MiB wait for it, others after 10 s.
 
 --from and --to show the samples of a trace between two times. T is a time since
 its start (90s, 00:01:30, 1.5), or a date such as 2026-11-20T21:45:13Z. There is
@@ -313,7 +321,13 @@ impl Args {
 
     /// Returns where the samples go.
     fn output(&self, has_all: bool, is_live: bool, globals: &Globals) -> Result<Output, Failure> {
-        let stdout = || unbuffered_stdout().map(BufWriter::new);
+        let stdout = || -> Result<SampleStdout, Failure> {
+            Ok(BufWriter::new(if is_live {
+                Box::new(LiveStdout::begin()?)
+            } else {
+                Box::new(unbuffered_stdout()?)
+            }))
+        };
         let is_prometheus = self.format == Some(ExportFormat::Prometheus);
         if !is_prometheus && (self.output.is_some() || (self.serve.is_some() && self.format.is_some())) {
             let message = "--output requires --format prometheus, and --serve serves no other format";
@@ -742,7 +756,11 @@ impl<'a> Live<'a> {
         // Sessions can take long to stop, so the usual screen returns first. It also shows the messages that follow.
         full_screen::restore();
         let stopped = self.feed.end();
+        let checked = self.feed.check();
         let Self { mut show, ended, possible, is_quit, .. } = self;
+        if let (Some(_), Err(failure)) = (&show.held, &checked) {
+            show.globals.note(failure.message());
+        }
         if possible.is_ok() {
             show.note_absent();
         }
@@ -751,7 +769,7 @@ impl<'a> Live<'a> {
             // The end of the session states why there were no samples, for example that the runtime is suspended.
             result = stopped;
         }
-        result = result.and(possible);
+        result = result.and(possible).and(checked);
         let is_empty = show.samples == 0 && show.written.is_ok() && !is_quit;
         // With `--all` there may be no process.
         let is_named = !show.args.all || !show.missing.is_empty();

@@ -2,6 +2,7 @@
 use core::fmt;
 use core::time::Duration;
 use std::path::Path;
+use std::time::Instant;
 use std::{env, fs};
 
 use clap::ValueEnum;
@@ -93,7 +94,9 @@ pub(crate) fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
         flag(args.crash_report, DumpFlags::CRASH_REPORT_ENABLED)
             | flag(args.diag, DumpFlags::LOGGING_ENABLED),
     );
+    let end = Instant::now().checked_add(args.connection.timeout.timeouts().dump);
     let (client, wire_log) = args.connection.client(args.target.target())?;
+    let client = client.with_deadline(end);
     let progress = progress(&path);
     let outcome = client.write_dump(&DumpConfig { path: path.as_str().into(), dump_type, flags });
     progress.finish_and_clear();

@@ -43,7 +43,8 @@ A number is a process ID, anything else a file; --file makes a number a file.
 The events of a process are shown until Ctrl-C, the end of --duration, or its
 exit: those of --profile, --provider and --clr-events [default: --profile
 dotnet-common], without rundown. The other options for sessions do not apply to
-files.
+files. Up to 64 MiB of lines wait for a reader that takes nothing; beyond that,
+the session ends, with exit status 1.
 
 T is a time since the start of the trace (90s, 00:01:30, 1.5), or a date such
 as 2026-11-20T21:45:13Z. Events at exactly T are shown. Blocks that state other
@@ -209,7 +210,7 @@ fn show_process(
     let plan = args.session.live_plan(args.stacks)?;
     plan.check_until(&args.until)?;
     let (client, wire_log) = args.connection.session_client(target)?;
-    let output = EventOutput::new(false, globals)?;
+    let output = EventOutput::live(globals)?;
     let LiveSession { session, resumed, .. } = session::start(client.clone(), &plan, None, globals)?;
     // The names are read after the session has started, so that no method is compiled in between.
     let names = args.stacks.then(|| names_of(&client)).transpose()?;
@@ -483,8 +484,16 @@ struct EventOutput {
 
 impl EventOutput {
     fn new(in_background: bool, globals: &Globals) -> Result<Rc<RefCell<Self>>, Failure> {
-        let stdout = BulkStdout::open(in_background)?;
-        Ok(Rc::new(RefCell::new(Self { json: globals.json, lines: Lines::new(globals.json), stdout })))
+        Ok(Self::over(BulkStdout::open(in_background)?, globals))
+    }
+
+    /// Creates the output of a session.
+    fn live(globals: &Globals) -> Result<Rc<RefCell<Self>>, Failure> {
+        Ok(Self::over(BulkStdout::live()?, globals))
+    }
+
+    fn over(stdout: BulkStdout, globals: &Globals) -> Rc<RefCell<Self>> {
+        Rc::new(RefCell::new(Self { json: globals.json, lines: Lines::new(globals.json), stdout }))
     }
 
     fn add(

@@ -93,10 +93,11 @@ pub(crate) fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
     let (end, ended) = mpsc::channel();
     signals::handle({
         let end = end.clone();
+        let mut is_second = false;
         move |_| {
             // An error means that the tool is ending already.
             let _ = end.send(());
-            true
+            !core::mem::replace(&mut is_second, true)
         }
     })?;
     let runtime = FakeRuntime::start_in(&dir, Profile { suspended: args.suspend, ports, ..profile })

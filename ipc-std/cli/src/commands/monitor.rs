@@ -6,13 +6,13 @@ use std::sync::mpsc;
 use std::thread;
 
 use ipc_std::Monitor;
-#[cfg(unix)]
-use rustix::process::{Resource, getrlimit, setrlimit};
 use tempfile::TempDir;
 
 use crate::output::failure::{Failure, Kind};
 use crate::output::globals::Globals;
+use crate::output::live_stdout::LiveStdout;
 use crate::output::signals;
+use crate::process::descriptors;
 
 mod args;
 mod child;
@@ -39,6 +39,7 @@ pub(crate) fn run(args: &Args, globals: &Globals) -> Result<ExitCode, Failure> {
     }
     let plan = args.trace.as_ref().map(|_| args.options.plan()).transpose()?;
     let wire_log = args.connection.wire_log.open()?;
+    LiveStdout::begin()?;
     let (path, directory) = port_path(args)?;
     let timeouts = args.connection.session_timeouts();
     let monitor = Monitor::bind(path)?.with_timeouts(timeouts).with_observer(wire_log.observer());
@@ -72,16 +73,16 @@ pub(crate) fn run(args: &Args, globals: &Globals) -> Result<ExitCode, Failure> {
             Some(Child::start(command.args(arguments), suspend, &monitor, notifier.clone())?)
         }
         None => {
-            #[cfg(unix)]
-            allow_many_connections();
             globals.note(&format!("runtimes connect with {name}={}", quoted(&value)));
             None
         }
     };
-    let port = Port::new(args, globals, &monitor, plan, notifier);
-    let status = thread::scope(|scope| port.run(scope, child, &notices))?;
+    // After the start of the command, which would inherit the limit.
+    descriptors::raise_limit();
+    let port = Port::new(args, globals, &monitor, plan, notifier)?;
+    let status = thread::scope(|scope| port.run(scope, child, &notices));
     let failure = port.take_failure().or_else(|| wire_log.check().err());
-    match (status, failure) {
+    match (status?, failure) {
         (Some(status), failure) if !status.success() || failure.is_none() => Ok(child::exit_code(status)),
         (_, Some(failure)) => Err(failure),
         (_, None) => Ok(ExitCode::SUCCESS),
@@ -108,13 +109,4 @@ fn port_path(args: &Args) -> Result<(PathBuf, Option<TempDir>), Failure> {
     #[cfg(windows)]
     let path = directory.path().file_name().unwrap_or_default().into();
     Ok((path, Some(directory)))
-}
-
-/// Raises the limit of open files, because each runtime has a connection. Not called with a COMMAND, which would
-/// inherit the limit.
-#[cfg(unix)]
-fn allow_many_connections() {
-    let mut limit = getrlimit(Resource::Nofile);
-    limit.current = limit.maximum;
-    let _ = setrlimit(Resource::Nofile, limit);
 }

@@ -49,7 +49,7 @@ pub(crate) fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
         let sentence = match enabled {
             Some((perf_map_type, kind)) => {
                 let request = Request::EnablePerfMap(EnablePerfMap { perf_map_type });
-                let client = args.force.check(client, &request)?;
+                args.force.check(&client, &request)?;
                 client.enable_perf_map(perf_map_type)?;
                 format!("perf map on: {kind}")
             }

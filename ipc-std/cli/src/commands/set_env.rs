@@ -43,8 +43,8 @@ pub(crate) fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
     check_name(name)?;
     args.connection.call(target, |client| {
         let request = SetEnvironmentVariable { name: name.into(), value: value.into() };
-        let checked = args.force.check(client, &Request::SetEnvironmentVariable(request));
-        let client = checked.map_err(|failure| match failure.kind() {
+        let checked = args.force.check(&client, &Request::SetEnvironmentVariable(request));
+        checked.map_err(|failure| match failure.kind() {
             Kind::Danger => failure.with_hint("\"\" as VALUE makes it empty; --force removes it anyway"),
             _ => failure,
         })?;

@@ -23,6 +23,7 @@ use crate::args::frame_args::FrameArgs;
 use crate::output::columns::terminal_width;
 use crate::output::failure::{Failure, Kind};
 use crate::output::globals::Globals;
+use crate::output::live_stdout::LiveStdout;
 use crate::output::next_command::show_next;
 use crate::output::printable::json_line;
 use crate::output::signals;
@@ -108,6 +109,8 @@ const INTERVAL: Duration = Duration::from_secs(1);
 
 pub(crate) fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
     let (client, wire_log) = args.connection.client(args.target.target())?;
+    // With `--watch`, each sample has the timeouts of a session.
+    let client = if args.watch { client.with_deadline(None) } else { client };
     let sampler = Sampler { client, process_id: args.target.target().process_id(), globals };
     let cached = if args.no_cache { None } else { cached_rundown(&sampler.client)? };
     let mut rundown = cached.as_ref().and_then(|cached| {
@@ -175,6 +178,7 @@ impl StackWatch {
             let (sender, signal) = mpsc::sync_channel(1);
             signals::handle(move |_| sender.try_send(()).is_ok())?;
             self.signal = Some(signal);
+            LiveStdout::begin()?;
         }
         Ok(())
     }

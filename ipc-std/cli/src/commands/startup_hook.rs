@@ -37,7 +37,7 @@ pub(crate) fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
     let path = operands.first().copied().unwrap_or_default();
     args.connection.call(target, |client| {
         let request = ApplyStartupHook { startup_hook_path: path.into() };
-        let client = args.force.check(client, &Request::ApplyStartupHook(request))?;
+        args.force.check(&client, &Request::ApplyStartupHook(request))?;
         client.apply_startup_hook(path)?;
         let sentence = format!("startup hook {} applied", printable(path));
         done(globals, &sentence, &json!({ "startup_hook_path": path }))

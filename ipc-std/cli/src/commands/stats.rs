@@ -8,8 +8,8 @@ use std::path::PathBuf;
 
 use ipc_std::RecordReader;
 use nettrace::{
-    BlockKind, Corruption, Counter, End, Event, IdMap, LossCounter, Losses, Metadata, Record, Slot, Str, TraceClock,
-    Version, clr,
+    BlockKind, Corruption, Counter, End, Event, IdMap, LossCounter, Losses, Metadata, Record, Slot, Str,
+    TraceClock, Version, clr,
 };
 use serde_json::{Map, Value, json};
 

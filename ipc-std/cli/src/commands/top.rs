@@ -21,6 +21,7 @@ use crate::args::frame_args::FrameArgs;
 use crate::output::failure::Failure;
 use crate::output::full_screen::{self, FullScreen};
 use crate::output::globals::Globals;
+use crate::output::live_stdout::LiveStdout;
 use crate::output::printable::json_line;
 use crate::output::screen_table::Request;
 use crate::output::signals;
@@ -121,11 +122,12 @@ pub(crate) fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
     let is_running = Arc::new(AtomicBool::new(false));
     signals::handle({
         let (messages, is_running, is_json) = (sender.clone(), Arc::clone(&is_running), globals.json);
+        let limits = *client.timeouts();
         // The handler does not wait. If the main thread is blocked and the queue is full, the signal ends the tool.
         move |_| {
             let stops = is_running.swap(false, Ordering::SeqCst) && messages.try_send(Message::Stop).is_ok();
             if stops {
-                signals::explain_wait(is_json);
+                signals::explain_wait(is_json, &limits);
             }
             stops
         }
@@ -153,6 +155,7 @@ pub(crate) fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
         let terminal = FullScreen::enter_with(take)?;
         Display::Screen(terminal, Box::new(screen))
     } else {
+        LiveStdout::begin()?;
         Display::Text { view, top: args.top, is_silent: false, is_without_samples: false }
     };
     is_running.store(true, Ordering::SeqCst);

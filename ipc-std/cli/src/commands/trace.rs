@@ -15,7 +15,7 @@ use crate::output::stdout::wrote;
 use crate::process::connection_args::ConnectionArgs;
 use crate::process::target::TargetArgs;
 use crate::recording::args::RecordingArgs;
-use crate::recording::names_first::{CompiledNames, NamesFirst, Space};
+use crate::recording::names_first::{CompiledNames, take_names};
 use crate::recording::output::TraceOutput;
 use crate::recording::progress::Progress;
 use crate::recording::record::record;
@@ -43,9 +43,15 @@ NativeAOT sends no events of requests and meters by default.
 writes the rest, with the method names, and the file is complete. An event of
 --until, by its ID or name, also ends it: the trace has that event, and some
 that follow. If the trace ends without it, the file is complete and the exit
-status is 4. A second
+status is 4. The
+end of the session has the limit of --timeout, and 10 s without data; a second
 signal ends the tool immediately. A runtime that is suspended at startup is
 resumed. An option that the runtime is too old for is ignored, with a note.
+
+An output that takes nothing, as a pipe whose reader waits or a slow disk, does
+not delay the process: up to 64 MiB wait for it. Beyond that, or 60 s after the
+end of the session (10 s after a signal), the session is stopped, the rest is
+dropped, and the exit status is 1.
 
 The names of methods are at the end of a trace, which a process that is killed
 does not send. With --names-first, the tool takes them at the start too, and
@@ -94,9 +100,8 @@ pub(crate) fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
     plan.check_until(&args.until)?;
     let (client, wire_log) = args.connection.session_client(args.target.target())?;
     let path = args.output.clone().map_or_else(|| default_path(&client), Ok)?;
-    let mut space = args.names_first.then(Space::new);
-    let mut output = TraceOutput::open(&path, &args.connection.wire_log.overwrite)?;
-    output.counter_mut().wait_until(&args.until);
+    let output = TraceOutput::open(&path, &args.connection.wire_log.overwrite)?;
+    output.wait_until(&args.until);
 
     let start = || -> Result<_, Failure> {
         // From here on, a signal removes the file, or stops the session.
@@ -106,21 +111,16 @@ pub(crate) fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
     let (live, compiled) = start().inspect_err(|_| output.abandon())?;
     let LiveSession { mut session, started, resumed, stopping } = live;
     // The names are read after both sessions have started: a method that was compiled between would be in neither.
-    let names = space.as_mut().map(|space| NamesFirst::new(&client, space, globals));
-    let mut names = names.transpose()?;
+    let names = args.names_first.then(|| take_names(&client, globals));
     let progress = Progress::start(started, plan.duration, stopping);
-    let recorded = record(&mut session, &mut output, names.as_mut(), |session, output| {
-        if output.counter().has_until() {
+    let recorded = record(&mut session, &output, names, |session| {
+        if output.has_until() {
             session.stop();
         }
-        progress.update(output.bytes(), output.counter().events(), output.counter().losses().lost);
+        let counts = output.counts();
+        progress.update(counts.bytes, counts.events, counts.losses.lost);
     });
     drop(compiled);
-    // The names are written even if the session has failed, but not if the output has failed.
-    let named = match names {
-        Some(names) if !output.has_failed() => names.finish(&mut output),
-        _ => Ok(()),
-    };
     progress.finish();
     let is_complete = session.is_complete() && recorded.is_ok();
     let summary = RecordingSummary::new(&output, started.elapsed());
@@ -128,13 +128,12 @@ pub(crate) fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
     if let Some(warning) = summary.warning(plan.buffer_mb) {
         globals.note(&warning);
     }
-    let arrival =
-        || until_event::check_arrival(&args.until, output.counter().has_until(), output.is_closed());
+    let arrival = || until_event::check_arrival(&args.until, output.has_until(), output.is_closed());
     if output.is_closed() {
         // The exit status states that the event did not arrive, and not that the reader has closed the pipe.
         arrival()?;
     }
-    resumed.and(recorded).and(named)?;
+    resumed.and(recorded)?;
     session_failure::check_end(&session, plan.no_resume, args.target.target().process_id(), &output)?;
     session::report_end(&session, globals);
     wire_log.check()?;

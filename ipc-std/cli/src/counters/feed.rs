@@ -4,11 +4,12 @@ use core::time::Duration;
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::Read;
 use std::path::{Path, PathBuf};
-use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, TrySendError, sync_channel};
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::thread;
 use std::time::Instant;
 
+use ipc_proto::wire::to_u64;
 use ipc_std::discover::{self, ScanConfig};
 use ipc_std::{Client, CounterStream, Observer, Stopper, Timeouts, TraceReader, TraceSession};
 use nettrace::{End, Version};
@@ -18,6 +19,7 @@ use nettrace_analysis::counters::{
 };
 
 use crate::args::process_arg::ProcessArg;
+use crate::args::timeout_args::since;
 use crate::input::source::{self, Source};
 use crate::input::trace_file;
 use crate::output::failure::{Failure, Kind};
@@ -25,6 +27,7 @@ use crate::output::globals::Globals;
 use crate::output::signals;
 use crate::output::threads::lock;
 use crate::process::connection_args::TICK;
+use crate::process::descriptors;
 use crate::process::process_name;
 use crate::recording::session_failure::{exited, is_suspended, read_failure, suspended};
 
@@ -130,6 +133,11 @@ struct State {
     sessions: u64,
     /// The number of sessions that have not ended.
     open: u64,
+    /// The processes without a session so far, by their sockets: the system lacked something, or the process accepted no
+    /// connection.
+    left_out: BTreeMap<PathBuf, (Arc<Process>, String)>,
+    /// Whether nothing read the reports for too long, so that samples are missing.
+    is_stalled: bool,
 }
 
 impl Shared {
@@ -137,9 +145,10 @@ impl Shared {
         lock(&self.state)
     }
 
-    /// Adds a session, or stops it if all are stopped. Returns its number.
-    fn begin(&self, session: &TraceSession) -> u64 {
+    /// Adds a session of a process with this socket, or stops it if all are stopped. Returns its number.
+    fn begin(&self, session: &TraceSession, path: Option<&Path>) -> u64 {
         let mut state = self.lock();
+        path.map(|path| state.left_out.remove(path));
         state.sessions = state.sessions.saturating_add(1);
         state.open = state.open.saturating_add(1);
         let number = state.sessions;
@@ -158,12 +167,44 @@ impl Shared {
         state.stoppers.remove(&number);
     }
 
-    /// Stops all sessions. Returns whether that ends the feed: they were not stopped before, and the feed does not only
-    /// wait for its process to answer.
+    /// Sends a report. If there is no room for too long, stops all sessions. Returns whether reports are still wanted.
+    fn send(&self, sender: &SyncSender<(Arc<Process>, Report)>, report: (Arc<Process>, Report)) -> bool {
+        /// The first pause before the next attempt.
+        const PAUSE: Duration = Duration::from_millis(1);
+        let (mut report, began, mut pause) = (report, Instant::now(), PAUSE);
+        loop {
+            match sender.try_send(report) {
+                Ok(()) => return true,
+                Err(TrySendError::Disconnected(_)) => return false,
+                Err(TrySendError::Full(refused)) => report = refused,
+            }
+            if self.lock().is_stalled {
+                return false;
+            }
+            if began.elapsed() >= STALL {
+                self.lock().is_stalled = true;
+                self.stop();
+                return false;
+            }
+            thread::sleep(pause);
+            pause = TICK.min(pause.saturating_mul(2));
+        }
+    }
+
+    /// Stores that a process has no session yet, and why.
+    fn leave_out(&self, path: PathBuf, process: &Arc<Process>, why: &str) {
+        let mut state = self.lock();
+        if state.left_out.len() < MAX_LEFT_OUT {
+            state.left_out.insert(path, (Arc::clone(process), why.to_owned()));
+        }
+    }
+
+    /// Stops all sessions. Returns whether that ends the feed: it does not only wait for its process to answer.
     fn stop(&self) -> bool {
         let mut state = self.lock();
         core::mem::take(&mut state.stoppers).into_values().for_each(|stopper| stopper.stop());
-        !core::mem::replace(&mut state.is_stopping, true) && (state.open > 0 || state.follows_all)
+        state.is_stopping = true;
+        state.open > 0 || state.follows_all
     }
 
     /// Returns whether all sessions are stopped and have ended. A process whose session has not begun is not waited for.
@@ -175,6 +216,11 @@ impl Shared {
 
 /// The maximum number of reports that wait, over all processes.
 const WAITING: usize = 4_096;
+/// How long a report waits for room before all sessions are stopped: the output takes nothing.
+const STALL: Duration = Duration::from_secs(10);
+/// The maximum number of processes without a session that are stored, and of those that a message names.
+const MAX_LEFT_OUT: usize = 10_000;
+const LISTED: usize = 10;
 /// The time between two searches for new processes.
 const SCAN_INTERVAL: Duration = Duration::from_secs(2);
 /// The stack of a thread in bytes: it needs little, because the state of a session is on the heap.
@@ -188,11 +234,11 @@ impl Feed {
         CounterPlan::new(&config, None).map_err(|e| Failure::new(Kind::Usage, e.to_string()))?;
         let shared = Arc::new(Shared::default());
         signals::handle({
-            let (shared, is_json) = (Arc::clone(&shared), globals.json);
+            let (shared, is_json, mut is_second) = (Arc::clone(&shared), globals.json, false);
             move |_| {
-                let stops = shared.stop();
+                let stops = !core::mem::replace(&mut is_second, true) && shared.stop();
                 if stops {
-                    signals::explain_wait(is_json);
+                    signals::explain_wait(is_json, &timeouts);
                 }
                 stops
             }
@@ -205,22 +251,45 @@ impl Feed {
 
     /// Starts a session of a process, on a thread of its own.
     pub(crate) fn add(&mut self, process: Process, client: Client) -> Result<(), Failure> {
+        self.add_found(Arc::new(process), None, || Some(client))
+    }
+
+    /// Starts a session of a process, on a thread of its own. `client` can wait for the process. `path` is the socket,
+    /// if there can be another attempt.
+    fn add_found(
+        &mut self,
+        process: Arc<Process>,
+        path: Option<PathBuf>,
+        client: impl FnOnce() -> Option<Client> + Send + 'static,
+    ) -> Result<(), Failure> {
         let (config, sender) = (self.config.clone(), self.sender.clone());
-        let (process, shared) = (Arc::new(process), Arc::clone(&self.shared));
+        let shared = Arc::clone(&self.shared);
         let spawned =
             thread::Builder::new().name("counters".to_owned()).stack_size(STACK_SIZE).spawn(move || {
                 let mut process = process;
                 let mut number = None;
-                let started = client.start_counters(&config).map_err(Failure::from);
-                let ended = started.and_then(|mut stream| {
-                    number = Some(shared.begin(stream.session()));
+                let started = client().map(|client| client.start_counters(&config).map_err(Failure::from));
+                // A process whose socket cannot be used is left out. `ps --why` reports such a process.
+                let ended = started.map_or(Ok(()), |started| {
+                    let mut stream = started?;
+                    number = Some(shared.begin(stream.session(), path.as_deref()));
                     read(&mut stream, |id, report| {
                         if process.id.is_none() && id.is_some() {
                             process = Arc::new(Process { id, ..(*process).clone() });
                         }
-                        sender.send((Arc::clone(&process), report)).is_ok()
+                        shared.send(&sender, (Arc::clone(&process), report))
                     })
                 });
+                let ended = match (ended, path) {
+                    (Err(failure), Some(path)) if failure.is_temporary() && number.is_none() => {
+                        shared.leave_out(path, &process, failure.message());
+                        let problem =
+                            format!("no session yet, the next attempt is in 2 s: {}", failure.message());
+                        let _ = sender.send((Arc::clone(&process), Report::Problem(problem)));
+                        Ok(())
+                    }
+                    (ended, _) => ended,
+                };
                 // An error means that the tool wants no more reports: the receiver no longer exists.
                 let _ = sender.send((process, Report::Ended(ended)));
                 // After the last report, which is still read.
@@ -233,31 +302,67 @@ impl Feed {
 
     /// Starts a session of each process, and of those that start later.
     pub(crate) fn follow_all(&mut self, observer: Option<Observer>) {
+        descriptors::raise_limit();
         self.known = Some(BTreeSet::new());
         self.shared.lock().follows_all = true;
         self.observer = observer;
     }
 
-    fn scan(&mut self) -> Result<(), Failure> {
-        let Some(mut known) = self.known.take() else { return Ok(()) };
-        let mut added = Ok(());
+    /// Starts a session of each new process, and of those that were left out.
+    fn scan(&mut self) {
+        let Some(mut known) = self.known.take() else { return };
+        let left_out: BTreeSet<PathBuf> = self.shared.lock().left_out.keys().cloned().collect();
+        known.retain(|path| !left_out.contains(path));
+        let (began, limit) = (Instant::now(), descriptors::max_sessions());
         for search in discover::scan(&ScanConfig::default()).searches {
             let Some(path) = search.path().map(Path::to_owned) else { continue };
-            if known.contains(&path) {
+            if !known.insert(path.clone()) {
                 continue;
             }
-            known.insert(path);
             let id = search.process_id();
             let process =
                 Process { id: Some(id.into()), name: process_name::name(&search, None).unwrap_or_default() };
-            // A process whose socket cannot be used is left out. `ps --why` reports such a process.
-            if let Ok(client) = search.client(&self.timeouts) {
-                let result = self.add(process, client.with_observer(self.observer.clone()));
-                added = added.and(result);
+            let process = Arc::new(process);
+            let (timeouts, observer) = (self.timeouts, self.observer.clone());
+            let client = move || {
+                let client = search.client(&timeouts).ok()?;
+                Some(since(client, began).with_observer(observer))
+            };
+            let added = if to_u64(self.running) < limit {
+                self.add_found(Arc::clone(&process), Some(path.clone()), client)
+            } else {
+                let message = format!("the limit of open files allows {limit} sessions");
+                Err(Failure::new(Kind::Io, message))
+            };
+            if let Err(failure) = added {
+                self.shared.leave_out(path, &process, failure.message());
             }
         }
         self.known = Some(known);
-        added
+    }
+
+    /// Returns the failure if samples are missing: a process was left out, or nothing read the reports.
+    pub(crate) fn check(&self) -> Result<(), Failure> {
+        let state = self.shared.lock();
+        if state.is_stalled {
+            let message = format!(
+                "the output took nothing for {} s, so the sessions were stopped, and samples are missing",
+                STALL.as_secs()
+            );
+            return Err(Failure::new(Kind::Io, message).without_hint());
+        }
+        let count = state.left_out.len();
+        if count == 0 {
+            return Ok(());
+        }
+        let named = state.left_out.values().take(LISTED).map(|(process, why)| {
+            let id = process.id.map_or_else(|| "-".to_owned(), |id| id.to_string());
+            format!("{id} {} ({why})", process.name)
+        });
+        let named = named.collect::<Vec<_>>().join(", ");
+        let more = if count > LISTED { ", …" } else { "" };
+        let what = if count == 1 { "1 process was" } else { &format!("{count} processes were") };
+        Err(Failure::new(Kind::Io, format!("{what} left out: {named}{more}")).without_hint())
     }
 
     /// Stops all sessions. Their remaining reports can still be read.
@@ -267,7 +372,7 @@ impl Feed {
     }
 
     /// Stops all sessions, and returns the first failure of them.
-    pub(crate) fn end(mut self) -> Result<(), Failure> {
+    pub(crate) fn end(&mut self) -> Result<(), Failure> {
         self.stop();
         let mut result = Ok(());
         loop {
@@ -294,7 +399,7 @@ impl Feed {
                 return Ok(Next::Deadline);
             }
             if self.known.is_some() && now >= self.next_scan {
-                self.scan()?;
+                self.scan();
                 self.next_scan = Instant::now().checked_add(SCAN_INTERVAL).unwrap_or(now);
             }
             // The wait has a limit, because no report comes if no process runs: a signal would then stay unnoticed.

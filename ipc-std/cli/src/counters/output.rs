@@ -1,6 +1,5 @@
 //! Where samples go: lines, the text format of Prometheus, or OTLP.
 use core::time::Duration;
-use std::fs::File;
 use std::io::{self, BufWriter, Write};
 use std::sync::{Arc, Mutex};
 
@@ -14,21 +13,23 @@ use super::table::Table;
 use super::text_file::TextFile;
 use crate::output::full_screen::FullScreen;
 use crate::output::screen_table;
-use crate::output::stdout::UnbufferedStdout;
 use crate::output::threads::lock;
 
 /// Where samples go.
 pub(crate) enum Output {
-    SampleLines(SampleLines<BufWriter<UnbufferedStdout>>),
+    SampleLines(SampleLines<SampleStdout>),
     Table(Box<Table>, FullScreen),
-    Otlp(Box<Batch>, BufWriter<UnbufferedStdout>),
+    Otlp(Box<Batch>, SampleStdout),
     Prometheus(Arc<Mutex<Exposition>>, Prometheus),
 }
+
+/// Standard output for samples: of a session, or direct.
+pub(crate) type SampleStdout = BufWriter<Box<dyn Write>>;
 
 /// How the text format of Prometheus is written.
 pub(crate) enum Prometheus {
     /// Once, at the end.
-    Stdout(BufWriter<UnbufferedStdout>),
+    Stdout(SampleStdout),
     /// After each interval.
     File(TextFile),
     /// When a client asks for it.
@@ -164,7 +165,7 @@ impl Output {
     }
 }
 
-fn write_batch(batch: &mut Batch, out: &mut BufWriter<UnbufferedStdout>) -> io::Result<()> {
+fn write_batch(batch: &mut Batch, out: &mut SampleStdout) -> io::Result<()> {
     let Some(request) = batch.take() else { return Ok(()) };
     writeln!(out, "{request}")?;
     out.flush()

@@ -2,8 +2,9 @@
 use core::ops::ControlFlow;
 use std::io::{self, ErrorKind, Write};
 
+use super::direct_stdout::{UnbufferedStdout, cannot_write, unbuffered_stdout};
 use super::failure::Failure;
-use super::stdout::{UnbufferedStdout, cannot_write, unbuffered_stdout};
+use super::live_stdout::LiveStdout;
 use super::worker::Worker;
 
 /// Standard output, without the line buffer of [`io::Stdout`].
@@ -12,6 +13,8 @@ pub(crate) enum BulkStdout {
     Direct(UnbufferedStdout),
     /// A thread writes the bytes, and returns the file and the result of writing.
     Background(Worker<(UnbufferedStdout, io::Result<()>)>),
+    /// Standard output of a session.
+    Live(LiveStdout),
     /// Writing has failed.
     Closed(io::Error),
 }
@@ -32,11 +35,16 @@ impl BulkStdout {
         worker.map(Self::Background).map_err(|e| cannot_write(&e))
     }
 
+    /// Opens standard output for a session.
+    pub(crate) fn live() -> Result<Self, Failure> {
+        LiveStdout::begin().map(Self::Live)
+    }
+
     /// Returns the number of bytes that are best written at once.
     pub(crate) const fn batch(&self) -> usize {
         match self {
             // A larger batch saves calls, but does not fit in the cache of a core, which costs more.
-            Self::Direct(_) | Self::Closed(_) => 64 << 10,
+            Self::Direct(_) | Self::Live(_) | Self::Closed(_) => 64 << 10,
             // Larger, because each batch wakes the thread.
             Self::Background(_) => 256 << 10,
         }
@@ -45,6 +53,12 @@ impl BulkStdout {
     /// Writes the bytes and removes them. After a failure they are only removed.
     pub(crate) fn write(&mut self, bytes: &mut Vec<u8>) {
         match self {
+            // Also without bytes: writing earlier ones can have failed.
+            Self::Live(stdout) => {
+                if let Err(e) = stdout.write_all(bytes).and_then(|()| stdout.flush()) {
+                    *self = Self::Closed(e);
+                }
+            }
             _ if bytes.is_empty() => {}
             Self::Direct(file) => {
                 if let Err(e) = file.write_all(bytes) {
@@ -69,6 +83,7 @@ impl BulkStdout {
     pub(crate) fn finish(&mut self) -> Result<(), Failure> {
         self.join();
         match self {
+            Self::Live(stdout) => stdout.finish(),
             Self::Closed(e) if e.kind() != ErrorKind::BrokenPipe => Err(cannot_write(e)),
             _ => Ok(()),
         }

@@ -5,7 +5,7 @@ use std::process::ExitCode;
 
 use clap::error::ErrorKind as UsageError;
 use ipc_proto::{Code, CommandInfo, HResult};
-use ipc_std::{Error, ErrorKind};
+use ipc_std::{Error, ErrorKind, Phase};
 use serde_json::{Value, json};
 
 use super::globals::Globals;
@@ -22,6 +22,9 @@ pub(crate) struct Failure {
     hresult: Option<HResult>,
     /// A step that may help.
     hint: Option<String>,
+    /// Whether a later attempt can succeed: the system lacked descriptors, memory or threads, or the process accepted no
+    /// connection.
+    is_temporary: bool,
 }
 
 /// Kinds of failure.
@@ -102,7 +105,13 @@ impl From<Error> for Failure {
             Error::Listen { source, .. } if is_too_long(source) => failure.with_hint(SHORTER),
             _ => failure,
         };
-        Self { command: e.command(), hresult: e.hresult(), hint: e.hint().or(failure.hint), ..failure }
+        let is_temporary = match &e {
+            Error::Io { source, .. } => is_shortage(source),
+            Error::Timeout { phase: Phase::Connecting, .. } => true,
+            _ => false,
+        };
+        let hint = e.hint().or(failure.hint);
+        Self { command: e.command(), hresult: e.hresult(), hint, is_temporary, ..failure }
     }
 }
 
@@ -150,6 +159,20 @@ fn is_too_long(e: &io::Error) -> bool {
     e.raw_os_error() == Some(code)
 }
 
+/// Returns whether the system lacked descriptors, memory or threads.
+fn is_shortage(e: &io::Error) -> bool {
+    #[cfg(unix)]
+    let is_listed = {
+        use rustix::io::Errno;
+        const SHORTAGES: [Errno; 4] = [Errno::MFILE, Errno::NFILE, Errno::NOMEM, Errno::AGAIN];
+        SHORTAGES.iter().any(|errno| e.raw_os_error() == Some(errno.raw_os_error()))
+    };
+    // ERROR_TOO_MANY_OPEN_FILES, and ERROR_NO_SYSTEM_RESOURCES.
+    #[cfg(windows)]
+    let is_listed = matches!(e.raw_os_error(), Some(4 | 1450));
+    is_listed || e.kind() == io::ErrorKind::OutOfMemory
+}
+
 /// Names the help of the command on the command line, which is its first argument that is no option.
 fn usage_hint() -> String {
     let mut args = std::env::args_os().skip(1).filter_map(|arg| arg.into_string().ok());
@@ -166,7 +189,14 @@ const fn is_command_letter(c: char) -> bool {
 
 impl Failure {
     pub(crate) fn new(kind: Kind, message: impl Into<String>) -> Self {
-        Self { kind, message: message.into(), command: None, hresult: None, hint: advice(kind) }
+        Self {
+            kind,
+            message: message.into(),
+            command: None,
+            hresult: None,
+            hint: advice(kind),
+            is_temporary: false,
+        }
     }
 
     /// Returns what failed, without the hint.
@@ -177,6 +207,7 @@ impl Failure {
     /// Returns an I/O failure: the action that failed, and the reason.
     pub(crate) fn io(action: impl fmt::Display, e: &io::Error) -> Self {
         let failure = Self::new(Kind::Io, format!("{action}: {e}"));
+        let failure = Self { is_temporary: is_shortage(e), ..failure };
         if is_too_long(e) { failure.with_hint(SHORTER) } else { failure }
     }
 
@@ -192,6 +223,11 @@ impl Failure {
 
     pub(crate) fn without_hint(self) -> Self {
         Self { hint: None, ..self }
+    }
+
+    /// Returns whether a later attempt can succeed.
+    pub(crate) const fn is_temporary(&self) -> bool {
+        self.is_temporary
     }
 
     pub(crate) const fn kind(&self) -> Kind {

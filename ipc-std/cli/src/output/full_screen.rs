@@ -17,10 +17,10 @@ use crossterm::terminal::{
 use crossterm::{execute, queue};
 use unicode_width::UnicodeWidthStr;
 
+use super::direct_stdout::raw_stdout;
 use super::failure::Failure;
 use super::foreground;
 use super::printable::printable;
-use super::stdout::raw_stdout;
 use super::stops::handle_stops;
 use super::threads::{lock, spawn};
 

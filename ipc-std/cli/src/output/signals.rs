@@ -4,14 +4,19 @@ mod unix;
 #[cfg(windows)]
 mod windows;
 
+use core::sync::atomic::{AtomicBool, Ordering};
 use core::time::Duration;
-use std::sync::Mutex;
+use std::sync::mpsc;
+use std::sync::{Mutex, TryLockError};
 use std::thread;
 
 #[cfg(unix)]
 use self::unix as system;
 #[cfg(windows)]
 use self::windows as system;
+use humantime::format_duration;
+use ipc_std::Timeouts;
+
 use super::failure::Failure;
 use super::full_screen;
 use super::stderr::note;
@@ -22,6 +27,10 @@ type Handler = Box<dyn FnMut(i32) -> bool + Send>;
 
 /// The current handler.
 static HANDLER: Mutex<Option<Handler>> = Mutex::new(None);
+static HAS_ARRIVED: AtomicBool = AtomicBool::new(false);
+
+/// How often a wait checks whether a signal has arrived.
+pub(crate) const TICK: Duration = Duration::from_millis(250);
 
 /// Makes `stop` the handler of signals, instead of the handler before it. A thread calls it for SIGINT, SIGTERM and
 /// SIGHUP, and on Windows for Ctrl-C, Ctrl-Break and the end of the console. If `stop` returns `false`, it stops
@@ -48,20 +57,57 @@ pub(crate) fn handle_ends() -> Result<(), Failure> {
     if is_missing { handle(|_| false) } else { Ok(()) }
 }
 
-/// Says what the tool waits for after a signal, if it still runs after two seconds.
-pub(crate) fn explain_wait(is_json: bool) {
+/// Returns whether a signal has arrived.
+pub(crate) fn has_arrived() -> bool {
+    HAS_ARRIVED.load(Ordering::Relaxed)
+}
+
+/// Says what the tool waits for after a signal, and for how long, if it still runs after two seconds.
+pub(crate) fn explain_wait(is_json: bool, limits: &Timeouts) {
     const USUAL: Duration = Duration::from_secs(2);
+    let (whole, silence) = (limits.stop, limits.stop_silence.min(limits.stop));
+    let (whole, silence) = (format_duration(whole), format_duration(silence));
+    let wait = format!(
+        "waiting for the process to end its session: {whole} at most, and {silence} without data; a second signal gives \
+         up"
+    );
     // Without this thread, only the remark is missing.
     let _ = spawn("wait", move || {
         thread::sleep(USUAL);
-        note(is_json, "waiting for the process to end its session; a second signal gives up");
+        note(is_json, &wait);
     });
 }
 
+/// Calls the handler on a thread of its own, so that a handler that waits does not delay the next signal. A signal
+/// during the handler of an earlier one ends the tool.
 fn on_signal(signal: i32) {
-    if lock(&HANDLER).as_mut().is_some_and(|stop| !stop(signal)) {
-        full_screen::restore();
-        temporary_file::remove();
-        system::end(signal);
+    HAS_ARRIVED.store(true, Ordering::Relaxed);
+    let handler = match HANDLER.try_lock() {
+        Ok(handler) => handler.is_some(),
+        Err(TryLockError::Poisoned(_)) => true,
+        Err(TryLockError::WouldBlock) => return end(signal),
+    };
+    let handle = move || {
+        if lock(&HANDLER).as_mut().is_some_and(|stop| !stop(signal)) {
+            end(signal);
+        }
+    };
+    if handler && spawn("signal", handle).is_err() {
+        end(signal);
     }
+}
+
+/// Restores the terminal, removes the temporary file and ends the tool. A terminal that is stopped does not delay the end.
+fn end(signal: i32) {
+    const PATIENCE: Duration = Duration::from_millis(500);
+    let (restored, is_restored) = mpsc::channel::<()>();
+    let restore = move || {
+        full_screen::restore();
+        drop(restored);
+    };
+    if spawn("restore", restore).is_ok() {
+        let _ = is_restored.recv_timeout(PATIENCE);
+    }
+    temporary_file::remove();
+    system::end(signal);
 }

@@ -2,17 +2,14 @@
 use std::borrow::Cow;
 use std::fs::File;
 use std::io::{self, BufWriter, ErrorKind, IsTerminal, Write};
-#[cfg(unix)]
-use std::os::fd::AsFd;
-#[cfg(windows)]
-use std::os::windows::io::AsHandle;
-
 use std::path::Path;
 
 use serde_json::Value;
 
+use super::direct_stdout::{cannot_write, raw_stdout};
 use super::failure::{Failure, Kind};
 use super::globals::Globals;
+use super::live_stdout::LiveStdout;
 use super::printable::json_line;
 use super::stderr::{json_to_stderr, to_stderr};
 use super::terminal_text::TerminalText;
@@ -24,16 +21,20 @@ pub(crate) fn to_stdout(write: impl FnOnce(&mut dyn Write) -> io::Result<()>) ->
 
 /// As [`to_stdout`], for one of several results. Returns whether the reader wants the next one.
 pub(crate) fn to_open_stdout(write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Result<bool, Failure> {
-    let mut stdout = BufWriter::new(TerminalText::new(io::stdout().lock()));
-    match write(&mut stdout).and_then(|()| stdout.flush()) {
+    let written = match LiveStdout::get() {
+        Some(mut stdout) => {
+            let mut text = Vec::new();
+            write(&mut text).and_then(|()| stdout.write_all(&text))
+        }
+        None => {
+            let mut stdout = BufWriter::new(TerminalText::new(io::stdout().lock()));
+            write(&mut stdout).and_then(|()| stdout.flush())
+        }
+    };
+    match written {
         Err(e) if e.kind() == ErrorKind::BrokenPipe => Ok(false),
         result => result.map(|()| true).map_err(|e| cannot_write(&e)),
     }
-}
-
-/// The failure for standard output.
-pub(crate) fn cannot_write(e: &io::Error) -> Failure {
-    Failure::io("cannot write to standard output", e)
 }
 
 /// Returns standard output for bytes that are no text: fails if it is a terminal.
@@ -43,23 +44,6 @@ pub(crate) fn binary_stdout() -> Result<File, Failure> {
             .with_hint("name a file, or redirect standard output"));
     }
     raw_stdout().map_err(|e| cannot_write(&e))
-}
-
-/// Standard output for text, without the line buffer of [`std::io::Stdout`].
-pub(crate) type UnbufferedStdout = TerminalText<File>;
-
-/// Returns standard output for text.
-pub(crate) fn unbuffered_stdout() -> Result<UnbufferedStdout, Failure> {
-    raw_stdout().map(TerminalText::new).map_err(|e| cannot_write(&e))
-}
-
-/// Returns standard output for bytes that can control a terminal.
-pub(crate) fn raw_stdout() -> io::Result<File> {
-    #[cfg(unix)]
-    let stdout = io::stdout().as_fd().try_clone_to_owned();
-    #[cfg(windows)]
-    let stdout = io::stdout().as_handle().try_clone_to_owned();
-    stdout.map(File::from)
 }
 
 /// Reports what a command did: as a sentence, or with `--json` as an object.

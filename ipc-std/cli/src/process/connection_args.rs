@@ -7,9 +7,10 @@ use super::target::Target;
 use super::wire_log::{WireLog, WireLogArgs};
 use crate::args::timeout_args::TimeoutArgs;
 use crate::output::failure::Failure;
+use crate::output::signals;
 
 /// How often the tool checks a session that sends nothing.
-pub(crate) const TICK: Duration = Duration::from_millis(250);
+pub(crate) const TICK: Duration = signals::TICK;
 
 /// How a command connects to runtimes.
 #[derive(Debug, clap::Args)]

@@ -1,10 +1,7 @@
 //! `--force`: sends a request that can end the process.
-use std::time::Instant;
-
 use ipc_proto::Request;
 use ipc_std::Client;
 
-use crate::args::timeout_args::since;
 use crate::output::failure::{Failure, Kind};
 
 /// Whether to send a request that can end the process.
@@ -16,16 +13,14 @@ pub(crate) struct ForceArgs {
 }
 
 impl ForceArgs {
-    /// Fails if the request can end the process and there is no `--force`. The returned client has the remaining time
-    /// to send it.
-    pub(crate) fn check(&self, client: Client, request: &Request<'_>) -> Result<Client, Failure> {
+    /// Fails if the request can end the process and there is no `--force`.
+    pub(crate) fn check(&self, client: &Client, request: &Request<'_>) -> Result<(), Failure> {
         if self.force {
-            return Ok(client);
+            return Ok(());
         }
-        let began = Instant::now();
         match client.hazard(request)? {
             Some(hazard) => Err(Failure::new(Kind::Danger, hazard.to_string())),
-            None => Ok(since(client, began)),
+            None => Ok(()),
         }
     }
 }

@@ -117,12 +117,13 @@ impl<'a> Target<'a> {
         }
     }
 
-    /// Returns a client for the runtime. The time that the search takes is subtracted from the timeout of calls.
+    /// Returns a client for the runtime. The search and all calls of the client share one deadline.
     pub(crate) fn client(self, timeouts: Timeouts, wire_log: &WireLog) -> Result<Client, Failure> {
         let began = Instant::now();
         let client = match self {
             Self::Socket(path) => {
-                return Ok(Client::at(path).with_timeouts(timeouts).with_observer(wire_log.observer()));
+                let client = Client::at(path).with_timeouts(timeouts);
+                return Ok(since(client, began).with_observer(wire_log.observer()));
             }
             Self::Name(name) => match find_by_name(name, timeouts, wire_log)? {
                 (_, Some(found)) => found.client().with_timeouts(timeouts),

@@ -265,7 +265,7 @@ impl AnalysisInput<'_> {
         let read = InputRead::of(&trace, check());
         // The system can know another process by the id that the runtime has in its own container.
         let cpu = cpu.filter(|cpu| read.process_id == Some(cpu.process_id)).and_then(|cpu| cpu.usage());
-        Ok(InputRead { cpu, client: Some(client), ..read })
+        Ok(InputRead { cpu, client: Some(client.with_deadline(None)), ..read })
     }
 }
 

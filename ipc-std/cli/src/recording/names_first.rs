@@ -27,6 +27,15 @@ const BUFFER: usize = 0x200_2000;
 /// The number of slots for metadata records, and for threads.
 const SLOTS: usize = 1 << 18;
 
+/// Takes the names of a process whose session has started: its rundown. If this fails, the recording has its own names
+/// only.
+pub(crate) fn take_names(client: &Client, globals: &Globals) -> Vec<u8> {
+    take_rundown(client).unwrap_or_else(|failure| {
+        globals.note(&format!("the names of the process cannot be taken first: {}", failure.message()));
+        Vec::new()
+    })
+}
+
 /// Takes the rundown of a process. A suspended runtime has none: it has no methods yet.
 fn take_rundown(client: &Client) -> Result<Vec<u8>, Failure> {
     let mut session = rundown::start(client)?;
@@ -82,14 +91,14 @@ impl Drop for CompiledNames {
 
 /// The memory of a [`NamesFirst`].
 #[derive(Debug)]
-pub(crate) struct Space {
+pub(super) struct Space {
     buffer: Vec<u8>,
     metadata: Vec<Slot<MetadataState>>,
     threads: Vec<Slot<ThreadState>>,
 }
 
 impl Space {
-    pub(crate) fn new() -> Self {
+    pub(super) fn new() -> Self {
         let (metadata, threads) = (vec![Slot::default(); SLOTS], vec![Slot::default(); SLOTS]);
         Self { buffer: vec![0; BUFFER], metadata, threads }
     }
@@ -99,7 +108,7 @@ impl Space {
 ///
 /// The file is complete also after a session that the end of the process truncates.
 #[derive(Debug)]
-pub(crate) struct NamesFirst<'s> {
+pub(super) struct NamesFirst<'s> {
     /// The trace of the rundown.
     rundown: Vec<u8>,
     records: ParserBuf,
@@ -121,12 +130,8 @@ struct Copy<'s> {
 }
 
 impl<'s> NamesFirst<'s> {
-    /// Reads the names of a process whose session has started. If this fails, the recording has its own names only.
-    pub(crate) fn new(client: &Client, space: &'s mut Space, globals: &Globals) -> Result<Self, Failure> {
-        let rundown = take_rundown(client).unwrap_or_else(|failure| {
-            globals.note(&format!("the names of the process cannot be taken first: {}", failure.message()));
-            Vec::new()
-        });
+    /// Creates a copy of a session to a file. `rundown` has the names of the process at the start of the session.
+    pub(super) fn new(rundown: Vec<u8>, space: &'s mut Space) -> Result<Self, Failure> {
         let Space { buffer, metadata, threads } = space;
         let space = RewriteSpace { buffer, metadata, threads, labels: &mut [] };
         let rewrite = Rewrite::new(RewriteOptions::default(), space).map_err(failed)?;
@@ -135,12 +140,12 @@ impl<'s> NamesFirst<'s> {
     }
 
     /// Writes bytes of the session.
-    pub(super) fn write(&mut self, bytes: &[u8], output: &mut TraceOutput) -> Result<(), Failure> {
+    pub(super) fn write(&mut self, bytes: &[u8], output: &TraceOutput) -> Result<(), Failure> {
         self.records.push(bytes);
         self.copy_records(output)
     }
 
-    fn copy_records(&mut self, output: &mut TraceOutput) -> Result<(), Failure> {
+    fn copy_records(&mut self, output: &TraceOutput) -> Result<(), Failure> {
         let version = self.records.version();
         while self.copy.end.is_none() {
             match self.records.next_record() {
@@ -148,7 +153,7 @@ impl<'s> NamesFirst<'s> {
                 record => {
                     // `until` sees the record here, because the copy writes the block of the record only when the block
                     // is full.
-                    output.counter_mut().until_mut().record(&record, version);
+                    output.see(&record, version);
                     self.copy.record(&record, version, output)?;
                 }
             }
@@ -157,7 +162,7 @@ impl<'s> NamesFirst<'s> {
     }
 
     /// Writes the end of the file. A corrupt session is a failure, and the file has its valid part.
-    pub(crate) fn finish(mut self, output: &mut TraceOutput) -> Result<(), Failure> {
+    pub(super) fn finish(mut self, output: &TraceOutput) -> Result<(), Failure> {
         self.records.advance(0);
         self.copy_records(output)?;
         if self.copy.has_begun && !self.copy.has_names && self.records.version() == Version::V4 {
@@ -174,7 +179,7 @@ impl<'s> NamesFirst<'s> {
     }
 
     /// Writes the events of the rundown, as a runtime does at the end of a session: at the time of the last event.
-    fn write_rundown(&mut self, output: &mut TraceOutput) -> Result<(), Failure> {
+    fn write_rundown(&mut self, output: &TraceOutput) -> Result<(), Failure> {
         let (mut records, mut rows) = (ParserBuf::new(Limits::default()), BTreeSet::new());
         let (first_id, timestamp) = (self.copy.last_id, self.copy.last_time);
         let mut sequence = 0_u32;
@@ -225,12 +230,7 @@ const NO_THREAD: u64 = 0;
 const COMPLETE: u32 = 146;
 
 impl Copy<'_> {
-    fn record(
-        &mut self,
-        record: &Record<'_>,
-        version: Version,
-        output: &mut TraceOutput,
-    ) -> Result<(), Failure> {
+    fn record(&mut self, record: &Record<'_>, version: Version, output: &TraceOutput) -> Result<(), Failure> {
         match record {
             Record::Trace(trace) => (self.has_begun, self.last_time) = (true, trace.sync_ticks),
             Record::Metadata(record) => {

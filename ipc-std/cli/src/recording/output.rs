@@ -3,28 +3,46 @@ use core::fmt;
 use std::fs::{self, File};
 use std::io::{self, ErrorKind, Write};
 use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex};
 
+use dotnet_ipc_syntax::only_arg::OnlyArg;
 use ipc_proto::wire::to_u64;
+use nettrace::{End, Losses, Record, Version};
 
 use super::counter::EventCounter;
 use crate::output::failure::Failure;
 use crate::output::output_file::{OutputFile, OverwriteArgs};
 use crate::output::stdout::{self, binary_stdout, is_stdout};
+use crate::output::threads::lock;
 
-/// The file or pipe that a trace is written to, and the counts of what it has received.
-#[derive(Debug)]
+/// The file or pipe that a trace is written to, and the counts of what it has received. Clones are the same file.
+#[derive(Debug, Clone)]
 pub(crate) struct TraceOutput {
     /// `-` is standard output.
     path: PathBuf,
-    file: File,
+    file: Arc<File>,
     /// The path, if the file did not exist before.
     created: Option<PathBuf>,
     is_regular: bool,
-    /// Bytes that were written.
+    written: Arc<Mutex<Written>>,
+}
+
+/// What a file or pipe has received.
+#[derive(Debug)]
+struct Written {
     bytes: u64,
     counter: EventCounter,
-    has_failed: bool,
     is_closed: bool,
+}
+
+/// What a file or pipe has received so far.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct WrittenCounts {
+    pub(crate) bytes: u64,
+    pub(crate) events: u64,
+    pub(crate) losses: Losses,
+    /// Where and why the events could not be counted. The counts are then those of the valid part.
+    pub(crate) corrupt: Option<End>,
 }
 
 impl TraceOutput {
@@ -41,13 +59,14 @@ impl TraceOutput {
         let is_regular = !is_stdout && file.metadata().is_ok_and(|metadata| metadata.is_file());
         Ok(Self {
             path: path.to_owned(),
-            file,
+            file: Arc::new(file),
             created,
             is_regular,
-            bytes: 0,
-            counter: EventCounter::new(),
-            has_failed: false,
-            is_closed: false,
+            written: Arc::new(Mutex::new(Written {
+                bytes: 0,
+                counter: EventCounter::new(),
+                is_closed: false,
+            })),
         })
     }
 
@@ -55,16 +74,30 @@ impl TraceOutput {
         &self.path
     }
 
-    pub(crate) const fn bytes(&self) -> u64 {
-        self.bytes
+    /// Returns the number of bytes that were written.
+    pub(crate) fn bytes(&self) -> u64 {
+        lock(&self.written).bytes
     }
 
-    pub(crate) const fn counter(&self) -> &EventCounter {
-        &self.counter
+    pub(crate) fn counts(&self) -> WrittenCounts {
+        let Written { bytes, counter, .. } = &*lock(&self.written);
+        let (events, losses, corrupt) = (counter.events(), counter.losses(), counter.corrupt());
+        WrittenCounts { bytes: *bytes, events, losses, corrupt }
     }
 
-    pub(crate) const fn counter_mut(&mut self) -> &mut EventCounter {
-        &mut self.counter
+    /// Waits for one of these events.
+    pub(crate) fn wait_until(&self, until: &[OnlyArg]) {
+        lock(&self.written).counter.wait_until(until);
+    }
+
+    /// Looks for the events of [`wait_until`](Self::wait_until) in a record whose bytes are written later.
+    pub(super) fn see(&self, record: &Record<'_>, version: Version) {
+        lock(&self.written).counter.until_mut().record(record, version);
+    }
+
+    /// Returns whether one of the events of [`wait_until`](Self::wait_until) has arrived.
+    pub(crate) fn has_until(&self) -> bool {
+        lock(&self.written).counter.has_until()
     }
 
     /// Returns the path, if the file did not exist before.
@@ -78,36 +111,26 @@ impl TraceOutput {
         if self.is_regular { self.file.set_len(0).map_err(|e| self.failed(&e)) } else { Ok(()) }
     }
 
-    /// Returns whether a write has failed.
-    pub(crate) const fn has_failed(&self) -> bool {
-        self.has_failed
-    }
-
     /// Returns whether the reader of the pipe has closed it.
-    pub(crate) const fn is_closed(&self) -> bool {
-        self.is_closed
+    pub(crate) fn is_closed(&self) -> bool {
+        lock(&self.written).is_closed
     }
 
     /// Writes bytes of the trace, and counts those that were written.
-    pub(crate) fn write(&mut self, bytes: &[u8]) -> Result<(), Failure> {
-        let written = self.write_all(bytes);
-        self.has_failed |= written.is_err();
-        written
-    }
-
-    fn write_all(&mut self, mut bytes: &[u8]) -> Result<(), Failure> {
+    pub(crate) fn write(&self, mut bytes: &[u8]) -> Result<(), Failure> {
         while !bytes.is_empty() {
-            match self.file.write(bytes) {
+            match (&*self.file).write(bytes) {
                 Ok(0) => return Err(self.failed(&ErrorKind::WriteZero.into())),
                 Ok(n) => {
                     let (written, rest) = bytes.split_at_checked(n).unwrap_or((bytes, &[]));
-                    self.bytes = self.bytes.saturating_add(to_u64(n));
-                    self.counter.push(written);
+                    let mut counts = lock(&self.written);
+                    counts.bytes = counts.bytes.saturating_add(to_u64(n));
+                    counts.counter.push(written);
                     bytes = rest;
                 }
                 Err(e) if e.kind() == ErrorKind::Interrupted => {}
                 Err(e) => {
-                    self.is_closed |= e.kind() == ErrorKind::BrokenPipe;
+                    lock(&self.written).is_closed |= e.kind() == ErrorKind::BrokenPipe;
                     return Err(self.failed(&e));
                 }
             }
@@ -115,7 +138,8 @@ impl TraceOutput {
         Ok(())
     }
 
-    fn failed(&self, e: &io::Error) -> Failure {
+    /// Returns the failure for an error of writing.
+    pub(super) fn failed(&self, e: &io::Error) -> Failure {
         let failure = Failure::io(format_args!("cannot write {self}"), e);
         // The hint is about disks, and does not help here: the reader of the pipe closed it on purpose.
         if e.kind() == ErrorKind::BrokenPipe { failure.without_hint() } else { failure }

@@ -1,51 +1,83 @@
 //! Copying a session to a file or a pipe.
+use core::time::Duration;
 use std::io::Read;
 
 use ipc_std::TraceSession;
 
-use super::names_first::NamesFirst;
+use super::names_first::{NamesFirst, Space};
 use super::output::TraceOutput;
 use super::session_failure::read_failure;
 use crate::output::failure::Failure;
+use crate::output::session_output::{Batches, Refusal, SessionOutput, StalledOutput};
 
-/// Copies the session to the output until its end, by way of `names` if it was recorded with names first.
+/// How long the end of a recording waits for an output that takes nothing.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// Copies the session to the output until its end. With `names`, the names that a process had at its start, the file
+/// also has them: see [`NamesFirst`].
+///
+/// A thread writes, so that an output that takes nothing does not delay the session. If too many bytes wait, the session
+/// is stopped.
 ///
 /// Calls `check` after each read, and at least every [`TICK`](crate::process::connection_args::TICK) if that is the client's
 /// [`silence`](ipc_std::Timeouts::silence).
 pub(crate) fn record(
     session: &mut TraceSession,
-    output: &mut TraceOutput,
-    mut names: Option<&mut NamesFirst<'_>>,
-    mut check: impl FnMut(&TraceSession, &TraceOutput),
+    output: &TraceOutput,
+    names: Option<Vec<u8>>,
+    mut check: impl FnMut(&TraceSession),
 ) -> Result<(), Failure> {
+    let writer = SessionOutput::spawn("writer", {
+        let output = output.clone();
+        move |batches| write(batches, &output, names)
+    })?;
     let mut buf = vec![0; 64 << 10];
-    let mut written = Ok(());
-    loop {
-        match session.read(&mut buf) {
-            Ok(0) => return written,
-            Ok(n) if written.is_ok() => {
-                let bytes = buf.get(..n).unwrap_or_default();
-                written = match &mut names {
-                    Some(names) => names.write(bytes, output),
-                    None => output.write(bytes),
-                };
-                if written.is_err() {
-                    session.stop();
-                }
-            }
+    let mut refusal = None;
+    let read = loop {
+        let passed = match session.read(&mut buf) {
+            Ok(0) => break Ok(()),
+            Ok(n) if refusal.is_none() => writer.pass(buf.get(..n).unwrap_or_default()),
             // After a failed write, the rest is read and dropped, so that a full disk does not block the runtime.
-            Ok(_) => {}
-            Err(e) => {
-                if let Err(failure) = read_failure(session, e) {
-                    let rest = if output.bytes() > 0 {
-                        format!("{output} has the part that was received; ")
-                    } else {
-                        String::new()
-                    };
-                    return written.and_then(|()| Err(failure.with_more(&rest)));
-                }
-            }
+            Ok(_) => Ok(()),
+            Err(e) => match read_failure(session, e) {
+                Ok(()) if refusal.is_none() => writer.check(),
+                Ok(()) => Ok(()),
+                Err(failure) => break Err(failure),
+            },
+        };
+        if let Err(refused) = passed {
+            refusal = Some(refused);
+            session.stop();
         }
-        check(session, output);
+        check(session);
+    };
+    let written = match refusal {
+        Some(Refusal::Stalled(stalled)) => Err(stalled),
+        _ => writer.finish(Some(PATIENCE)),
+    };
+    written.unwrap_or_else(|stalled| Err(incomplete(output, stalled)))?;
+    read.map_err(|failure| match output.bytes() {
+        0 => failure.with_more(""),
+        _ => failure.with_more(&format!("{output} has the part that was received; ")),
+    })
+}
+
+/// Writes the bytes of a session, and after them the names.
+fn write(batches: &mut Batches, output: &TraceOutput, names: Option<Vec<u8>>) -> Result<(), Failure> {
+    let mut space = names.is_some().then(Space::new);
+    let names = names.zip(space.as_mut()).map(|(names, space)| NamesFirst::new(names, space));
+    let mut names = names.transpose()?;
+    while let Some(bytes) = batches.next() {
+        match &mut names {
+            Some(names) => names.write(bytes, output)?,
+            None => output.write(bytes)?,
+        }
     }
+    // Also if the session has failed.
+    names.map_or(Ok(()), |names| names.finish(output))
+}
+
+/// The failure of an output that takes no more.
+fn incomplete(output: &TraceOutput, stalled: StalledOutput) -> Failure {
+    output.failed(&stalled.into()).with_hint("the session was stopped, and the rest of the trace is missing")
 }

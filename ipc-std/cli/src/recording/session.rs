@@ -14,7 +14,6 @@ use nettrace::End;
 use super::args::SessionPlan;
 use super::output::{self, TraceOutput};
 use super::session_failure::{check_resumed, read_failure};
-use crate::args::timeout_args;
 use crate::input::source;
 use crate::output::failure::{Failure, Kind};
 use crate::output::globals::Globals;
@@ -44,24 +43,24 @@ pub(crate) fn start(
     let stage = Arc::new(Mutex::new(Stage { created, session: None }));
     signals::handle({
         let (stage, stopping, is_json) = (Arc::clone(&stage), Arc::clone(&stopping), globals.json);
+        let limits = *client.timeouts();
         move |_| {
             stopping.store(true, Ordering::Relaxed);
             let Stage { created, session } = mem::take(&mut *lock(&stage));
             output::remove(created.as_deref());
             let Some(session) = session else { return false };
             session.stop();
-            signals::explain_wait(is_json);
+            signals::explain_wait(is_json, &limits);
             true
         }
     })?;
-    let began = Instant::now();
     let session = plan.start(&client)?;
     // Before the start of the thread that stops the session, so that a session never seems shorter than its duration.
     let started = Instant::now();
     output.map_or(Ok(()), TraceOutput::truncate)?;
     stop_later(started, plan.duration, session.stopper(), Arc::clone(&stopping))?;
     *lock(&stage) = Stage { created: None, session: Some(session.stopper()) };
-    let resumed = if plan.no_resume { Ok(()) } else { resume(client, began) };
+    let resumed = if plan.no_resume { Ok(()) } else { resume(&client) };
     if resumed.is_err() {
         // The session is stopped, so that the trace still gets its end.
         session.stop();
@@ -163,9 +162,9 @@ fn stop_later(
     spawned.map(drop)
 }
 
-/// Resumes a suspended runtime, by the deadline of a command that began at `began`.
-fn resume(client: Client, began: Instant) -> Result<(), Failure> {
-    match timeout_args::since(client, began).resume() {
+/// Resumes a suspended runtime.
+fn resume(client: &Client) -> Result<(), Failure> {
+    match client.resume() {
         // .NET Core 3 does not know the command, and cannot be suspended.
         Err(e) if e.kind() == ErrorKind::Unsupported => Ok(()),
         result => Ok(result?),

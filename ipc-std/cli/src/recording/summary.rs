@@ -6,59 +6,54 @@ use indicatif::{DecimalBytes, HumanCount};
 use nettrace::Losses;
 use serde_json::{Map, Value, json};
 
-use super::output::TraceOutput;
+use super::output::{TraceOutput, WrittenCounts};
 use crate::input::trace_file;
 
 /// What a recording contains.
 #[derive(Debug)]
 pub(crate) struct RecordingSummary<'o> {
     output: &'o TraceOutput,
+    counts: WrittenCounts,
     elapsed: Duration,
 }
 
 impl<'o> RecordingSummary<'o> {
-    pub(crate) const fn new(output: &'o TraceOutput, elapsed: Duration) -> Self {
-        Self { output, elapsed }
+    pub(crate) fn new(output: &'o TraceOutput, elapsed: Duration) -> Self {
+        Self { output, counts: output.counts(), elapsed }
     }
 
     /// Returns `file`, `bytes`, `events`, `lost` and `seconds`. The counts are null if the trace cannot be parsed.
     pub(crate) fn to_json(&self) -> Map<String, Value> {
-        let counter = self.output.counter();
-        let is_counted = counter.corrupt().is_none();
+        let WrittenCounts { bytes, events, losses, corrupt } = self.counts;
+        let is_counted = corrupt.is_none();
         let mut object = Map::new();
         let mut insert = |key: &str, value| object.insert(key.to_owned(), value);
         insert("file", json!(self.output.path().to_string_lossy()));
-        insert("bytes", json!(self.output.bytes()));
-        insert("events", json!(is_counted.then(|| counter.events())));
-        insert("lost", json!(is_counted.then(|| counter.losses().lost)));
+        insert("bytes", json!(bytes));
+        insert("events", json!(is_counted.then_some(events)));
+        insert("lost", json!(is_counted.then_some(losses.lost)));
         insert("seconds", json!(self.elapsed.as_secs_f64()));
         object
     }
 
     /// Returns a warning if the counts are incomplete or events were lost, with the advice what to do.
     pub(crate) fn warning(&self, buffer_mb: u32) -> Option<String> {
-        let counter = self.output.counter();
-        if let Some(corrupt) = counter.corrupt() {
+        let WrittenCounts { bytes, events, losses, corrupt } = self.counts;
+        if let Some(corrupt) = corrupt {
             return Some(format!("the events cannot be counted: the trace is {corrupt}"));
         }
-        let recorded = RecordedAmount { events: counter.events(), bytes: self.output.bytes(), buffer_mb };
-        lost_warning(&counter.losses(), &recorded)
+        let recorded = RecordedAmount { events, bytes, buffer_mb };
+        lost_warning(&losses, &recorded)
     }
 }
 
 /// `Wrote 1.3 MB (5.0 s, 16,531 events, 0 lost) to FILE`.
 impl fmt::Display for RecordingSummary<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { output, elapsed } = self;
-        write!(f, "Wrote {} ({:.1} s", DecimalBytes(output.bytes()), elapsed.as_secs_f64())?;
-        let counter = output.counter();
-        if counter.corrupt().is_none() {
-            write!(
-                f,
-                ", {} events, {} lost",
-                HumanCount(counter.events()),
-                HumanCount(counter.losses().lost)
-            )?;
+        let Self { output, counts, elapsed } = self;
+        write!(f, "Wrote {} ({:.1} s", DecimalBytes(counts.bytes), elapsed.as_secs_f64())?;
+        if counts.corrupt.is_none() {
+            write!(f, ", {} events, {} lost", HumanCount(counts.events), HumanCount(counts.losses.lost))?;
         }
         write!(f, ") to {output}")
     }

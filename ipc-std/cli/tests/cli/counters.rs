@@ -514,6 +514,27 @@ fn all_processes() {
     assert_eq!(child.wait().unwrap().code(), Some(9));
 }
 
+/// Processes without a session are named, and are a failure.
+#[cfg(target_os = "linux")]
+#[test]
+fn processes_that_are_left_out_are_named() {
+    let Some(mut command) = unshare(&["-p", "-f", "-m", "--mount-proc"]) else { return };
+    let folder = tempfile::tempdir().unwrap();
+    // A limit of 24 files allows 12 sessions. Nothing answers here.
+    let socket = |id| folder.path().join(format!("dotnet-diagnostic-{id}-1-socket"));
+    let listeners: Vec<_> = (2_000_000..2_000_020)
+        .map(|id| std::os::unix::net::UnixListener::bind(socket(id)).unwrap())
+        .collect();
+    let script = "ulimit -n 24; exec \"$0\" counters --all Lab --duration 1s --timeout 1s";
+    command.args(["sh", "-c", script, TOOL]).env("TMPDIR", folder.path());
+    let ran = finish(command.spawn().unwrap());
+    drop(listeners);
+    assert_eq!(ran.status, Some(1), "{ran:?}");
+    let error = ran.stderr.lines().last().unwrap();
+    assert!(error.contains(" processes were left out: 2000"), "{error}");
+    assert!(error.contains("the limit of open files allows 12 sessions"), "{error}");
+}
+
 #[test]
 fn lists() {
     let runtime = running();

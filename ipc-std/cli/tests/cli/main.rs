@@ -69,6 +69,8 @@ mod stack;
 #[cfg(unix)]
 mod stack_cache;
 mod stats;
+#[cfg(target_os = "linux")]
+mod stuck;
 mod symptoms;
 #[cfg(target_os = "linux")]
 mod target;

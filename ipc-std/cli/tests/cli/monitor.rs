@@ -321,6 +321,31 @@ fn exhausted_descriptors_delay_no_runtime() {
     child.wait().unwrap();
 }
 
+/// A traced runtime needs three descriptors: of its session, of its file and of its next connection.
+#[test]
+#[cfg(target_os = "linux")]
+fn a_traced_runtime_needs_three_descriptors() {
+    const MORE: usize = 8;
+    let lab = Lab::new();
+    let (port, file) = (lab.text("port"), lab.text("app.nettrace"));
+    let tool = Tool::start(&["--listen", &port, "--trace", &file]);
+    let is_resumed =
+        || until_some("no runtime is resumed", || (tool.event()["event"] == "resumed").then_some(()));
+    let descriptors = || std::fs::read_dir(format!("/proc/{}/fd", tool.child.id())).unwrap().count();
+    let mut runtimes = vec![lab.runtime("port")];
+    is_resumed();
+    let first = descriptors();
+    runtimes.extend([(); MORE].map(|()| {
+        let runtime = lab.runtime("port");
+        is_resumed();
+        runtime
+    }));
+    // The connection of a request that has ended is closed soon.
+    until("a runtime needs more descriptors", || descriptors() <= first + 3 * MORE);
+    tool.signal(Signal::INT);
+    assert_eq!(tool.end().0, Some(0));
+}
+
 /// The fake runtime is in this process, which does not end. So the closed connections are the only sign that it has
 /// left.
 #[test]

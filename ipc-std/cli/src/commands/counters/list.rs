@@ -15,6 +15,7 @@ use crate::output::columns::cut_end;
 use crate::output::failure::Failure;
 use crate::output::globals::Globals;
 use crate::output::printable::{json_line, printable_name};
+use crate::output::signals;
 use crate::output::stdout::to_stdout;
 use crate::output::tables::{self, write_table};
 
@@ -110,6 +111,9 @@ pub(super) fn run(
                 }
                 Next::Deadline | Next::Finished => break,
             }
+        }
+        if signals::has_arrived() {
+            break;
         }
     }
     if listing.is_limited {
@@ -212,7 +216,11 @@ mod tests {
                 texts.iter().map(|text| text.len()).sum::<usize>()
             });
             assert!(listing.is_limited && texts.sum::<usize>() < listing.size, "{text}");
-            assert!((Listing::LIMIT / 2..=Listing::LIMIT).contains(&listing.size), "{text}: {}", listing.size);
+            assert!(
+                (Listing::LIMIT / 2..=Listing::LIMIT).contains(&listing.size),
+                "{text}: {}",
+                listing.size
+            );
         }
         let mut listing = Listing::default();
         (0..100).for_each(|n| listing.add_instrument(instrument(n.to_string(), &"\u{1b}x".repeat(2_000))));

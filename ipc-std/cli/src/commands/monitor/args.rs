@@ -29,7 +29,13 @@ that a trace can miss the first events.
 --duration ends the traces and then the tool, once the command has ended.
 
 Ctrl-C, SIGTERM and SIGHUP end the traces properly, and are then sent to the
-command. A second signal ends the tool immediately.
+command, which continues if it is stopped. A second signal ends the tool
+immediately. A file that takes nothing, as a pipe whose reader waits, ends its
+trace as with `dotnet-ipc trace`.
+
+A runtime needs one open file, with --trace three. The tool raises its limit of
+them, but not that of the command. Without free ones, it retries for the time of
+--timeout, then resumes the runtime, and exits with status 1.
 
 Examples:
   dotnet-ipc monitor --trace app.nettrace -- app --fast

@@ -77,9 +77,13 @@ impl Child {
             && File::open("/dev/tty").is_ok_and(|tty| tcgetpgrp(tty) == Ok(getpgrp()));
         // The id stays locked until the signal is sent, so that the signal cannot reach another process with this id.
         let id = self.id.lock();
-        if let (Some(id), Some(signal), false) = (*id, signal, by_terminal) {
+        if let (Some(id), Some(signal)) = (*id, signal) {
             // An error means that the command has just ended.
-            let _ = kill_process(id, signal);
+            if !by_terminal {
+                let _ = kill_process(id, signal);
+            }
+            // A command that is stopped gets the signal only when it continues.
+            let _ = kill_process(id, Signal::CONT);
         }
     }
     /// Does nothing: the console has sent the event to the command as well.

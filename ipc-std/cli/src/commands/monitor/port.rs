@@ -3,6 +3,8 @@ use core::fmt;
 use core::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use core::time::Duration;
 use std::collections::VecDeque;
+use std::io::{self, Write};
+use std::path::Path;
 use std::process::ExitStatus;
 use std::sync::Mutex;
 use std::sync::mpsc::Receiver;
@@ -18,7 +20,7 @@ use super::notice::{Notice, Notifier};
 use super::trace_files::TraceFiles;
 use crate::output::failure::{Failure, Kind};
 use crate::output::globals::Globals;
-use crate::output::stderr::to_stderr;
+use crate::output::session_output::{Refusal, SessionOutput, StalledOutput};
 use crate::output::stdout::{json_to_stdout, to_stdout};
 use crate::output::threads::lock;
 use crate::process::connection_args::TICK;
@@ -35,6 +37,9 @@ const GRACE: Duration = Duration::from_secs(2);
 /// How long the port waits for runtimes to disconnect after the command has ended.
 const FAREWELL: Duration = Duration::from_millis(500);
 
+/// How long the end waits for a reader of standard error that takes nothing.
+const PATIENCE: Duration = Duration::from_secs(60);
+
 /// The state that the main thread and the threads of the runtimes share.
 pub(super) struct Port<'p> {
     args: &'p Args,
@@ -49,6 +54,8 @@ pub(super) struct Port<'p> {
     files: TraceFiles,
     /// The first failure of a runtime, which the tool returns.
     failure: Mutex<Option<Failure>>,
+    /// Standard error, for the events beside a command. Its reader never delays a runtime.
+    stderr: Mutex<Option<SessionOutput<()>>>,
 }
 
 impl<'p> Port<'p> {
@@ -58,8 +65,14 @@ impl<'p> Port<'p> {
         monitor: &'p Monitor,
         plan: Option<SessionPlan<'p>>,
         notifier: Notifier,
-    ) -> Self {
-        Self {
+    ) -> Result<Self, Failure> {
+        let stderr = SessionOutput::spawn("stderr", |batches| {
+            while let Some(line) = batches.next() {
+                // A failure is ignored, because there is no other place to report it.
+                let _ = io::stderr().write_all(line);
+            }
+        })?;
+        Ok(Self {
             args,
             globals,
             monitor,
@@ -69,7 +82,8 @@ impl<'p> Port<'p> {
             busy: AtomicUsize::new(0),
             files: TraceFiles::new(args.trace.as_deref()),
             failure: Mutex::new(None),
-        }
+            stderr: Mutex::new(Some(stderr)),
+        })
     }
 
     /// Handles events until the command has ended or a signal arrives, and then until every trace has ended.
@@ -94,8 +108,12 @@ impl<'p> Port<'p> {
         self.ending.load(Ordering::Relaxed)
     }
 
-    /// Returns the first failure.
+    /// Writes the last events, and returns the first failure.
     pub(super) fn take_failure(&self) -> Option<Failure> {
+        let stderr = lock(&self.stderr).take();
+        if let Some(Err(stalled)) = stderr.map(|stderr| stderr.finish(Some(PATIENCE))) {
+            self.stalled(stalled);
+        }
         lock(&self.failure).take()
     }
 
@@ -264,7 +282,7 @@ impl<'p> Port<'p> {
             }
         }
         let plan = self.plan.as_ref().filter(|_| !self.is_ending())?;
-        let started = self.start(client, plan, runtime);
+        let started = self.start_when_possible(client, plan, runtime);
         let failed = |failure: Failure| {
             let kind = failure.kind();
             self.fail(runtime, failure);
@@ -317,21 +335,43 @@ impl<'p> Port<'p> {
         }
     }
 
+    /// Starts a trace of the runtime. If the system lacks descriptors, memory or threads, retries for the time of a call.
+    fn start_when_possible(
+        &self,
+        client: &Client,
+        plan: &SessionPlan<'_>,
+        runtime: &AdvertisedRuntime,
+    ) -> Result<(TraceSession, TraceOutput), Failure> {
+        let (path, began) = (self.files.next(runtime.local_process_id()), Instant::now());
+        loop {
+            match self.start(client, plan, runtime, &path) {
+                Err(failure)
+                    if failure.is_temporary()
+                        && !self.is_ending()
+                        && began.elapsed() < client.timeouts().call =>
+                {
+                    thread::sleep(TICK);
+                }
+                started => return started,
+            }
+        }
+    }
+
     /// Starts a trace of the runtime.
     fn start(
         &self,
         client: &Client,
         plan: &SessionPlan<'_>,
         runtime: &AdvertisedRuntime,
+        path: &Path,
     ) -> Result<(TraceSession, TraceOutput), Failure> {
-        let path = self.files.next(runtime.local_process_id());
-        let file = TraceOutput::open(&path, &self.args.connection.wire_log.overwrite)?;
+        let file = TraceOutput::open(path, &self.args.connection.wire_log.overwrite)?;
         let session = plan.start(client).and_then(|session| file.truncate().map(|()| session));
         let session = session.inspect_err(|_| file.abandon())?;
         for limitation in plan.limitations(&session) {
             self.globals.note(&format!("process {}: {limitation}", runtime.local_process_id()));
         }
-        self.report(runtime, &Event::Tracing { file: &path });
+        self.report(runtime, &Event::Tracing { file: path });
         Ok((session, file))
     }
 
@@ -340,11 +380,11 @@ impl<'p> Port<'p> {
         &self,
         runtime: &AdvertisedRuntime,
         mut session: TraceSession,
-        mut output: TraceOutput,
+        output: TraceOutput,
     ) -> Result<(), Failure> {
         let options = &self.args.options.session.live;
         let started = Instant::now();
-        let recorded = record(&mut session, &mut output, None, |session, _| {
+        let recorded = record(&mut session, &output, None, |session| {
             if self.is_ending() {
                 session.stop();
             }
@@ -370,6 +410,12 @@ impl<'p> Port<'p> {
         self.write(Some(runtime.local_process_id()), Some(runtime), event);
     }
 
+    /// Stores the failure of standard error.
+    fn stalled(&self, stalled: StalledOutput) {
+        let failure = Failure::io("cannot write to standard error", &stalled.into());
+        lock(&self.failure).get_or_insert(failure);
+    }
+
     /// Writes the event. A failed write does not stop the setup of runtimes.
     fn write(&self, process_id: Option<u64>, runtime: Option<&AdvertisedRuntime>, event: &Event<'_>) {
         let written = if self.globals.json {
@@ -380,7 +426,11 @@ impl<'p> Port<'p> {
             if self.args.command.is_empty() {
                 to_stdout(|out| writeln!(out, "{}", line.trim_end()))
             } else {
-                to_stderr(line.trim_end());
+                let line = format!("{}\n", line.trim_end());
+                let passed = lock(&self.stderr).as_ref().map(|stderr| stderr.pass(line.as_bytes()));
+                if let Some(Err(Refusal::Stalled(stalled))) = passed {
+                    self.stalled(stalled);
+                }
                 Ok(())
             }
         };

@@ -1,0 +1,32 @@
+//! Standard output as a file.
+use std::fs::File;
+use std::io;
+#[cfg(unix)]
+use std::os::fd::AsFd;
+#[cfg(windows)]
+use std::os::windows::io::AsHandle;
+
+use super::failure::Failure;
+use super::terminal_text::TerminalText;
+
+/// The failure for standard output.
+pub(crate) fn cannot_write(e: &io::Error) -> Failure {
+    Failure::io("cannot write to standard output", e)
+}
+
+/// Standard output for text, without the line buffer of [`std::io::Stdout`].
+pub(crate) type UnbufferedStdout = TerminalText<File>;
+
+/// Returns standard output for text.
+pub(crate) fn unbuffered_stdout() -> Result<UnbufferedStdout, Failure> {
+    raw_stdout().map(TerminalText::new).map_err(|e| cannot_write(&e))
+}
+
+/// Returns standard output for bytes that can control a terminal.
+pub(crate) fn raw_stdout() -> io::Result<File> {
+    #[cfg(unix)]
+    let stdout = io::stdout().as_fd().try_clone_to_owned();
+    #[cfg(windows)]
+    let stdout = io::stdout().as_handle().try_clone_to_owned();
+    stdout.map(File::from)
+}
