@@ -7,7 +7,7 @@ use super::event::Event;
 use super::poller::{Source, Watched};
 
 /// A flag that any thread can raise. The source is ready while the flag is raised.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct Flag(Arc<Raised>);
 
 #[derive(Debug, Default)]
