@@ -24,6 +24,8 @@ use super::http_text::HttpText;
 use super::prometheus::Exposition;
 use crate::output::failure::Failure;
 use crate::output::threads::spawn;
+#[cfg(unix)]
+use crate::process::descriptors;
 
 /// The maximum number of connections. A further one replaces another one.
 const CONNECTIONS: usize = 1_024;
@@ -199,15 +201,10 @@ impl HttpServer {
 fn max_connections() -> usize {
     #[cfg(unix)]
     {
-        use rustix::process::{Resource, getrlimit, setrlimit};
         /// The part of the descriptors is one in this many.
         const SHARE: u64 = 4;
-        let mut limit = getrlimit(Resource::Nofile);
-        limit.current = limit.maximum;
-        // The hard limit is allowed.
-        let _ = setrlimit(Resource::Nofile, limit);
-        let limit = getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX) / SHARE;
-        usize::try_from(limit).unwrap_or(CONNECTIONS).clamp(1, CONNECTIONS)
+        descriptors::raise_limit();
+        usize::try_from(descriptors::limit() / SHARE).unwrap_or(CONNECTIONS).clamp(1, CONNECTIONS)
     }
     #[cfg(windows)]
     CONNECTIONS

@@ -14,13 +14,19 @@ pub(crate) fn raise_limit() {
     }
 }
 
+/// Returns the soft limit of open files.
+#[cfg(unix)]
+pub(crate) fn limit() -> u64 {
+    getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX)
+}
+
 /// Returns how many sessions can be open at once. A session needs one descriptor, and one more while it is stopped. The
 /// reserve is for those, and for the files of the tool.
 pub(crate) fn max_sessions() -> u64 {
     #[cfg(unix)]
     {
         const RESERVE: u64 = 48;
-        let limit = getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX);
+        let limit = limit();
         limit.saturating_sub(RESERVE.min(limit / 2))
     }
     #[cfg(windows)]

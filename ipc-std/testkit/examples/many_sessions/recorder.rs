@@ -5,7 +5,7 @@ use std::io;
 use std::time::Instant;
 
 use ipc_proto::SessionEnd;
-use ipc_std::{Client, Error, TraceConfig, TraceReader, TraceSession};
+use ipc_std::{Client, TraceConfig, TraceReader, TraceSession};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 /// The result of recording from one runtime.
