@@ -32,7 +32,7 @@ fn exists(check: &str) -> bool {
         return repository().join(".ci/stages").join(stage).is_file();
     }
     if let Some((file, test)) = check.split_once("::") {
-        let (file, test) = (format!("{file}.rs"), format!("fn {test}()"));
+        let (file, test) = (format!("{file}.rs"), format!("fn {test}("));
         let packages = [
             "ipc-proto",
             "ipc-proto/nettrace",
@@ -41,6 +41,7 @@ fn exists(check: &str) -> bool {
             "ipc-std/testkit",
             "ipc-std/cli",
             "fuzz",
+            "fuzz/std",
         ];
         let folders =
             packages.iter().flat_map(|package| [format!("{package}/src"), format!("{package}/tests")]);
@@ -48,10 +49,15 @@ fn exists(check: &str) -> bool {
             .map(|folder| repository().join(folder))
             .any(|folder| has_file(&folder, Path::new(&file), &test));
     }
+    if check.ends_with(".test.mjs") {
+        return repository().join("ipc-proto/wasm/tests").join(check).is_file();
+    }
     let lint = |package| text(&format!("{package}/src/lib.rs")).contains(&format!("#![{check}]"));
     lint("ipc-proto")
         || lint("ipc-std")
-        || repository().join(format!("fuzz/fuzz_targets/{check}.rs")).exists()
+        || ["fuzz", "fuzz/std"]
+            .iter()
+            .any(|package| repository().join(format!("{package}/fuzz_targets/{check}.rs")).exists())
 }
 
 #[test]
