@@ -280,12 +280,12 @@ fn count(len: usize) -> u32 {
     to_u32(len.saturating_add(1))
 }
 
-/// Returns whether all bytes are ASCII. The last eight overlap those before them: texts are short, and the function of
+/// Returns whether all bytes are ASCII. The last word overlaps the one before it: texts are short, and the function of
 /// the standard library checks the rest of a short one byte by byte.
 #[inline]
 fn is_ascii(bytes: &[u8]) -> bool {
-    const ABOVE: u64 = 0x8080_8080_8080_8080;
-    let above = |chunk: &[u8; 8]| u64::from_ne_bytes(*chunk) & ABOVE;
+    const ABOVE: usize = usize::from_ne_bytes([0x80; size_of::<usize>()]);
+    let above = |word: &[u8; size_of::<usize>()]| usize::from_ne_bytes(*word) & ABOVE;
     let Some(last) = bytes.last_chunk() else { return bytes.iter().all(u8::is_ascii) };
     let (mut found, mut rest) = (above(last), bytes);
     while let Some((first, after)) = rest.split_first_chunk() {
