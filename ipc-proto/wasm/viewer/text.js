@@ -65,8 +65,8 @@ function plain(value) {
 }
 
 /** The text of an event has as many characters at most, and more for each byte of its payload. */
-const [TEXT, TEXT_PER_BYTE] = [4096, 64];
-const limitOf = (event) => TEXT + TEXT_PER_BYTE * event.payload.length;
+const [EVENT_TEXT, EVENT_TEXT_PER_BYTE] = [4096, 64];
+const limitOf = (event) => EVENT_TEXT + EVENT_TEXT_PER_BYTE * event.payload.length;
 
 /** The fields in one line. */
 export function summary(event) {
