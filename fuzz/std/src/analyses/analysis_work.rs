@@ -54,7 +54,7 @@ const STEPS: u64 = 20;
 const ALLOCATED: u64 = 300;
 const MEMORY: u64 = 150;
 const FREE_STEPS: u64 = 20_000;
-const FREE_BYTES: u64 = 1 << 20;
+const FREE_BYTES: u64 = 2 << 20;
 
 type Analysis = fn(&[u8]);
 
