@@ -286,7 +286,9 @@ fn count(len: usize) -> u32 {
 fn is_ascii(bytes: &[u8]) -> bool {
     const ABOVE: usize = usize::from_ne_bytes([0x80; size_of::<usize>()]);
     let above = |word: &[u8; size_of::<usize>()]| usize::from_ne_bytes(*word) & ABOVE;
-    let Some(last) = bytes.last_chunk() else { return bytes.iter().all(u8::is_ascii) };
+    let Some(last) = bytes.last_chunk() else {
+        return bytes.iter().fold(0, |found, byte| found | byte) < 0x80;
+    };
     let (mut found, mut rest) = (above(last), bytes);
     while let Some((first, after)) = rest.split_first_chunk() {
         found |= above(first);
