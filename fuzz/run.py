@@ -22,7 +22,7 @@ sys.dont_write_bytecode = True
 from inputs import DICTIONARY, MAX_LEN, common_seeds, corpus, seeds_of
 
 # The same for stored inputs: the tests read all of them, and these targets take long for each.
-MAX_STORED_LEN = {"counters": 200, "work": 25}
+MAX_STORED_LEN = {"analysis_work": 25, "counters": 200, "work": 25}
 
 parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
 parser.add_argument("programs", type=pathlib.Path, help="the folder of the targets' programs")

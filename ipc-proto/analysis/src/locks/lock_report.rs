@@ -123,7 +123,7 @@ pub struct LockOwner {
     pub waits_for: Option<OwnerWait>,
     /// The stack of the owner in its last sample since the threads wait for the lock, or of its own wait; empty if there
     /// is none, or if it shows that the owner has released the lock.
-    pub stack: Vec<Arc<str>>,
+    pub stack: Arc<[Arc<str>]>,
 }
 
 /// What the owner of a lock waits for.

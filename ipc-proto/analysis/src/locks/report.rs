@@ -7,12 +7,12 @@ use core::cmp::Reverse;
 use ipc_proto::wire::to_u64;
 
 use super::cycles::cycles;
-use super::frames::{Frames, StackMethod};
+use super::frames::{Frames, NamedStack, StackMethod};
 use super::lock_report::{
     ContendedLock, Cycle, CycleThread, HoldingMethod, LockOwner, LockReport, LockThread, OwnerWait,
     WaitGroup, WaitingMethod, WaitingThread,
 };
-use super::process_locks::{LockKey, LockState, Owner, ProcessLocks, WaitState};
+use super::process_locks::{LockKey, LockState, Owner, ProcessLocks, WaitSample};
 use super::wait_times::WaitTimes;
 use crate::durations::elapsed;
 use crate::names::Names;
@@ -47,32 +47,36 @@ pub(super) fn report(
     report
 }
 
-/// Where threads acquire a lock, and so have it.
+/// Where threads acquire a lock, and so have it: the stacks in which they wait for it.
 #[derive(Debug, Default)]
-struct LockScope {
-    /// The methods that acquire the lock.
-    acquire: BTreeSet<Arc<str>>,
-    /// The methods that call them. A thread in one of them, and in none of the others, has returned and released the lock.
-    callers: BTreeSet<Arc<str>>,
-}
+struct LockScope(Vec<Arc<NamedStack>>);
 
 impl LockScope {
+    /// How many stacks are considered.
+    const STACKS: usize = 64;
+
     /// Returns the scope of a lock by the stacks in which threads wait for it.
-    fn new(frames: &mut Frames<'_>, stacks: BTreeSet<StackId>) -> Self {
-        let mut scope = Self::default();
+    fn new(frames: &mut Frames<'_>, stacks: impl Iterator<Item = StackId>) -> Self {
+        let mut ids = BTreeSet::new();
         for stack in stacks {
-            let names = frames.names(stack);
-            let waiting = WaitKind::leading_frames(names.iter().map(|name| &**name));
-            let mut rest = names.into_iter().skip(waiting);
-            scope.acquire.extend(rest.next());
-            scope.callers.extend(rest);
+            ids.insert(stack);
+            if ids.len() >= Self::STACKS {
+                break;
+            }
         }
-        scope
+        Self(ids.into_iter().map(|id| frames.stack(id)).collect())
     }
 
-    /// Returns whether a stack of these full names has a method that acquires the lock.
-    fn has(&self, names: &[Arc<str>]) -> bool {
-        names.iter().any(|name| self.acquire.contains(name))
+    /// Returns whether a stack has a method that acquires the lock.
+    fn acquires(&self, stack: &NamedStack) -> bool {
+        self.0.iter().filter_map(|of| of.acquiring()).any(|name| stack.has(name))
+    }
+
+    /// Returns whether a stack has left the methods that acquire the lock: its method calls them. The thread then has
+    /// released the lock.
+    fn is_left_by(&self, stack: &NamedStack) -> bool {
+        let is_caller = |name: &str| self.0.iter().any(|of| of.has_caller(name));
+        stack.method.as_ref().is_some_and(|method| is_caller(&method.name)) && !self.acquires(stack)
     }
 }
 
@@ -133,7 +137,7 @@ impl ProcessReport<'_, '_> {
         let Some(thread) = self.process.threads.get(&id) else { return LockThread { id, name: "", roles } };
         let stacks = [thread.sample.map(|sample| sample.stack), thread.wait.map(|wait| wait.stack)];
         for stack in stacks.into_iter().flatten() {
-            self.frames.names(stack).iter().for_each(|name| roles.add(name));
+            roles.merge(self.frames.stack(stack).roles);
         }
         LockThread { id, name: thread.name, roles }
     }
@@ -150,12 +154,13 @@ impl ProcessReport<'_, '_> {
         let mut waiting = Vec::new();
         for (stack, times) in &lock.waits {
             waits.merge(*times);
-            methods.entry(self.frames.method(*stack)).or_default().merge(*times);
+            methods.entry(self.frames.stack(*stack).method.clone()).or_default().merge(*times);
         }
         let states = threads.iter().filter_map(|id| Some((*id, self.process.threads.get(id)?.wait?)));
         let mut first = self.end;
         for (id, wait) in states {
-            let (method, time) = (self.frames.method(wait.stack), elapsed(wait.start, self.end));
+            let method = self.frames.stack(wait.stack).method.clone();
+            let time = elapsed(wait.start, self.end);
             first = first.min(wait.start);
             waits.add(time);
             let name = method.as_ref().map(|method| Arc::clone(&method.name));
@@ -169,8 +174,8 @@ impl ProcessReport<'_, '_> {
         };
         let mut methods: Vec<_> = methods.into_iter().map(method).collect();
         methods.sort_by_key(|method| Reverse((method.waits.total, method.waits.count)));
-        let stacks = threads.iter().map(|id| self.open_stack(*id)).chain(lock.waits.keys().copied());
-        let scope = LockScope::new(self.frames, stacks.collect());
+        let open: Vec<StackId> = threads.iter().map(|id| self.open_stack(*id)).collect();
+        let scope = LockScope::new(self.frames, open.into_iter().chain(lock.waits.keys().copied()));
         let (held_in, held_samples) = self.held_in(lock, &scope);
         let owner = if waiting.is_empty() { None } else { self.owner(lock, &scope, first, since_before) };
         let process_id = self.process_id;
@@ -187,13 +192,6 @@ impl ProcessReport<'_, '_> {
         }
     }
 
-    /// Returns whether the owner of a lock has released it, by its stack.
-    fn has_left(&mut self, stack: StackId, scope: &LockScope) -> bool {
-        let method = self.frames.method(stack);
-        let is_caller = method.is_some_and(|method| scope.callers.contains(&method.name));
-        is_caller && !scope.has(&self.frames.names(stack))
-    }
-
     /// Returns the methods in which owners of a lock were sampled, and the number of samples.
     fn held_in(&mut self, lock: &LockState, scope: &LockScope) -> (Vec<HoldingMethod>, u64) {
         let (mut methods, mut all) = (BTreeMap::<Arc<str>, u64>::new(), 0_u64);
@@ -202,12 +200,13 @@ impl ProcessReport<'_, '_> {
             if self.process.thread_of(owner) != Some(*id) {
                 continue;
             }
-            let Some(StackMethod { name, is_own: true }) = self.frames.method(*stack) else { continue };
-            if self.has_left(*stack, scope) {
+            let stack = self.frames.stack(*stack);
+            let Some(StackMethod { name, is_own: true }) = &stack.method else { continue };
+            if scope.is_left_by(&stack) {
                 continue;
             }
             all = all.saturating_add(*samples);
-            let sum = methods.entry(name).or_default();
+            let sum = methods.entry(Arc::clone(name)).or_default();
             *sum = sum.saturating_add(*samples);
         }
         let mut methods: Vec<_> =
@@ -239,8 +238,9 @@ impl ProcessReport<'_, '_> {
         let sample = state.and_then(|state| state.sample);
         let sampled = sample.filter(|sample| sample.time >= first || waits_for.is_some());
         let stack = sampled.map(|sample| sample.stack).or_else(|| wait.map(|wait| wait.stack));
-        let stack = stack.filter(|stack| waits_for.is_some() || !self.has_left(*stack, scope));
-        let stack = stack.map(|stack| self.frames.names(stack)).unwrap_or_default();
+        let stack = stack.map(|stack| self.frames.stack(stack));
+        let stack = stack.filter(|stack| waits_for.is_some() || !scope.is_left_by(stack));
+        let stack = stack.map(|stack| Arc::clone(&stack.names)).unwrap_or_default();
         Some(LockOwner { thread: id.map(|id| self.thread(id)), number, waits_for, stack })
     }
 
@@ -250,7 +250,7 @@ impl ProcessReport<'_, '_> {
         let mut threads = Vec::new();
         for (id, wait) in waits {
             time = time.min(elapsed(wait.start, self.end));
-            let method = self.frames.method(wait.stack).map(|method| method.name);
+            let method = self.frames.stack(wait.stack).method.as_ref().map(|method| Arc::clone(&method.name));
             threads.push(CycleThread { thread: self.thread(id), lock: wait.lock, method });
         }
         Cycle { process_id: self.process_id, threads, time }
@@ -258,32 +258,34 @@ impl ProcessReport<'_, '_> {
 
     /// Returns the threads that have waited since before the recording.
     fn waiting_before(&mut self) -> Vec<WaitGroup> {
-        let mut groups: BTreeMap<(WaitKind, Vec<Arc<str>>), WaitGroup> = BTreeMap::new();
+        let mut stacks: BTreeMap<StackId, Vec<u64>> = BTreeMap::new();
         for (id, thread) in &self.process.threads {
-            let Some((kind, stack, whole)) = self.wait_in_samples(thread) else { continue };
-            let Some(method) = self.frames.method(whole) else { continue };
-            let thread = self.thread(*id);
-            let group = groups.entry((kind, self.frames.outline(&stack))).or_insert_with(|| WaitGroup {
+            let still = |sample: &WaitSample| thread.is_still && !thread.has_events && !sample.is_managed;
+            if let Some(sample) = thread.sample.filter(still) {
+                stacks.entry(sample.stack).or_default().push(*id);
+            }
+        }
+        let mut groups: BTreeMap<(WaitKind, Vec<Arc<str>>), WaitGroup> = BTreeMap::new();
+        for (id, threads) in stacks {
+            let stack = self.frames.stack(id);
+            let (Some((kind, frames)), Some(method)) = (stack.wait, &stack.method) else { continue };
+            let rest = stack.names.get(frames..).unwrap_or_default();
+            let key = (kind, self.frames.outline(rest));
+            let threads: Vec<LockThread> = threads.into_iter().map(|id| self.thread(id)).collect();
+            let group = groups.entry(key).or_insert_with(|| WaitGroup {
                 process_id: self.process_id,
                 kind,
                 threads: Vec::new(),
-                method: method.name,
+                method: Arc::clone(&method.name),
                 is_own: method.is_own,
-                stack,
+                stack: rest.to_vec(),
             });
-            group.threads.push(thread);
+            group.threads.extend(threads);
         }
-        groups.into_values().collect()
-    }
-
-    /// Returns what a thread waits for, the rest of its stack and the stack, if the thread has waited there in all of its
-    /// samples.
-    fn wait_in_samples(&mut self, thread: &WaitState) -> Option<(WaitKind, Vec<Arc<str>>, StackId)> {
-        let sample =
-            thread.sample.filter(|sample| thread.is_still && !thread.has_events && !sample.is_managed)?;
-        let mut names = self.frames.names(sample.stack);
-        let (kind, frames) = WaitKind::of(names.iter().map(|name| &**name))?;
-        names.drain(..frames.min(names.len()));
-        Some((kind, names, sample.stack))
+        let mut groups: Vec<WaitGroup> = groups.into_values().collect();
+        for group in &mut groups {
+            group.threads.sort_by_key(|thread| thread.id);
+        }
+        groups
     }
 }
