@@ -143,8 +143,13 @@ impl MeterEvents {
         self
     }
 
-    /// Writes a trace of version 6.
-    pub(crate) fn write(&self, name: &str) -> String {
+    /// Writes a trace of version 6, which is also read by the parser of Prometheus: see the stage `exporters`.
+    fn write(&self, name: &str) -> String {
+        self.write_in("counter-series", name)
+    }
+
+    /// Writes a trace of version 6 to a folder of temporary files.
+    pub(crate) fn write_in(&self, folder: &str, name: &str) -> String {
         let (mut buf, mut trace) = (vec![0; TraceWriter::BUFFER], Vec::new());
         let header = Trace { frequency: 1_000_000_000, ..Trace::new(Version::V6) };
         let mut writer = TraceWriter::new(&header, &mut buf).unwrap();
@@ -174,7 +179,7 @@ impl MeterEvents {
             put!(trace, writer.event(&event));
         }
         trace.extend_from_slice(&writer.finish());
-        let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("counter-series");
+        let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(folder);
         fs::create_dir_all(&folder).unwrap();
         let path = folder.join(format!("{name}.nettrace"));
         fs::write(&path, trace).unwrap();

@@ -93,7 +93,7 @@ fn counters() {
         quantiles.quantiles(series, &long, &many_quantiles.join(";"));
     }
     for (name, events) in [("many-tags", tags), ("long-details", details), ("many-quantiles", quantiles)] {
-        let file = events.write(name);
+        let file = events.write_in("counter-limits", name);
         let limit = 6 * usize::try_from(fs::metadata(&file).unwrap().len()).unwrap();
         let formats =
             [&[][..], &["--json"], &["--csv"], &["--format", "prometheus"], &["--format", "otlp-json"]];
