@@ -4,7 +4,7 @@ use core::fmt;
 use core::time::Duration;
 use std::io;
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
-use std::thread::JoinHandle;
+use std::thread::{self, JoinHandle};
 use std::time::Instant;
 
 use indicatif::{BinaryBytes, DecimalBytes};
@@ -35,6 +35,8 @@ struct State {
     in_use: usize,
     /// The number of bytes that the thread has taken.
     taken: u64,
+    /// Whether the thread waits for bytes.
+    is_idle: bool,
     /// Whether no more bytes follow.
     is_complete: bool,
     /// Whether the thread takes no more.
@@ -115,7 +117,9 @@ impl<T: Send + 'static> SessionOutput<T> {
             return Err(Refusal::Stalled(stalled));
         }
         state.pending.extend_from_slice(bytes);
-        self.queue.changed.notify_all();
+        if state.is_idle {
+            self.queue.changed.notify_all();
+        }
         Ok(())
     }
 
@@ -156,6 +160,9 @@ impl Batches {
     const STEP: usize = 64 << 10;
     /// The capacity of the largest buffer that is used again.
     const REUSED: usize = 1 << 20;
+    /// How long few bytes wait for more: many sessions write a few lines at a time, and each wake of the thread costs more
+    /// than they do.
+    const COLLECTING: Duration = Duration::from_millis(10);
 
     /// Waits for the next bytes. The earlier ones count as taken. Returns `None` after the last bytes.
     pub(crate) fn next(&mut self) -> Option<&[u8]> {
@@ -173,7 +180,14 @@ impl Batches {
                 if state.is_complete {
                     return None;
                 }
+                state.is_idle = true;
                 state = self.queue.changed.wait(state).unwrap_or_else(PoisonError::into_inner);
+                state.is_idle = false;
+                if state.pending.len() < Self::STEP && !state.is_complete {
+                    drop(state);
+                    thread::sleep(Self::COLLECTING);
+                    state = lock(&self.queue.state);
+                }
             }
             core::mem::swap(&mut self.batch, &mut state.pending);
             state.in_use = self.batch.len();
