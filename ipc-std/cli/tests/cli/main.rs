@@ -29,6 +29,7 @@ mod cpu;
 mod decode;
 #[cfg(target_os = "linux")]
 mod diagnose;
+#[cfg(target_os = "linux")]
 mod discover;
 mod events;
 mod events_lengths;
