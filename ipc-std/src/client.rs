@@ -157,8 +157,7 @@ impl Client {
     }
 
     pub(crate) fn connect_by(&self, deadline: Deadline) -> Result<Connection<Stream>, Error> {
-        let end = self.deadline.map_or(deadline.end, |end| end.min(deadline.end));
-        let deadline = Deadline { end, ..deadline };
+        let deadline = self.deadline.map_or(deadline, |end| deadline.limited(end));
         let mut backoff = BusyBackoff::new();
         let mut stream = loop {
             let opened = match self.connector.is_prompt() {

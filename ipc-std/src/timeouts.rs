@@ -68,4 +68,9 @@ impl Deadline {
         let end = begin.checked_add(limit).or_else(|| begin.checked_add(LONGEST)).unwrap_or(begin);
         Self { begin, end }
     }
+
+    /// Returns the deadline, which ends at `end` at the latest.
+    pub(crate) fn limited(self, end: Instant) -> Self {
+        Self { end: self.end.min(end), ..self }
+    }
 }

@@ -105,7 +105,7 @@ pub struct TraceSession {
     answered: u64,
 }
 
-/// The token of the stream in the sources. Token 1 is [`StopConnection::TOKEN`].
+/// The token of the stream in the sources. Token 1 is [`StopConnection::TOKEN`], and 2 is that of the alarm.
 const STREAM: u64 = 0;
 
 /// The number of bytes that [`TraceSession::finish`] reads at a time.

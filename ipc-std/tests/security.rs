@@ -25,8 +25,8 @@ fn has_file(folder: &Path, name: &Path, text: &str) -> bool {
     })
 }
 
-/// Returns whether a check that is named in backticks exists: a stage, a test, a fuzzed property, or a lint of a
-/// library.
+/// Returns whether a check that is named in backticks exists: a stage, a test, a fuzzed property, a file of tests of the
+/// npm package, or a lint of a library.
 fn exists(check: &str) -> bool {
     if let Some(stage) = check.strip_prefix(".ci/run ") {
         return repository().join(".ci/stages").join(stage).is_file();

@@ -143,7 +143,7 @@ impl Search {
         deadline: Instant,
         observer: Option<&Observer>,
     ) -> Result<Found, SearchError> {
-        let deadline = Deadline { end: deadline.min(self.deadline.end), ..self.deadline };
+        let deadline = self.deadline.limited(deadline);
         let mut remaining = self.candidates.len();
         // The runtime of an invisible process. A second such runtime, in another PID namespace, can have the same id:
         // then the result is ambiguous.

@@ -5,7 +5,8 @@ use crate::sys;
 
 /// Stops or cancels a [`TraceSession`](crate::TraceSession) from any thread.
 ///
-/// A stopper has no descriptor of its own.
+/// A stopper has no descriptor of its own. On Unix, the two descriptors of the alarm of a session that was made
+/// [nonblocking](crate::TraceSession::set_nonblocking) stay open until the session and all of its stoppers are dropped.
 #[derive(Debug, Clone)]
 pub struct Stopper(Arc<Mailbox>);
 

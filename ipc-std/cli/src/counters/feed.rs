@@ -126,8 +126,7 @@ struct State {
     is_stopping: bool,
     /// Whether sessions of other processes can begin.
     follows_all: bool,
-    /// The stoppers of the sessions that have not ended, by number of the session. A stopper has file descriptors of
-    /// its own, so it is removed with its session.
+    /// The stoppers of the sessions that have not ended, by number of the session.
     stoppers: BTreeMap<u64, Stopper>,
     /// The number of sessions so far.
     sessions: u64,

@@ -208,7 +208,7 @@ fn an_answer_is_not_lost() {
     let stream = served.send(GET.as_bytes());
     stream.shutdown(Shutdown::Write).unwrap();
     assert!(read(stream).starts_with("HTTP/1.1 200 "));
-    // A body that nobody reads.
+    // A body that the server does not read.
     let head = "POST /metrics HTTP/1.1\r\nHost: localhost\r\nContent-Length: 3000000\r\n\r\n";
     let mut stream = served.connect();
     stream.write_all(head.as_bytes()).unwrap();

@@ -55,12 +55,12 @@ fn shared() -> MutexGuard<'static, SharedFlag> {
 
 impl Alarm {
     /// The token of the alarm in the poller for event loops.
-    const TOKEN: u64 = u64::MAX;
+    const TOKEN: u64 = 2;
 
     pub(crate) fn raise(&self) {
+        let mut shared = shared();
         self.is_raised.store(true, Ordering::SeqCst);
         self.flag.get().into_iter().for_each(Flag::raise);
-        let mut shared = shared();
         if shared.polling > 0 && !shared.is_raised {
             shared.is_raised = true;
             shared.flag.iter().for_each(|flag| flag.raise());
@@ -118,10 +118,12 @@ impl Sources {
                 self.alarm.flag.get_or_init(|| flag)
             }
         };
-        // An alarm that was raised before the flag existed.
+        // An alarm that was raised before the flag existed. Without the lock, each thread could miss what the other one does.
+        let state = shared();
         if self.alarm.is_raised() {
             flag.raise();
         }
+        drop(state);
         poller.watch(flag, Alarm::TOKEN)?;
         for (token, source) in &self.sources {
             poller.watch(source, *token)?;
@@ -133,38 +135,41 @@ impl Sources {
     /// Does nothing: on Unix, a source is reported as long as it is ready.
     pub(crate) const fn rearm(&self) {}
 
-    /// Waits until a source is ready or the alarm is raised; fails with `TimedOut` after `deadline`. Sometimes returns
-    /// earlier.
+    /// Waits until a source is ready or the alarm is raised; fails with `TimedOut` after `deadline`.
     pub(crate) fn wait(&self, deadline: Instant) -> io::Result<()> {
-        let mut state = shared();
-        loop {
-            if self.alarm.is_raised() {
-                return Ok(());
-            }
-            if !state.is_raised {
-                break;
-            }
-            // The threads that the flag has woken lower it.
-            state = LOWERED
-                .wait_timeout(state, remaining(deadline)?)
-                .map_or_else(|e| e.into_inner().0, |(state, _)| state);
-        }
-        state.polling = state.polling.saturating_add(1);
-        drop(state);
         let sources = self.sources.iter().map(|(_, source)| source.as_fd());
         let mut fds: Vec<_> = sources
             .chain([self.shared.as_fd()])
             .map(|fd| PollFd::from_borrowed_fd(fd, PollFlags::IN))
             .collect();
-        let waited = wait(&mut fds, deadline);
         let mut state = shared();
-        state.polling = state.polling.saturating_sub(1);
-        if state.is_raised && state.polling == 0 {
-            self.shared.lower();
-            state.is_raised = false;
-            LOWERED.notify_all();
+        loop {
+            if self.alarm.is_raised() {
+                return Ok(());
+            }
+            if state.is_raised {
+                // The threads that the flag has woken lower it.
+                state = LOWERED
+                    .wait_timeout(state, remaining(deadline)?)
+                    .map_or_else(|e| e.into_inner().0, |(state, _)| state);
+                continue;
+            }
+            state.polling = state.polling.saturating_add(1);
+            drop(state);
+            let waited = wait(&mut fds, deadline);
+            state = shared();
+            state.polling = state.polling.saturating_sub(1);
+            if state.is_raised && state.polling == 0 {
+                self.shared.lower();
+                state.is_raised = false;
+                LOWERED.notify_all();
+            }
+            waited?;
+            // The last one is the shared flag, which can be raised for another thread.
+            if fds.iter().rev().skip(1).any(|fd| !fd.revents().is_empty()) {
+                return Ok(());
+            }
         }
-        waited
     }
 }
 
@@ -173,5 +178,28 @@ impl AsFd for Sources {
     fn as_fd(&self) -> BorrowedFd<'_> {
         let first = || self.sources.first().map(|(_, source)| source.as_fd());
         self.poller.as_ref().map(AsFd::as_fd).or_else(first).unwrap_or_else(|| self.shared.as_fd())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use core::time::Duration;
+    use std::io::ErrorKind;
+    use std::thread;
+
+    use super::*;
+
+    #[test]
+    fn an_alarm_ends_no_other_wait() {
+        let (alarm, other) = (Arc::new(Alarm::default()), Alarm::default());
+        let sources = Sources::new(&alarm).unwrap();
+        let waiting = thread::spawn(move || {
+            sources.wait(Instant::now() + Duration::from_millis(200)).map_err(|e| e.kind())
+        });
+        while !waiting.is_finished() {
+            other.raise();
+            thread::yield_now();
+        }
+        assert_eq!(waiting.join().unwrap(), Err(ErrorKind::TimedOut));
     }
 }

@@ -19,7 +19,7 @@ pub(crate) struct Sources {
 }
 
 /// The token of the alarm.
-const ALARM: u64 = u64::MAX;
+const ALARM: u64 = 2;
 
 impl Sources {
     pub(crate) fn new(alarm: &Arc<Alarm>) -> io::Result<Self> {
