@@ -1,11 +1,13 @@
 //! Tests of `dotnet-ipc counters`, on recorded traces and on fake runtimes.
 
+use core::time::Duration;
 use std::collections::BTreeSet;
 use std::fs;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
 use std::path::Path;
 use std::thread;
+use std::time::Instant;
 
 use ipc_proto::Code;
 use ipc_testkit::{FakeRuntime, Fault, Profile, Response};
@@ -533,6 +535,56 @@ fn processes_that_are_left_out_are_named() {
     let error = ran.stderr.lines().last().unwrap();
     assert!(error.contains(" processes were left out: 2000"), "{error}");
     assert!(error.contains("the limit of open files allows 12 sessions"), "{error}");
+}
+
+/// A process that accepts no connection is tried again after each attempt, and not during it: it would get several
+/// sessions at once.
+#[cfg(target_os = "linux")]
+#[test]
+fn a_process_that_is_left_out_has_one_attempt_at_a_time() {
+    use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType, connect, socket_with};
+
+    let Some(mut command) = unshare(&["-p", "-f", "-m", "--mount-proc"]) else { return };
+    let folder = tempfile::tempdir().unwrap();
+    let script = "sleep 100 | \"$0\" fake-runtime >/dev/null & runtime=$!
+        while ! [ -e \"$TMPDIR\"/*-socket ]; do sleep 0.01; done
+        kill -STOP $runtime; touch \"$TMPDIR\"/stopped
+        while ! [ -e \"$TMPDIR\"/full ]; do sleep 0.01; done
+        exec \"$0\" counters --all Lab --duration 9s --timeout 3s";
+    let mut child = command.args(["sh", "-c", script, TOOL]).env("TMPDIR", folder.path()).spawn().unwrap();
+    let tool = child_of(child.id());
+    until("the runtime is not stopped", || folder.path().join("stopped").exists());
+    let entries = fs::read_dir(folder.path()).unwrap().map(|entry| entry.unwrap().path());
+    let path = entries.into_iter().find(|path| path.to_str().unwrap().ends_with("-socket")).unwrap();
+    let address = SocketAddrUnix::new(&path).unwrap();
+    let connected = || {
+        let socket =
+            socket_with(AddressFamily::UNIX, SocketType::STREAM, SocketFlags::NONBLOCK, None).unwrap();
+        connect(&socket, &address).is_ok().then_some(socket)
+    };
+    let _backlog: Vec<_> = core::iter::from_fn(connected).collect();
+    fs::write(folder.path().join("full"), "").unwrap();
+
+    let attempts = || -> BTreeSet<std::ffi::OsString> {
+        let threads = fs::read_dir(format!("/proc/{tool}/task")).into_iter().flatten().flatten();
+        let is_attempt = |name: String| name.trim() == "counters";
+        threads
+            .filter(|thread| fs::read_to_string(thread.path().join("comm")).is_ok_and(is_attempt))
+            .map(|thread| thread.file_name())
+            .collect()
+    };
+    // The thread of an attempt can still exist for a moment when the next one has started.
+    let (mut together, mut since) = (BTreeSet::new(), Instant::now());
+    while child.try_wait().unwrap().is_none() {
+        let now = attempts();
+        if now != together || now.len() < 2 {
+            (together, since) = (now, Instant::now());
+        }
+        assert!(since.elapsed() < Duration::from_millis(500), "{together:?}");
+        thread::yield_now();
+    }
+    let ran = finish(child);
+    assert!(ran.stderr.contains("no session yet, the next attempt is in 2 s"), "{ran:?}");
 }
 
 #[test]
