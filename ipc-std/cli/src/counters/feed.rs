@@ -135,6 +135,8 @@ struct State {
     /// The processes without a session so far, by their sockets: the system lacked something, or the process accepted no
     /// connection.
     left_out: BTreeMap<PathBuf, (Arc<Process>, String)>,
+    /// The sockets of those that the next search tries again: their last attempt is over.
+    retry: BTreeSet<PathBuf>,
     /// Whether nothing read the reports for too long, so that samples are missing.
     is_stalled: bool,
 }
@@ -194,6 +196,7 @@ impl Shared {
     fn leave_out(&self, path: PathBuf, process: &Arc<Process>, why: &str) {
         let mut state = self.lock();
         if state.left_out.len() < MAX_LEFT_OUT {
+            state.retry.insert(path.clone());
             state.left_out.insert(path, (Arc::clone(process), why.to_owned()));
         }
     }
@@ -282,8 +285,8 @@ impl Feed {
                 let ended = match (ended, path) {
                     (Err(failure), Some(path)) if failure.is_temporary() && number.is_none() => {
                         shared.leave_out(path, &process, failure.message());
-                        let problem =
-                            format!("no session yet, the next attempt is in 2 s: {}", failure.message());
+                        let (wait, why) = (SCAN_INTERVAL.as_secs(), failure.message());
+                        let problem = format!("no session yet, the next attempt is in {wait} s: {why}");
                         let _ = sender.send((Arc::clone(&process), Report::Problem(problem)));
                         Ok(())
                     }
@@ -310,8 +313,8 @@ impl Feed {
     /// Starts a session of each new process, and of those that were left out.
     fn scan(&mut self) {
         let Some(mut known) = self.known.take() else { return };
-        let left_out: BTreeSet<PathBuf> = self.shared.lock().left_out.keys().cloned().collect();
-        known.retain(|path| !left_out.contains(path));
+        let retry = core::mem::take(&mut self.shared.lock().retry);
+        known.retain(|path| !retry.contains(path));
         let (began, limit) = (Instant::now(), descriptors::max_sessions());
         for search in discover::scan(&ScanConfig::default()).searches {
             let Some(path) = search.path().map(Path::to_owned) else { continue };
