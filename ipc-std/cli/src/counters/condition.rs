@@ -251,7 +251,8 @@ impl WatchedSeries {
         }
     }
 
-    /// Removes the series that are silent. Each sample makes at most one series to be removed, however many there are.
+    /// Removes the series that are silent. A series is removed once for each time that it was added, so the work is
+    /// proportional to the samples.
     fn remove_silent(&mut self, now: i128, hold: i128) {
         while let Some((_, series)) = self.silences.first().copied().filter(|(after, _)| *after < now) {
             self.remove(series, hold);
@@ -372,7 +373,8 @@ impl Watch {
             }
             is_about = true;
             let is_satisfied = term.part.of(sample).is_some_and(|number| term.holds(number));
-            let stored = self.holding.get(&(n, process.clone()));
+            let key = (n, process.clone());
+            let stored = self.holding.get(&key);
             let previous = stored.and_then(|stored| stored.series.get(&series)).map(|previous| **previous);
             let is_full = stored.is_some_and(|stored| stored.series.len() >= MAX_SERIES);
             if previous.is_none() && (is_full || self.len >= MAX_ALL) {
@@ -380,8 +382,7 @@ impl Watch {
                 continue;
             }
             let taken = Coverage::take(previous, sample.unix_nanoseconds, sample.interval, is_satisfied);
-            let stored = self.holding.entry((n, process.clone())).or_default();
-            stored.insert(series, taken, term.hold());
+            self.holding.entry(key).or_default().insert(series, taken, term.hold());
             self.len = self.len.saturating_add(usize::from(previous.is_none()));
         }
         is_about && self.holds_in(process, sample)
@@ -403,8 +404,17 @@ impl Watch {
         })
     }
 
+    /// Removes the series of a process that has ended.
+    pub(crate) fn remove(&mut self, process: &Process) {
+        for n in 0..self.condition.terms.len() {
+            if let Some(ended) = self.holding.remove(&(n, process.clone())) {
+                self.len = self.len.saturating_sub(ended.series.len());
+            }
+        }
+    }
+
     /// Returns whether the limits have left out a series, once.
-    pub(crate) fn is_limited(&mut self) -> bool {
+    pub(crate) fn take_limit_note(&mut self) -> bool {
         core::mem::take(&mut self.is_limited) && !core::mem::replace(&mut self.has_reported, true)
     }
 
@@ -574,7 +584,7 @@ mod tests {
             for n in 0..MAX_SERIES + 5 {
                 sample.tag_text = format!("k={n}");
                 assert!(!watch.holds(&process, &sample));
-                limited += u32::from(watch.is_limited());
+                limited += u32::from(watch.take_limit_note());
             }
         }
         assert_eq!((watch.len, limited), (MAX_ALL, 1));
@@ -585,5 +595,8 @@ mod tests {
         sample.tag_text = "k=0".to_owned();
         watch.holds(&process, &sample);
         assert_eq!(watch.len, MAX_ALL - MAX_SERIES + 1);
+        // So do those of a process that has ended.
+        watch.remove(&Process { id: Some(1), name: String::new() });
+        assert_eq!(watch.len, MAX_ALL - 2 * MAX_SERIES + 1);
     }
 }
