@@ -108,7 +108,7 @@ struct Request {
     closes: bool,
 }
 
-/// Why a request has no other answer than an error, after which the connection ends.
+/// Returns the answer to a request that is refused: an error, after which the connection ends.
 const fn refused(page: Page) -> Request {
     Request { page, has_body: true, closes: true }
 }

@@ -143,7 +143,7 @@ impl Source<'_> {
     }
 }
 
-fn utf16(text: &str) -> Vec<u8> {
+pub(super) fn utf16(text: &str) -> Vec<u8> {
     text.encode_utf16().chain([0]).flat_map(u16::to_le_bytes).collect()
 }
 
@@ -299,14 +299,14 @@ pub(super) fn trace(events: &[(MadeUp, Naming)], version: Version) -> Vec<u8> {
     // Successive events with the same stack refer to it by one number.
     let mut stacks = Vec::new();
     for (event, _) in events {
-        if stacks.last().is_none_or(|(_, stack)| *stack != &event.stack) {
-            let id = stacks.last().map_or(0, |(id, _)| *id) + 1;
+        let last = stacks.last().copied();
+        let same = last.filter(|(_, stack)| *stack == &event.stack);
+        stacks.push(same.unwrap_or_else(|| {
+            let id = last.map_or(1, |(id, _)| id + 1);
             let bytes: Vec<u8> = event.stack.iter().flat_map(|ip| ip.to_le_bytes()).collect();
             put(&mut out, writer.stack(&Stack { id, bytes: &bytes }));
-            stacks.push((id, &event.stack));
-        } else if let Some(last) = stacks.last().copied() {
-            stacks.push(last);
-        }
+            (id, &event.stack)
+        }));
     }
     let mut sequences = [0; 4];
     for ((id, _), (event, _)) in stacks.into_iter().zip(events) {

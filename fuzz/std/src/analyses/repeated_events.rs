@@ -37,6 +37,7 @@ pub(super) fn repeated_events(bytes: &[u8]) -> Vec<u8> {
     made_up_events::trace(&events, version)
 }
 
+/// The length of a trace in bytes, about, after which no events are added.
 const MAX: usize = 32 << 10;
 
 struct Part {
@@ -58,11 +59,11 @@ impl Part {
         }
     }
 
-    /// Returns a name in UTF-16 of up to 4,096 characters.
+    /// Returns a name in UTF-16 of up to 6,144 characters and a number.
     fn name(&self, number: u64) -> Vec<u8> {
         let separator = ["", ".", "+<", ">d"][usize::from(self.name & 3)];
         let text = format!("N{separator}").repeat(1 << (self.name >> 2 & 15).min(11)) + &number.to_string();
-        text.encode_utf16().chain([0]).flat_map(u16::to_le_bytes).collect()
+        made_up_events::utf16(&text)
     }
 
     /// Returns the addresses of a stack, the innermost first: they have the callers in common, or differ everywhere.

@@ -61,12 +61,12 @@ in an attribute. Others are listed if they are named after PID.
 
 On a terminal, a table shows each series with its value, what it grew by each
 second, and its last minute; keys sort, filter and pause it. Otherwise, also in
-the background, a line is a sample: its time, counter, tags and value, and what it grew by each
-second in parentheses. Counters of meters count from the start of the session,
-observable ones report the sum of the program. So an up-down counter is shown as
-`+3 since start`: what was open before the session is not in it. Averages,
-increments and histograms are those of the interval, histograms with buckets of
-the session.
+the background, a line is a sample: its time, counter, tags and value, and what
+it grew by each second in parentheses. Counters of meters count from the start
+of the session, observable ones report the sum of the program. So an up-down
+counter is shown as `+3 since start`: what was open before the session is not in
+it. Averages, increments and histograms are those of the interval, histograms
+with buckets of the session.
 The first samples come after one interval, and a shorter --duration waits for
 them.
 
@@ -78,12 +78,12 @@ place among the instruments that .NET 8 does not tell apart. A VALUE can be in
 quotes: [list=\"a,b\"], in which \\ precedes a quote or another \\. Lines of
 traces of version 6 state their process, and --process selects one.
 
-With --all, a process needs one open file, and one more while its session ends.
-The tool raises its limit of them, and tries again each 2 s what it could not
-start for want of files, memory or threads, or because the process accepted no
-connection. At the end it names the processes that were left out, and exits with
-status 1. An output that takes nothing ends the sessions, with exit status 1:
-standard output when 64 MiB wait for it, others after 10 s.
+With --all, each process needs one open file, and one more while its session
+ends. The tool raises its limit of open files. Every 2 s it retries the processes
+that it could not start because files, memory or threads were missing, or because
+the process accepted no connection. At the end it names the processes that were
+left out, and exits with status 1. An output that takes nothing ends the sessions,
+with exit status 1: standard output when 64 MiB wait for it, others after 10 s.
 
 --from and --to show the samples of a trace between two times. T is a time since
 its start (90s, 00:01:30, 1.5), or a date such as 2026-11-20T21:45:13Z. There is
@@ -557,7 +557,7 @@ impl<'a> Show<'a> {
                 return ControlFlow::Break(());
             }
         }
-        if self.watches.iter_mut().any(Watch::is_limited) {
+        if self.watches.iter_mut().any(Watch::take_limit_note) {
             self.note(
                 "--until watches the first 10,000 series of a counter in a process, and 100,000 of all",
             );
@@ -813,6 +813,7 @@ impl<'a> Live<'a> {
     fn end_of_process(&mut self, process: &Process, ended: Result<(), Failure>) {
         if ended.is_err() {
             self.show.output.ended(process, None);
+            self.show.watches.iter_mut().for_each(|watch| watch.remove(process));
         }
         match ended {
             Err(failure) if self.show.args.all => {

@@ -115,15 +115,12 @@ impl HttpConnections {
         let Some(connection) = self.connections.get_mut(&event.token()) else { return };
         connection.is_readable |= event.is_readable() || event.is_read_closed() || event.is_error();
         connection.is_writable |= event.is_writable() || event.is_write_closed() || event.is_error();
-        if !connection.is_ready {
-            connection.is_ready = true;
-            self.ready.push_back(event.token());
-        }
+        connection.queue(event.token(), &mut self.ready);
     }
 
-    /// Gives each connection that is ready one turn. Returns the earliest of their deadlines.
-    pub(super) fn take_turns(&mut self, text: &mut HttpText, now: Duration) -> Option<Duration> {
-        let mut earliest = None;
+    /// Gives each connection that is ready one turn. Returns the earliest of their deadlines, or the maximum.
+    pub(super) fn take_turns(&mut self, text: &mut HttpText, now: Duration) -> Duration {
+        let mut earliest = Duration::MAX;
         for _ in 0..self.ready.len() {
             let Some(token) = self.ready.pop_front() else { break };
             let Some(connection) = self.connections.get_mut(&token) else { continue };
@@ -131,8 +128,7 @@ impl HttpConnections {
                 self.close(token);
                 continue;
             }
-            let deadline = connection.exchange.deadline();
-            earliest = Some(earliest.map_or(deadline, |earliest: Duration| earliest.min(deadline)));
+            earliest = earliest.min(connection.exchange.deadline());
             if connection.is_ready {
                 self.ready.push_back(token);
             }
@@ -146,19 +142,15 @@ impl HttpConnections {
         earliest
     }
 
-    /// Handles the deadlines that have passed. Returns the earliest other one.
-    pub(super) fn expire(&mut self, now: Duration) -> Option<Duration> {
-        let mut earliest = None;
+    /// Handles the deadlines that have passed. Returns the earliest other one, or the maximum.
+    pub(super) fn expire(&mut self, now: Duration) -> Duration {
+        let mut earliest = Duration::MAX;
         for (token, connection) in &mut self.connections {
             if connection.exchange.deadline() <= now {
                 connection.exchange.expire(now);
-                if !connection.is_ready {
-                    connection.is_ready = true;
-                    self.ready.push_back(*token);
-                }
+                connection.queue(*token, &mut self.ready);
             }
-            let deadline = connection.exchange.deadline();
-            earliest = Some(earliest.map_or(deadline, |earliest: Duration| earliest.min(deadline)));
+            earliest = earliest.min(connection.exchange.deadline());
         }
         earliest
     }
@@ -188,6 +180,13 @@ const fn place(exchange: &HttpExchange) -> (bool, Duration) {
 }
 
 impl HttpConnection {
+    /// Queues the connection for a turn.
+    fn queue(&mut self, token: Token, ready: &mut VecDeque<Token>) {
+        if !core::mem::replace(&mut self.is_ready, true) {
+            ready.push_back(token);
+        }
+    }
+
     /// Sends and receives as much as the socket and the turn allow. Returns `false` at the end of the connection.
     fn take_turn(&mut self, text: &mut HttpText, now: Duration) -> bool {
         let mut left = TURN;

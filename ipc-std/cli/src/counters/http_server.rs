@@ -113,7 +113,7 @@ impl HttpServer {
                 retry: Duration::ZERO,
                 pause: PAUSE,
             },
-            connections: HttpConnections::new((LISTENER.0..=places).skip(1).map(Token)),
+            connections: HttpConnections::new((1..=places).map(Token)),
             hosts: Arc::new(hosts),
             text: HttpText::new(exposition),
             start: Instant::now(),
@@ -135,12 +135,10 @@ impl HttpServer {
             let now = self.start.elapsed();
             let next = now.saturating_add(SEARCH_TIME);
             if self.search <= now {
-                self.search =
-                    self.connections.expire(now).map_or(Duration::MAX, |deadline| deadline.max(next));
+                self.search = self.connections.expire(now).max(next);
             }
-            if let Some(deadline) = self.connections.take_turns(&mut self.text, now) {
-                self.search = self.search.min(deadline.max(next));
-            }
+            let deadline = self.connections.take_turns(&mut self.text, now);
+            self.search = self.search.min(deadline.max(next));
             while let Some(text) = self.text.take_excess() {
                 self.connections.close_senders(&text);
             }

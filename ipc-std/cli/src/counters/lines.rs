@@ -79,10 +79,12 @@ impl<W: Write> SampleLines<W> {
 
     /// Writes a line of CSV, with a column for the process if there can be several.
     fn record(&mut self, cells: [&str; 5], process: &str) -> io::Result<()> {
-        let mut csv = csv::Writer::from_writer(&mut self.out);
+        // The writer of CSV would flush the output after each line.
+        let mut csv = csv::Writer::from_writer(Vec::new());
         let cells = cells.into_iter().chain(self.shows_process.then_some(process));
         csv.write_record(cells.map(|cell| text_cell(cell).into_owned()))?;
-        csv.flush()
+        let line = csv.into_inner().map_err(|e| io::Error::other(e.to_string()))?;
+        self.out.write_all(&line)
     }
 }
 

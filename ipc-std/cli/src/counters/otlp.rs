@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use super::descriptions::Descriptions;
 use super::feed::{OwnedInstrument, Process};
 use super::lines::number;
-use super::series_details::{Detail, unique};
+use super::series_details::{Detail, point_tags, unique};
 use super::unique_labels::UniqueLabels;
 use crate::output::printable::json_line;
 
@@ -114,7 +114,7 @@ impl Batch {
             let _ = write!(point, ",\"startTimeUnixNano\":{}", nanoseconds(start));
         }
         let (shown, _) = self.labels.of_series(process, sample, |details| label(sample, details));
-        let tags = point_tags(sample, &shown.details(sample));
+        let tags = attributes_of(sample, &shown.details(sample));
         let attributes = list(tags.iter().map(|(name, value)| attribute(name, value)));
         let _ = write!(point, ",\"attributes\":{attributes}}}");
         let OwnedSample { provider, provider_version, name, unit, .. } = sample;
@@ -238,19 +238,15 @@ fn scope_tags(sample: &OwnedSample) -> Tags {
 }
 
 /// Returns the attributes of a data point: the tags of a series and its instrument, and details.
-fn point_tags(sample: &OwnedSample, details: &[Detail<'_>]) -> Tags {
-    let own = Some(sample).filter(|sample| sample.system == System::Meter).into_iter();
-    let of_instrument = sample.details.iter();
-    let tags =
-        own.flat_map(OwnedSample::tags).chain(of_instrument.flat_map(|details| details.instrument_tags()));
+fn attributes_of(sample: &OwnedSample, details: &[Detail<'_>]) -> Tags {
     let details = details.iter().map(|(name, value)| (format!("dotnet.{name}").into(), (&**value).into()));
-    unique(tags.chain(details))
+    unique(point_tags(sample).chain(details))
 }
 
 /// Returns what identifies a series in a request. The kind of a metric can change from sample to sample.
 fn label(sample: &OwnedSample, details: &[Detail<'_>]) -> String {
     let OwnedSample { provider, provider_version, name, unit, .. } = sample;
-    let tags = [scope_tags(sample), point_tags(sample, details)];
+    let tags = [scope_tags(sample), attributes_of(sample, details)];
     format!("{:?}", (provider, provider_version, name, unit, tags))
 }
 

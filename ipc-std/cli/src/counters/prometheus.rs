@@ -12,7 +12,7 @@ use nettrace_analysis::counters::{ExponentialHistogram, Measurement, OwnedSample
 use super::descriptions::Descriptions;
 use super::distribution::MAX_QUANTILES;
 use super::feed::{OwnedInstrument, Process};
-use super::series_details::{Detail, UniqueNames};
+use super::series_details::{Detail, UniqueNames, point_tags};
 use super::unique_labels::UniqueLabels;
 use super::units::{base, shortest};
 
@@ -218,16 +218,19 @@ impl Exposition {
             }
             return;
         }
-        let series = self.new_series(process, sample).map(|series| (series.size(&key), series));
-        let resized = |size: usize, added: usize| size.saturating_add(added);
-        match series {
-            Some((size, series)) if fits(resized(self.size, size), resized(own_size, size)) => {
-                self.left_out.numbers |= series.has_more_numbers();
-                self.processes.entry(process.clone()).or_default().series.insert(key, Box::new(series));
-                self.resize(process, resized(self.size, size), resized(own_size, size));
-            }
-            _ => self.left_out.series = true,
+        let Some(series) = self.new_series(process, sample) else {
+            self.left_out.series = true;
+            return;
+        };
+        let size = series.size(&key);
+        let (all, own_size) = (self.size.saturating_add(size), own_size.saturating_add(size));
+        if !fits(all, own_size) {
+            self.left_out.series = true;
+            return;
         }
+        self.left_out.numbers |= series.has_more_numbers();
+        self.processes.entry(process.clone()).or_default().series.insert(key, Box::new(series));
+        self.resize(process, all, own_size);
     }
 
     fn resize(&mut self, process: &Process, all: usize, own_size: usize) {
@@ -445,7 +448,7 @@ fn metric_name(sample: &OwnedSample, unit: &str, kind: &str) -> String {
         "1" if kind == "gauge" => "ratio".to_owned(),
         "" | "1" => String::new(),
         // Annotations, such as `{request}`, are for people and do not become a suffix.
-        unit if unit.starts_with('{') || unit.len() > MAX_UNIT => String::new(),
+        unit if unit.starts_with('{') || unit.len() > MAX_SUFFIX => String::new(),
         unit if unit.eq_ignore_ascii_case("count") => String::new(),
         unit => words(unit),
     };
@@ -473,7 +476,7 @@ fn metric_name(sample: &OwnedSample, unit: &str, kind: &str) -> String {
 }
 
 /// Longer units do not become part of a name.
-const MAX_UNIT: usize = 32;
+const MAX_SUFFIX: usize = 32;
 
 /// Returns a text as words in lower case that underscores join.
 fn words(text: &str) -> String {
@@ -519,13 +522,10 @@ fn labels(process: &Process, sample: &OwnedSample, details: &[Detail<'_>]) -> La
     let mut label = |name: String, value: &str| {
         let _ = write!(text, ",{}=\"{}\"", names.unique(name), label_text(value));
     };
-    let own =
-        Some(sample).filter(|sample| sample.system == System::Meter).into_iter().flat_map(OwnedSample::tags);
-    let of_instrument = sample.details.iter().flat_map(|details| details.instrument_tags());
     let of_meter = sample.details.iter().flat_map(|details| details.meter_tags());
     let mut tags = of_meter
         .map(|(name, value)| (format!("otel_scope_{}", label_name(&name)), value))
-        .chain(own.chain(of_instrument).map(|(name, value)| (label_name(&name), value)));
+        .chain(point_tags(sample).map(|(name, value)| (label_name(&name), value)));
     tags.by_ref().take(MAX_LABELS).for_each(|(name, value)| label(name, &value));
     for (name, value) in details {
         let name = if *name == "meter_version" { "otel_scope_version" } else { name };

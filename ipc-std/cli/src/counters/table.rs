@@ -56,7 +56,7 @@ enum Sort {
     Rate,
 }
 
-/// The maximum number of rows. Further series are only counted.
+/// The maximum number of rows. Further series are not shown.
 const MAX_ROWS: usize = 5_000;
 /// The maximum memory of the names of the rows in bytes.
 const MAX_SIZE: usize = 32 << 20;

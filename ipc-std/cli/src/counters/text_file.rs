@@ -69,8 +69,8 @@ mod pipe {
 
     /// Writes a text. Returns `false` if no process reads the pipe, also after a moment if the call `waits`.
     pub(super) fn write(path: &Path, mut text: &[u8], waits: bool) -> io::Result<bool> {
-        let end = Instant::now().checked_add(PATIENCE);
-        let left = || end.map_or(PATIENCE, |end| end.saturating_duration_since(Instant::now()));
+        let began = Instant::now();
+        let left = || PATIENCE.saturating_sub(began.elapsed());
         let mut pipe = loop {
             match open(path, OFlags::WRONLY | OFlags::NONBLOCK | OFlags::CLOEXEC, Mode::empty()) {
                 Err(Errno::NXIO) if waits && !left().is_zero() => thread::sleep(TICK),
@@ -85,8 +85,8 @@ mod pipe {
                 // The reader wants no more of this text.
                 Err(e) if e.kind() == ErrorKind::BrokenPipe => break,
                 Err(e) if e.kind() == ErrorKind::WouldBlock && !left().is_zero() => {
-                    let timeout = Timespec::try_from(left()).ok();
-                    match poll(&mut [PollFd::new(&pipe, PollFlags::OUT)], timeout.as_ref()) {
+                    let timeout = Timespec::try_from(left()).unwrap_or_default();
+                    match poll(&mut [PollFd::new(&pipe, PollFlags::OUT)], Some(&timeout)) {
                         Err(Errno::INTR) | Ok(_) => {}
                         Err(e) => return Err(e.into()),
                     }

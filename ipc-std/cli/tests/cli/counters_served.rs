@@ -2,8 +2,7 @@
 use core::time::Duration;
 use std::io::{BufRead, BufReader, ErrorKind, Read, Write};
 use std::net::{Shutdown, TcpListener, TcpStream};
-use std::process::{Child, Command};
-use std::sync::Mutex;
+use std::process::{Child, ChildStderr, Command};
 
 use ipc_testkit::FakeRuntime;
 
@@ -15,7 +14,7 @@ struct Served {
     child: Child,
     address: String,
     /// The end of standard error, which the tool writes to.
-    _stderr: Mutex<Box<dyn BufRead + Send>>,
+    _stderr: BufReader<ChildStderr>,
     _runtime: FakeRuntime,
 }
 
@@ -25,7 +24,7 @@ impl Served {
     }
 
     /// Starts the tool by a command that runs its arguments.
-    fn start_with(options: &[&str], by: &[&str]) -> Self {
+    fn start_with(options: &[&str], wrapper: &[&str]) -> Self {
         let runtime = running();
         let socket = runtime.path().to_str().unwrap().to_owned();
         let fixed = ["counters", "--socket", &socket, "Lab-Counters"];
@@ -34,7 +33,7 @@ impl Served {
             if options.contains(&"--serve") { &[] } else { &["--serve", "127.0.0.1:0"] },
             options,
         ];
-        let mut command = match by {
+        let mut command = match wrapper {
             [] => tool(&args.concat()),
             [first, rest @ ..] => {
                 let mut command: Command = program(first);
@@ -48,7 +47,7 @@ impl Served {
         stderr.read_line(&mut note).unwrap();
         let address = note.trim().strip_prefix("note: serving http://").expect(&note);
         let address = address.strip_suffix("/metrics").unwrap().to_owned();
-        let served = Self { child, address, _stderr: Mutex::new(Box::new(stderr)), _runtime: runtime };
+        let served = Self { child, address, _stderr: stderr, _runtime: runtime };
         until("no sample is served", || served.scrape().contains("\ndotnet_lab_counters_poll{"));
         served
     }
@@ -189,7 +188,7 @@ fn a_scraper_gets_through_beside_hundreds_of_hostile_clients() {
 
 #[cfg(target_os = "linux")]
 #[test]
-fn exhausted_descriptors_delay_nobody() {
+fn exhausted_descriptors_delay_no_client() {
     let served = Served::start_with(&[], &["sh", "-c", "ulimit -n 48; exec \"$0\" \"$@\""]);
     for _ in 0..2 {
         let open: Vec<TcpStream> = (0..150).map(|_| served.connect()).collect();
