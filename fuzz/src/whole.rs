@@ -1,9 +1,10 @@
 //! The property of a reader of a whole trace: it returns the events of an assembler, in the same order.
 use ipc_proto::wire::to_u32;
-use nettrace::{Event, EventAssembler, Limits, Parser, Record, Str, WholeTrace};
+use nettrace::{Event, EventAssembler, Limits, Record, Str, WholeTrace};
 
 use crate::assembled::{Assembled, SeenEvent, read, seen_event};
 use crate::reading::of_event;
+use crate::work::parse;
 
 /// Checks that a reader of the whole trace and an assembler that sorts return the same events, losses and end.
 ///
@@ -34,14 +35,9 @@ pub(crate) fn whole(bytes: &[u8]) {
 
 /// Returns the number of records that state the clock of the trace; a valid trace has one.
 fn traces(bytes: &[u8]) -> usize {
-    let (mut parser, mut traces) = (Parser::new(Limits::default()), 0);
-    loop {
-        match parser.next(bytes) {
-            Record::Trace(_) => traces += 1,
-            Record::More { .. } | Record::End(_) => return traces,
-            _ => {}
-        }
-    }
+    let mut traces = 0;
+    parse(bytes, |record, _| traces += usize::from(matches!(record, Record::Trace(_))));
+    traces
 }
 
 fn read_whole(bytes: &[u8]) -> Assembled {

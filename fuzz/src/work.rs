@@ -57,7 +57,7 @@ fn assembler() -> EventAssembler {
     EventAssembler::new(Limits::default())
 }
 
-fn parse(trace: &[u8], mut take: impl FnMut(&Record<'_>, Version)) {
+pub(crate) fn parse(trace: &[u8], mut take: impl FnMut(&Record<'_>, Version)) {
     let mut parser = Parser::new(Limits::default());
     loop {
         let record = parser.next(trace);

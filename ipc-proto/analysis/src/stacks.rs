@@ -108,7 +108,8 @@ impl Stacks {
     /// The number of entries of [`Self::recent_calls`].
     const RECENT_CALLS: usize = 1 << 15;
 
-    /// Returns the stack of an event.
+    /// Returns the stack of an event. All events must come from one assembler: stacks are recognized by
+    /// [`TraceEvent::stack_number`].
     pub fn of(&mut self, event: &TraceEvent<'_>, names: &mut Names) -> StackId {
         if event.stack().len() == 0 {
             return StackId::EMPTY;

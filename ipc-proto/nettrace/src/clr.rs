@@ -108,10 +108,22 @@ impl Layouts {
         self.rows.get(after.checked_sub(1)?)
     }
 
+    /// Returns the fields of an event by the version of its label, or else by that of its description, if there is one.
+    #[cfg(feature = "alloc")]
+    pub(crate) fn fields_of(
+        self,
+        label: Option<u8>,
+        described: Option<u32>,
+        pointer_size: u32,
+        payload: &[u8],
+    ) -> Option<Fields<'static>> {
+        self.fields(label.map(u32::from).or(described)?, pointer_size, payload)
+    }
+
     /// Returns the fields of an event of a version; if the version is before all those that are known, those of the
     /// latest version that fits the payload.
     #[cfg(feature = "alloc")]
-    pub(crate) fn fields(self, version: u32, pointer_size: u32, payload: &[u8]) -> Option<Fields<'static>> {
+    fn fields(self, version: u32, pointer_size: u32, payload: &[u8]) -> Option<Fields<'static>> {
         if let Some(row) = self.row(version) {
             return Some(fields(row.fields, pointer_size));
         }

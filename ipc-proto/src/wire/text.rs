@@ -305,8 +305,9 @@ impl Encode for Text<'_> {
         }
     }
 }
+
 impl Text<'_> {
-    /// Encodes any text. Apart, so that the code for the usual text is short.
+    /// Encodes any text. A separate function, so that the code for the usual text is short.
     #[inline(never)]
     fn encode_other(&self, w: &mut Writer<'_>) {
         match self.0 {
@@ -323,6 +324,7 @@ impl Text<'_> {
         0u16.encode(w);
     }
 }
+
 /// A [`Text`] that owns its code units.
 ///
 /// ```

@@ -116,7 +116,7 @@ impl OwnedSample {
 
     /// Appends the key of the series of the sample. Samples have the same key if and only if they are of one series: of
     /// the same process, system, instrument, kind, unit, version and tags. Keys have the order of provider, name,
-    /// instrument and tags.
+    /// system, process, id, version, unit and tags, compared as texts.
     pub fn push_series_key(&self, key: &mut String) {
         let Self { provider, name, provider_version, unit, instrument_id, .. } = self;
         push(key, provider);
@@ -240,7 +240,7 @@ impl Instrument<'_> {
     }
 }
 
-/// Appends what tells apart the instruments with the same names, apart from their version and unit.
+/// Appends the system, the process and the id of an instrument.
 fn push_instrument(key: &mut String, system: System, process_id: Option<u64>, id: Option<u32>) {
     // Writing to a string cannot fail.
     let _ = write!(key, "{} {process_id:?} {id:?} ", system.name());

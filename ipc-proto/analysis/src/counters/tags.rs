@@ -67,9 +67,8 @@ impl<'a> Tags<'a> {
     fn ends(&self) -> (Option<usize>, Option<usize>) {
         match self.rest {
             Str::Utf8(bytes) => self.ends_in(bytes.iter().map(|byte| u16::from(*byte))),
-            Str::Utf16(bytes) => {
-                let units = bytes.chunks_exact(WIDE).filter_map(|unit| unit.try_into().ok());
-                let (name_end, end) = self.ends_in(units.map(u16::from_le_bytes));
+            Str::Utf16(_) => {
+                let (name_end, end) = self.ends_in(self.rest.units());
                 let offset = |place: usize| place.saturating_mul(WIDE);
                 (name_end.map(offset), end.map(offset))
             }

@@ -2,7 +2,7 @@
 use alloc::boxed::Box;
 use alloc::vec::Vec;
 
-use ipc_proto::wire::steps;
+use ipc_proto::wire::{steps, to_u32};
 
 use crate::assemble::metadata_buf::MetadataBuf;
 use crate::describe::field::Fields;
@@ -217,7 +217,7 @@ impl StreamContext {
 
     /// Stores a stack or a label list, in the bytes of `old`, which had the same id, if these bytes are enough.
     fn store_bytes(&mut self, old: Option<ByteRange>, bytes: &[u8]) -> ByteRange {
-        let len = u32::try_from(bytes.len()).unwrap_or(u32::MAX);
+        let len = to_u32(bytes.len());
         if let Some(ByteRange { start, .. }) = old.filter(|old| old.len >= len) {
             let place = ByteRange { start, len };
             if let Some(room) = self.bytes.get_mut(place.range()) {
@@ -240,7 +240,7 @@ impl StreamContext {
         }
         steps::count(bytes.len());
         self.bytes.extend_from_slice(bytes);
-        ByteRange { start: u32::try_from(start).unwrap_or(u32::MAX), len }
+        ByteRange::new(start, bytes.len())
     }
 
     fn clear_stacks_and_labels(&mut self) {

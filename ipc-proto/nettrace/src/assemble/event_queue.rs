@@ -166,7 +166,7 @@ impl EventQueue {
         }
     }
 
-    /// Counts a sorted event that does not enter the queue, and returns whether it needs not: no event waits.
+    /// Returns whether a sorted event can be returned immediately, because no event waits. If so, counts it as returned.
     #[inline]
     pub(crate) fn pass(&mut self, timestamp: u64) -> bool {
         let is_empty = self.is_empty();

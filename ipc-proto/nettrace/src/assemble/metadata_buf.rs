@@ -174,8 +174,8 @@ impl MetadataBuf {
         pointer_size: u32,
         payload: &[u8],
     ) -> Option<Fields<'static>> {
-        let version = label.map(u32::from).or_else(|| self.lacks_version.then_some(self.plain.version))?;
-        self.layouts.fields(version, pointer_size, payload)
+        let described = self.lacks_version.then_some(self.plain.version);
+        self.layouts.fields_of(label, described, pointer_size, payload)
     }
 
     /// Adds the name and the fields that [`clr::describe`](crate::clr::describe) adds.

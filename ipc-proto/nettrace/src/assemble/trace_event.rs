@@ -118,7 +118,7 @@ impl<'a> TraceEvent<'a> {
 
     /// Returns the number of the event's stack among the stacks of the stream: events with the same number have the same
     /// stack. So a reader can do its work for a stack once, however many events refer to it. A number is used again
-    /// after 2^32 stacks.
+    /// after 2^32 stacks. Another assembler counts from 1 again.
     ///
     /// Returns `None` for an event without a stack, and in V3, whose events contain their stacks.
     #[must_use]

@@ -1,5 +1,5 @@
 //! A whole block of compressed events, decoded in one loop.
-use ipc_proto::wire::{Reader, steps, to_usize};
+use ipc_proto::wire::{Reader, copy, steps, to_usize};
 
 use crate::parse::event::{CHUNK, Changes, Chunk, Event, Header};
 use crate::parse::prefetch::{AHEAD, prefetch};
@@ -92,8 +92,6 @@ impl<'w> EventBlock<'w> {
 #[inline(never)]
 fn padded(rest: &[u8]) -> [u8; CHUNK] {
     let mut chunk = [0; CHUNK];
-    for (to, from) in chunk.iter_mut().zip(rest) {
-        *to = *from;
-    }
+    copy(&mut chunk, rest);
     chunk
 }

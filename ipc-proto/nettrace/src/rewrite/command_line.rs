@@ -60,12 +60,12 @@ impl CommandLine {
         let is_native = metadata.fields.is_empty();
         let is_of_runtime = starts_with(metadata.provider, "Microsoft-Windows-DotNETRuntime");
         let is_start = is_of_runtime && metadata.event_id == 187;
-        if is_native && is_of_runtime {
-            let layout = PayloadLayout { command_line: 1, ..PayloadLayout::default() };
-            return if is_start { layout.with(&RUNTIME_STEPS) } else { Self::None };
+        if is_native && is_start {
+            return PayloadLayout { command_line: 1, ..PayloadLayout::default() }.with(&RUNTIME_STEPS);
         }
         if is_native {
-            return if has_known_payloads(metadata.provider) { Self::None } else { Self::Unknown };
+            let is_known = is_of_runtime || has_known_payloads(metadata.provider);
+            return if is_known { Self::None } else { Self::Unknown };
         }
         let mut layout = PayloadLayout::default();
         let (mut found, mut is_exact) = (None, true);

@@ -110,8 +110,8 @@ impl Batch {
     }
 
     /// Adds the events of a block, whose body begins at an offset of the window, and returns their numbers. Returns
-    /// `None` and changes nothing if the parser must read the block: it is too long, or has an event that is not as
-    /// expected.
+    /// `None` and adds no event if the parser must read the block: it is too long, ends beyond the segment, or has an
+    /// event that is not as expected.
     #[inline(never)]
     pub(crate) fn add_block(
         &mut self,
@@ -119,7 +119,7 @@ impl Batch {
         body: usize,
         catalog: &mut Catalog<'_>,
     ) -> Option<&[Numbers]> {
-        if block.len() > LONGEST_BLOCK {
+        if block.len() > LONGEST_BLOCK || self.is_full(body.saturating_add(block.len())) {
             return None;
         }
         let mark = self.mark();
@@ -155,10 +155,7 @@ impl Batch {
             }
             let payload =
                 ByteRange { start: to_u32(body.saturating_add(event.payload)), len: event.payload_size };
-            let (timestamp, sequence) = (header.timestamp, header.sequence);
-            self.runs.add(timestamp, header.sorted);
-            let origin = if header.sorted { origin | EventEntry::SORTED } else { origin };
-            self.entries.push(EventEntry { timestamp, payload, kind, stack, sequence, origin });
+            self.push(header, payload, kind, stack, origin);
         });
         if !is_complete {
             self.undo(mark);
@@ -183,16 +180,17 @@ impl Batch {
             self.origins.push(origin);
         }
         let origin = to_u32(self.origins.len().saturating_sub(1));
-        self.runs.add(event.timestamp, event.sorted);
-        let entry = EventEntry {
-            timestamp: event.timestamp,
-            payload: ByteRange::new(payload.start.saturating_sub(self.base), payload.len()),
-            kind: catalog.kind(event.metadata_id),
-            stack: self.stack(event.stack_id),
-            sequence: event.sequence,
-            origin: if event.sorted { origin | EventEntry::SORTED } else { origin },
-        };
-        self.entries.push(entry);
+        let payload = ByteRange::new(payload.start.saturating_sub(self.base), payload.len());
+        let (kind, stack) = (catalog.kind(event.metadata_id), self.stack(event.stack_id));
+        self.push(event, payload, kind, stack, origin);
+    }
+
+    #[inline(always)]
+    fn push(&mut self, header: &Event<'_>, payload: ByteRange, kind: u32, stack: u32, origin: u32) {
+        let Event { timestamp, sequence, sorted, .. } = *header;
+        self.runs.add(timestamp, sorted);
+        let origin = if sorted { origin | EventEntry::SORTED } else { origin };
+        self.entries.push(EventEntry { timestamp, payload, kind, stack, sequence, origin });
     }
 
     /// Returns the index of the pair; that of the last pair if it is the same.
@@ -280,17 +278,12 @@ impl Batch {
     #[inline]
     pub(crate) fn due(&mut self) -> Option<Release> {
         let len = self.entries.len();
-        if len < self.threshold && len < MOST_EVENTS {
-            return None;
+        let released = if len >= self.threshold { self.runs.released() } else { None };
+        if released.is_none() && len >= MOST_EVENTS {
+            self.exceeded_limit = true;
+            return Some(Release::ALL);
         }
-        match self.runs.released() {
-            Some(released) if len >= self.threshold => Some(released),
-            _ if len >= MOST_EVENTS => {
-                self.exceeded_limit = true;
-                Some(Release::ALL)
-            }
-            _ => None,
-        }
+        released
     }
 
     /// Reports that older events may follow, although all events are returned.

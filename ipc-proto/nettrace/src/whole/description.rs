@@ -46,12 +46,9 @@ impl<'a> Description<'a> {
         if self.layouts.is_empty() {
             return described;
         }
-        let label = labels.and_then(|labels| labels.version).map(u32::from);
-        let lacks_version = described.is_empty();
-        let fields = label
-            .or_else(|| lacks_version.then_some(self.metadata.version))
-            .and_then(|version| self.layouts.fields(version, pointer_size, payload));
-        fields.unwrap_or(described)
+        let label = labels.and_then(|labels| labels.version);
+        let version = described.is_empty().then_some(self.metadata.version);
+        self.layouts.fields_of(label, version, pointer_size, payload).unwrap_or(described)
     }
 
     #[cfg(not(feature = "clr"))]

@@ -50,8 +50,8 @@ pub(crate) struct Origin {
 /// The index that stands for no entry.
 pub(crate) const NOWHERE: u32 = u32::MAX;
 
-/// Returns the key of an id in an [`IdMap`](crate::IdMap), which is fastest for keys that count up from 1: writers count from 1, and
-/// the id 0 is stored first.
+/// Returns the key of an id in an [`IdMap`](crate::IdMap): the id plus 1. The map is fastest for keys that count up from
+/// 1, and the id 0 is stored first.
 pub(crate) fn key(id: u32) -> u64 {
     u64::from(id).wrapping_add(1)
 }

@@ -3,6 +3,7 @@ use core::fmt;
 
 use ipc_proto::Guid;
 
+use crate::describe::field::Fields;
 use crate::describe::metadata::Metadata;
 use crate::join::label_digest::LabelDigest;
 use crate::parse::event::Event;
@@ -14,6 +15,7 @@ use crate::parse::trace_clock::TraceClock;
 use crate::values::Values;
 use crate::values::value::Value;
 use crate::whole::catalog::KnownThread;
+use crate::whole::description::Description;
 use crate::whole::event_entry::EventEntry;
 use crate::whole::segment_view::SegmentView;
 
@@ -94,12 +96,9 @@ impl<'t, 'a> SegmentEvent<'t, 'a> {
     /// Returns `None` if the stream does not describe the event, which is possible after a damaged block.
     #[must_use]
     pub fn metadata(&self) -> Option<Metadata<'a>> {
-        let SegmentView { catalog, .. } = self.view;
-        let description = catalog.description(self.entry.kind)?;
-        let labels = self.digest();
-        let fields = description.fields(labels, catalog.pointer_size(), self.payload());
-        let mut metadata = Metadata { fields, ..description.metadata };
-        if let Some(labels) = labels {
+        let description = self.view.catalog.description(self.entry.kind)?;
+        let mut metadata = Metadata { fields: self.fields(description), ..description.metadata };
+        if let Some(labels) = self.digest() {
             labels.replace_parts(&mut metadata);
         }
         Some(metadata)
@@ -108,13 +107,13 @@ impl<'t, 'a> SegmentEvent<'t, 'a> {
     /// Returns the values of the payload in their order; none if the fields are not described.
     #[must_use]
     pub fn values(&self) -> Values<'a> {
-        let SegmentView { catalog, .. } = self.view;
-        let payload = self.payload();
-        let description = catalog.description(self.entry.kind);
-        let fields = description
-            .map(|description| description.fields(self.digest(), catalog.pointer_size(), payload))
-            .unwrap_or_default();
-        fields.values(payload)
+        let description = self.view.catalog.description(self.entry.kind);
+        let fields = description.map(|description| self.fields(description)).unwrap_or_default();
+        fields.values(self.payload())
+    }
+
+    fn fields(&self, description: &Description<'a>) -> Fields<'a> {
+        description.fields(self.digest(), self.view.catalog.pointer_size(), self.payload())
     }
 
     /// Returns the value of a field by its name, or by a path of names for a field of a nested object. See
