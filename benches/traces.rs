@@ -195,7 +195,7 @@ pub fn whole_trace(bytes: &[u8]) -> u64 {
         for event in segment.events() {
             events += 1;
             sum ^= event.nanoseconds().unsigned_abs() ^ event.thread_id() ^ event.stack().len() as u64;
-            sum ^= event.description().map_or(0, |metadata| metadata.keywords);
+            sum ^= event.description().map_or(0, |metadata| metadata.get().keywords);
         }
     }
     black_box(sum);

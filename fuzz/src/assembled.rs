@@ -1,13 +1,20 @@
 //! The events of a reader, in a form that compares two readers.
 use ipc_proto::wire::to_u32;
-use nettrace::{AssemblerStep, Event, EventAssembler, Str, TimeFilter};
+use nettrace::{AssemblerStep, EventAssembler, Str, TimeFilter, TraceEvent};
 
 use crate::reading::of_event;
 
-/// Returns a [`SeenEvent`] of an event with this header. Both types of events have the same methods.
-macro_rules! seen_event {
-    ($event:expr, $header:expr) => {{
-        let (event, header): (_, Event<'_>) = (&$event, $header);
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct SeenEvent {
+    pub(crate) timestamp: u64,
+    pub(crate) header: Vec<u8>,
+    /// The records that the event refers to.
+    pub(crate) context: Vec<u8>,
+}
+
+impl SeenEvent {
+    pub(crate) fn of(event: &TraceEvent<'_>) -> Self {
+        let header = event.header();
         let mut context = Vec::new();
         let mut add = |part: &[u8]| context.extend_from_slice(part);
         if let Some(metadata) = event.metadata() {
@@ -32,17 +39,8 @@ macro_rules! seen_event {
         add(&event.related_activity_id().0);
         add(&event.nanoseconds().to_le_bytes());
         add(&event.unix_nanoseconds().to_le_bytes());
-        SeenEvent { timestamp: header.timestamp, header: of_event(&header), context }
-    }};
-}
-pub(crate) use seen_event;
-
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct SeenEvent {
-    pub(crate) timestamp: u64,
-    pub(crate) header: Vec<u8>,
-    /// The records that the event refers to.
-    pub(crate) context: Vec<u8>,
+        Self { timestamp: header.timestamp, header: of_event(&header), context }
+    }
 }
 
 #[derive(Debug, Default, PartialEq)]
@@ -66,7 +64,7 @@ pub(crate) fn read(
         match assembler.step() {
             AssemblerStep::Event => {
                 let event = assembler.event().expect("it was found");
-                seen.events.push(seen_event!(event, event.header));
+                seen.events.push(SeenEvent::of(&event));
             }
             AssemblerStep::More => {
                 let n = sizes.next().unwrap_or(1).min(bytes.len());

@@ -1,9 +1,7 @@
 //! The property of a reader of a whole trace: it returns the events of an assembler, in the same order.
-use ipc_proto::wire::to_u32;
-use nettrace::{Event, EventAssembler, Limits, Record, Str, WholeTrace};
+use nettrace::{EventAssembler, Limits, Record, WholeTrace};
 
-use crate::assembled::{Assembled, SeenEvent, read, seen_event};
-use crate::reading::of_event;
+use crate::assembled::{Assembled, SeenEvent, read};
 use crate::work::parse;
 
 /// Checks that a reader of the whole trace and an assembler that sorts return the same events, losses and end.
@@ -16,6 +14,12 @@ pub(crate) fn whole(bytes: &[u8]) {
     let whole = read_whole(bytes);
     let sorted = read(assembler().in_order(EventAssembler::ORDER_LIMIT), bytes, once());
     assert_eq!(whole.numbers, sorted.numbers);
+    let by_segment =
+        |limit, sizes: &[usize]| read(assembler().by_segment(limit), bytes, sizes.iter().copied().cycle());
+    let pieces = by_segment(EventAssembler::SEGMENT_LIMIT, &[97, 1000, 30_011]);
+    assert!(pieces == whole, "the events by segment differ from those of the whole trace");
+    let limited = by_segment(2000, &[300, 7]);
+    assert_eq!((limited.events.len(), limited.numbers), (whole.events.len(), whole.numbers.clone()));
     if !whole.exceeded_limit && !sorted.exceeded_limit {
         let is_same = |(one, other): (&SeenEvent, &SeenEvent)| one.header == other.header;
         assert!(
@@ -49,13 +53,13 @@ fn read_whole(bytes: &[u8]) -> Assembled {
         let events = segment.events();
         assert!(events.len() > 0, "a segment without events");
         let len = events.len();
-        assert_eq!(events.map(|event| seen.events.push(seen_event!(event, event.header()))).count(), len);
+        assert_eq!(events.map(|event| seen.events.push(SeenEvent::of(&event))).count(), len);
         for event in segment.events() {
             let kind = event.kind() as usize;
             if kind >= kinds.len() {
                 kinds.resize(kind + 1, None);
             }
-            let description = || format!("{:?} {:?}", event.header().metadata_id, event.description());
+            let description = || format!("{:?}", event.description());
             if kinds[kind].is_none() {
                 kinds[kind] = Some(description());
             } else if seen.events.len() % 16 == 0 {

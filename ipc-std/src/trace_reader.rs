@@ -45,7 +45,7 @@ use crate::record_reader::read_uninterrupted;
 /// A field can be read by its name: `event.field("Payload.Mean")`, see [`TraceEvent::field`].
 ///
 /// Events come in the order of the stream: events of one thread are in the order of time, events of two threads may not
-/// be. [`in_order`](Self::in_order) sorts them. An event is returned as soon as its bytes have arrived: nothing is read
+/// be. [`in_order`](Self::in_order) sorts them, and [`by_segment`](Self::by_segment) does so faster for a file. An event is returned as soon as its bytes have arrived: nothing is read
 /// while an event can be returned. All complete events of a cut or damaged trace are returned, and [`end`](Self::end)
 /// states how the trace ended. [`EventAssembler`] describes the memory that a reader takes.
 ///
@@ -93,6 +93,14 @@ impl<R: Read> TraceReader<R> {
     #[must_use]
     pub fn in_order(mut self, limit: usize) -> Self {
         self.assembler = self.assembler.in_order(limit);
+        self
+    }
+
+    /// Returns the events of [`in_order`](Self::in_order) in less time, but later: for files, see
+    /// [`EventAssembler::by_segment`]. Call it before the first event is requested, instead of `in_order`.
+    #[must_use]
+    pub fn by_segment(mut self, limit: usize) -> Self {
+        self.assembler = self.assembler.by_segment(limit);
         self
     }
 

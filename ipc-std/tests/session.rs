@@ -473,7 +473,7 @@ fn nothing_is_lost_when_a_reader_would_block() {
         let (mut events, mut pending) = (Vec::new(), 0);
         loop {
             match reader.poll_next_event().unwrap() {
-                Poll::Ready(Some(event)) => events.push((event.header.timestamp, event.stack().count())),
+                Poll::Ready(Some(event)) => events.push((event.timestamp(), event.stack().count())),
                 Poll::Ready(None) => break,
                 Poll::Pending => pending += 1,
             }

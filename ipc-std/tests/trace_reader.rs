@@ -29,13 +29,13 @@ fn trace(name: &str) -> Vec<u8> {
 
 /// Returns an event and everything that it refers to as text.
 fn text_of(event: &TraceEvent<'_>) -> String {
-    let header = event.header.without_payload();
+    let header = event.header().without_payload();
     let values: Vec<_> = event.values().collect();
     let stack: Vec<u64> = event.stack().collect();
     let (thread, activity) = (event.thread_id(), (event.activity_id(), event.related_activity_id()));
     let labels: Vec<_> = event.labels().collect();
     let about = event.metadata().map(|m| (m.provider.to_string(), m.event_id, m.version, m.name.to_string()));
-    let payload = event.header.payload;
+    let payload = event.payload();
     let time = event.nanoseconds();
     format!("{time} {about:?} {values:?} {thread} {activity:?} {labels:?} {stack:?} {header:?} {payload:?}")
 }

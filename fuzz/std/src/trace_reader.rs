@@ -50,12 +50,7 @@ fn describe(event: &TraceEvent<'_>) -> String {
     let metadata =
         event.metadata().map(|metadata| (metadata.id, metadata.event_id, metadata.name.to_string()));
     let stack: Vec<_> = event.stack().collect();
-    format!(
-        "{:?} {metadata:?} {stack:?} {} {:?}",
-        event.nanoseconds(),
-        event.thread_id(),
-        event.header.payload
-    )
+    format!("{:?} {metadata:?} {stack:?} {} {:?}", event.nanoseconds(), event.thread_id(), event.payload())
 }
 
 /// A reader of pieces, with errors between them.

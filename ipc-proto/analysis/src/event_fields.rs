@@ -22,12 +22,12 @@ pub(crate) fn text<'e>(event: &TraceEvent<'e>, field: &str) -> Option<Str<'e>> {
 
 /// Returns an AllocationTick.
 pub(crate) fn allocation_tick<'e>(event: &TraceEvent<'e>) -> AllocationRow<'e> {
-    AllocationRow::decode_tick(event.header.payload, pointer_size(event))
+    AllocationRow::decode_tick(event.payload(), pointer_size(event))
 }
 
 /// Returns an AllocationSampled.
 pub(crate) fn sampled_allocation<'e>(event: &TraceEvent<'e>) -> AllocationRow<'e> {
-    AllocationRow::decode_sampled(event.header.payload, pointer_size(event))
+    AllocationRow::decode_sampled(event.payload(), pointer_size(event))
 }
 
 pub(crate) fn pointer_size(event: &TraceEvent<'_>) -> usize {

@@ -117,7 +117,7 @@ impl Names {
         metadata: &Metadata<'_>,
         provider: KnownProvider,
     ) {
-        let payload = event.header.payload;
+        let payload = event.payload();
         match (provider, metadata.event_id) {
             (KnownProvider::Runtime, 143) | (KnownProvider::Rundown, 143 | 144) => {
                 if let Ok(row) = MethodRow::decode(payload) {

@@ -114,7 +114,7 @@ impl Part {
     /// Returns whether an event is in the part: its time and its thread are.
     pub fn includes(&mut self, event: &TraceEvent<'_>) -> bool {
         self.is_whole()
-            || (self.has_ticks(event.clock(), event.header.timestamp) && self.has_thread(event.thread_id()))
+            || (self.has_ticks(event.clock(), event.timestamp()) && self.has_thread(event.thread_id()))
     }
 
     /// Returns whether a time of the trace is in the part, in ticks of its clock.

@@ -191,11 +191,11 @@ impl Requests {
         let is_rundown = KnownProvider::of(metadata.provider) == Some(KnownProvider::Rundown)
             || is_name(metadata.provider, "Microsoft-DotNETCore-EventPipe");
         if !(is_rundown && self.is_rundown) {
-            self.last_ticks = event.header.timestamp;
+            self.last_ticks = event.timestamp();
         }
         self.is_rundown = is_rundown;
         self.clock.get_or_insert_with(|| *event.clock());
-        let is_inside = self.part.has_ticks(event.clock(), event.header.timestamp);
+        let is_inside = self.part.has_ticks(event.clock(), event.timestamp());
         // Events before the part can begin requests that end in it, and events after it change nothing.
         if !is_inside && self.part.overlap(event.nanoseconds(), i64::MAX).is_none() {
             return;

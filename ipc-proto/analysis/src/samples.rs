@@ -373,7 +373,7 @@ impl Samples {
         let is_info = provider.is_none() && is_name(metadata.provider, "Microsoft-DotNETCore-EventPipe");
         let is_rundown = is_info || provider == Some(KnownProvider::Rundown);
         if !(is_rundown && self.is_rundown) {
-            self.last_ticks = event.header.timestamp;
+            self.last_ticks = event.timestamp();
         }
         self.is_rundown = is_rundown;
         self.has_stacks = self.has_stacks || event.stack().len() > 0;
@@ -643,7 +643,7 @@ impl Samples {
 
     /// Names a thread by its purpose in the runtime.
     fn thread_row(&mut self, event: &TraceEvent<'_>) {
-        let Ok(ThreadRow { flags, id, .. }) = ThreadRow::decode(event.header.payload) else { return };
+        let Ok(ThreadRow { flags, id, .. }) = ThreadRow::decode(event.payload()) else { return };
         let name = match flags {
             _ if flags & 2 != 0 => FINALIZER,
             _ if flags & 4 != 0 => ".NET ThreadPool",
@@ -938,7 +938,7 @@ impl<'a> Seen<'a> {
     fn sample(&self) -> Option<Weight> {
         match self.provider? {
             KnownProvider::SampleProfiler if self.metadata.event_id == 0 => {
-                let kind = self.event.header.payload.first_chunk().map(|kind| u32::from_le_bytes(*kind));
+                let kind = self.event.payload().first_chunk().map(|kind| u32::from_le_bytes(*kind));
                 Some(Weight::new(1, kind == Some(MANAGED)))
             }
             KnownProvider::UniversalEvents if self.metadata.name == "cpu" => {

@@ -1,7 +1,12 @@
-//! Whole events: the records of a stream, joined and in the order of time, in memory that grows.
+//! Whole events: the records of a stream, joined, in the order of the stream or of time, in memory that grows.
+pub(crate) mod assembler_step;
 pub(crate) mod context;
 pub(crate) mod event_assembler;
 pub(crate) mod event_queue;
-pub(crate) mod metadata_buf;
 pub(crate) mod parser_buf;
+pub(crate) mod segment;
+pub(crate) mod segment_buf;
+pub(crate) mod stream_assembler;
+pub(crate) mod stream_event;
 pub(crate) mod trace_event;
+pub(crate) mod whole_trace;

@@ -8,6 +8,8 @@ extern crate alloc;
 
 #[cfg(feature = "alloc")]
 mod assemble;
+#[cfg(feature = "alloc")]
+mod catalog;
 #[cfg(feature = "clr")]
 pub mod clr;
 mod describe;
@@ -18,20 +20,26 @@ mod error;
 mod join;
 mod parse;
 mod rewrite;
+#[cfg(feature = "alloc")]
+mod segments;
 pub mod user_events;
 mod values;
-#[cfg(feature = "alloc")]
-mod whole;
 mod write;
 
 #[cfg(feature = "alloc")]
-pub use assemble::event_assembler::{AssemblerStep, EventAssembler};
+pub use assemble::assembler_step::AssemblerStep;
 #[cfg(feature = "alloc")]
-pub use assemble::metadata_buf::MetadataBuf;
+pub use assemble::event_assembler::EventAssembler;
 #[cfg(feature = "alloc")]
 pub use assemble::parser_buf::ParserBuf;
 #[cfg(feature = "alloc")]
+pub use assemble::segment::{Segment, SegmentEvents};
+#[cfg(feature = "alloc")]
 pub use assemble::trace_event::TraceEvent;
+#[cfg(feature = "alloc")]
+pub use assemble::whole_trace::WholeTrace;
+#[cfg(feature = "alloc")]
+pub use catalog::metadata_buf::MetadataBuf;
 pub use describe::field::{ArrayKind, Element, Field, FieldIter, FieldType, Fields};
 pub use describe::metadata::{Attributes, Metadata};
 pub use describe::scalar::Scalar;
@@ -62,12 +70,6 @@ pub use rewrite::{
 };
 pub use values::value::{FileTime, Value};
 pub use values::{Item, Values};
-#[cfg(feature = "alloc")]
-pub use whole::segment::{Segment, SegmentEvents};
-#[cfg(feature = "alloc")]
-pub use whole::segment_event::SegmentEvent;
-#[cfg(feature = "alloc")]
-pub use whole::whole_trace::WholeTrace;
 pub use write::error::WriteError;
 pub use write::payload_writer::PayloadWriter;
 pub use write::trace_writer::TraceWriter;

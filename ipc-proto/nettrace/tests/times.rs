@@ -168,7 +168,7 @@ fn assembled_by_range() {
                 assembler.advance(0);
                 let mut events = Vec::new();
                 while let AssemblerStep::Event = assembler.step() {
-                    events.push(assembler.event().unwrap().header.timestamp);
+                    events.push(assembler.event().unwrap().timestamp());
                 }
                 let (expected, lost, times) = filtered(trace.bytes, from, to);
                 let mut expected: Vec<u64> = expected.into_iter().map(|(time, _)| time).collect();

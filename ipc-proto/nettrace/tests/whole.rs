@@ -1,4 +1,4 @@
-//! `WholeTrace` returns the events of an `EventAssembler` that sorts, segment by segment.
+//! `WholeTrace`, and an `EventAssembler` by segment, return the events of an `EventAssembler` that sorts.
 #![cfg(feature = "alloc")]
 #![allow(
     clippy::arithmetic_side_effects,
@@ -14,23 +14,20 @@ mod stream;
 
 use nettrace::{
     AssemblerStep, End, Event, EventAssembler, Label, Limits, Metadata, SequencePoint, Stack, ThreadEntry,
-    Version, WholeTrace,
+    TraceEvent, Version, WholeTrace,
 };
 use stream::{Stream, put, stream, written};
 
-/// Returns an event and everything that it refers to as text. Both types of events have the same methods.
-macro_rules! text_of {
-    ($event:expr, $header:expr) => {{
-        let (event, header): (_, Event<'_>) = ($event, $header);
-        let values: Vec<_> = event.values().collect();
-        let stack: Vec<u64> = event.stack().collect();
-        let labels: Vec<_> = event.labels().collect();
-        let threads = (event.thread_id(), event.known_thread_id(), event.thread(), event.process_id());
-        let ids = (event.activity_id(), event.related_activity_id(), event.trace_id(), event.span_id());
-        let times = (event.nanoseconds(), event.unix_nanoseconds());
-        let metadata = event.metadata();
-        format!("{times:?} {metadata:?} {values:?} {threads:?} {ids:?} {labels:?} {stack:?} {header:?}")
-    }};
+/// Returns an event and everything that it refers to as text.
+fn text_of(event: &TraceEvent<'_>) -> String {
+    let values: Vec<_> = event.values().collect();
+    let stack: Vec<u64> = event.stack().collect();
+    let labels: Vec<_> = event.labels().collect();
+    let threads = (event.thread_id(), event.known_thread_id(), event.thread(), event.process_id());
+    let ids = (event.activity_id(), event.related_activity_id(), event.trace_id(), event.span_id());
+    let times = (event.timestamp(), event.nanoseconds(), event.unix_nanoseconds());
+    let (header, metadata) = (event.header(), event.metadata());
+    format!("{times:?} {metadata:?} {values:?} {threads:?} {ids:?} {labels:?} {stack:?} {header:?}")
 }
 
 #[derive(Debug, PartialEq)]
@@ -42,16 +39,26 @@ struct Seen {
 }
 
 fn assembled(bytes: &[u8]) -> Seen {
-    let mut assembler = EventAssembler::new(Limits::default()).in_order(1 << 30);
+    let assembler = EventAssembler::new(Limits::default()).in_order(1 << 30);
+    read(assembler, bytes, bytes.len())
+}
+
+/// Reads a trace segment by segment, in pieces of this size.
+fn by_segment(bytes: &[u8], piece: usize) -> Seen {
+    let assembler = EventAssembler::new(Limits::default()).by_segment(EventAssembler::SEGMENT_LIMIT);
+    read(assembler, bytes, piece)
+}
+
+fn read(mut assembler: EventAssembler, bytes: &[u8], piece: usize) -> Seen {
     let mut events = Vec::new();
-    assembler.push(bytes);
+    let mut pieces = bytes.chunks(piece.max(1));
     loop {
         match assembler.step() {
-            AssemblerStep::Event => {
-                let event = assembler.event().unwrap();
-                events.push(text_of!(&event, event.header));
-            }
-            AssemblerStep::More => assembler.advance(0),
+            AssemblerStep::Event => events.push(text_of(&assembler.event().unwrap())),
+            AssemblerStep::More => match pieces.next() {
+                Some(piece) => assembler.push(piece),
+                None => assembler.advance(0),
+            },
             AssemblerStep::End(end) => {
                 let numbers = format!("{:?} {end:?}", assembler.losses());
                 return Seen { events, late: assembler.late(), numbers };
@@ -64,7 +71,7 @@ fn whole(bytes: &[u8]) -> Seen {
     let mut trace = WholeTrace::new(bytes, Limits::default());
     let mut events = Vec::new();
     while let Some(segment) = trace.next_segment() {
-        events.extend(segment.events().map(|event| text_of!(event, event.header())));
+        events.extend(segment.events().map(|event| text_of(&event)));
     }
     let numbers = format!("{:?} {:?}", trace.losses(), trace.end().unwrap());
     Seen { events, late: trace.late(), numbers }
@@ -84,10 +91,16 @@ fn times(bytes: &[u8]) -> Vec<Vec<u64>> {
 #[test]
 fn recorded_traces() {
     for trace in ipc_testdata::TRACES {
-        assert_eq!(whole(trace.bytes), assembled(trace.bytes), "{}", trace.name);
+        let expected = assembled(trace.bytes);
+        assert_eq!(whole(trace.bytes), expected, "{}", trace.name);
+        for piece in [1009, 100_003, trace.bytes.len()] {
+            assert!(by_segment(trace.bytes, piece) == expected, "{}, in pieces of {piece}", trace.name);
+        }
         for at in (0..trace.bytes.len()).step_by(trace.bytes.len() / 6 + 1) {
             let cut = &trace.bytes[..at];
-            assert_eq!(whole(cut), assembled(cut), "{}, cut at {at}", trace.name);
+            let expected = assembled(cut);
+            assert_eq!(whole(cut), expected, "{}, cut at {at}", trace.name);
+            assert!(by_segment(cut, 4099) == expected, "{}, cut at {at}, in pieces", trace.name);
         }
     }
 }
@@ -192,7 +205,7 @@ fn kinds() {
     let mut kinds = Vec::new();
     while let Some(segment) = trace.next_segment() {
         for event in segment.events() {
-            kinds.push((event.kind(), event.description().map_or(String::new(), |m| m.name.to_string())));
+            kinds.push((event.kind(), event.description().map_or(String::new(), |m| m.name().to_string())));
         }
     }
     let [undescribed, one, two, other, flushed, two_again] = &kinds[..] else { unreachable!() };
@@ -204,8 +217,7 @@ fn kinds() {
     let mut different: Vec<u32> = kinds.iter().map(|(kind, _)| *kind).collect();
     different.sort_unstable();
     different.dedup();
-    assert_eq!(different.len(), 5, "{kinds:?}");
-    assert!(different.iter().all(|kind| *kind < 8));
+    assert_eq!(different, [0, 1, 2, 3], "{kinds:?}");
     assert_eq!(whole(&bytes), assembled(&bytes));
 }
 
@@ -226,7 +238,7 @@ fn labels() {
     let of = |metadata: Metadata<'_>| (metadata.keywords, metadata.level, metadata.opcode, metadata.version);
     let [with, without] = [0, 1].map(|at| of(events[at].metadata().unwrap()));
     assert_eq!((with, without), ((5, 2, Some(7), 3), (0, 0, None, 0)));
-    assert_eq!(of(*events[0].description().unwrap()), without);
+    assert_eq!(of(events[0].description().unwrap().get()), without);
     assert_eq!((events[0].known_thread_id(), events[0].process_id()), (Some(77), Some(9)));
     assert_eq!(whole(&bytes), assembled(&bytes));
 }
@@ -260,6 +272,49 @@ fn many_events() {
     }
     assert_eq!((segments, events, trace.late(), trace.exceeded_limit()), (3, 600_000, 0, false));
     assert_eq!((trace.lost(), trace.end()), (0, Some(End::Complete)));
+}
+
+/// The buffer of a segment keeps the bytes to which events and stacks refer, and drops others.
+#[test]
+fn a_segment_longer_than_the_limit() {
+    let frames = [7u64, 8, 9].map(u64::to_le_bytes).concat();
+    let long = [5; 300];
+    let bytes = written(Version::V4, |stream| {
+        put!(stream.describe(&described(1, "Tick")));
+        put!(stream.stack(&Stack { id: 3, bytes: &frames }));
+        for number in 0..20_000u32 {
+            let (begin, place) = (number / 100 * 100, number % 100);
+            let timestamp = u64::from(begin + if place == 99 { 100 } else { 99 - place });
+            let (sorted, stack_id) = (place == 99, 3);
+            let event = Event {
+                metadata_id: 1,
+                sequence: number + 1,
+                timestamp,
+                sorted,
+                stack_id,
+                ..Event::default()
+            };
+            put!(stream.event(&Event { payload: &long, ..event }));
+        }
+    });
+    let mut expected = assembled(&bytes);
+    assert_eq!(expected.late, 0);
+    for limit in [700_000, 2_000_000, EventAssembler::SEGMENT_LIMIT] {
+        let mut assembler = EventAssembler::new(Limits::default()).by_segment(limit);
+        for piece in [10_007, 400_000] {
+            assert!(read(assembler, &bytes, piece) == expected, "{limit} bytes, in pieces of {piece}");
+            assembler = EventAssembler::new(Limits::default()).by_segment(limit);
+        }
+    }
+    // Without room, events come too early, and none is lost.
+    let bytes = many(100_000, 100_000);
+    let mut early = read(EventAssembler::new(Limits::default()).by_segment(0), &bytes, 100_000);
+    expected = assembled(&bytes);
+    assert!(early.late > 0);
+    for events in [&mut early.events, &mut expected.events] {
+        events.sort_unstable();
+    }
+    assert!(early.events == expected.events && early.numbers == expected.numbers);
 }
 
 /// If too many events wait and none is released, all are returned.

@@ -45,9 +45,9 @@ const NETTRACE: Layers = &[
     &["parse"],
     &["describe", "join"],
     &["values", "clr"],
-    &["write"],
-    &["assemble", "rewrite", "whole"],
-    &["user_events"],
+    &["catalog", "write"],
+    &["segments", "rewrite"],
+    &["assemble", "user_events"],
     &["lib"],
 ];
 

@@ -197,7 +197,7 @@ impl CountedProcesses {
         set_key(key, session_id, instrument);
         let (Str::Utf16(tags) | Str::Utf8(tags)) = tag_text;
         let series = hash(&[key.as_bytes(), tags]);
-        let header = &event.header;
+        let header = &event.header();
         let id = (header.timestamp, header.capture_thread, header.sequence, series);
         let place = match process.last {
             Some((last, place)) if last == id => place,

@@ -144,10 +144,10 @@ impl<'a, const N: usize> FieldValues<'a, N> {
         first: usize,
     ) -> Self {
         let mut values = [None; N];
-        match layouts.of(event.header.metadata_id, &metadata.fields, names) {
-            Some(layout) => layout.read(event.header.payload, &mut values, first),
+        match layouts.of(event.header().metadata_id, &metadata.fields, names) {
+            Some(layout) => layout.read(event.payload(), &mut values, first),
             None => {
-                let items = metadata.fields.values(event.header.payload).take(MAX_ITEMS);
+                let items = metadata.fields.values(event.payload()).take(MAX_ITEMS);
                 for item in items {
                     let Item::Value { name, value } = item else { continue };
                     let place = names.iter().position(|known| name == *known);

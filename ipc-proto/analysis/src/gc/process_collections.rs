@@ -136,7 +136,7 @@ impl ProcessCollections {
                 self.suspension.begin = None;
             }
         }
-        let reason = event.header.payload.first_chunk().map(|reason| u32::from_le_bytes(*reason));
+        let reason = event.payload().first_chunk().map(|reason| u32::from_le_bytes(*reason));
         match reason {
             Some(FOR_COLLECTION) => self.suspension.for_collection = thread,
             Some(FOR_BACKGROUND) => self.suspension.for_background = thread,
@@ -160,7 +160,7 @@ impl ProcessCollections {
     }
 
     fn start(&mut self, event: &TraceEvent<'_>, now: i64) {
-        let Ok(row) = GcStartRow::decode(event.header.payload) else { return };
+        let Ok(row) = GcStartRow::decode(event.payload()) else { return };
         let GcStartRow { number, generation, .. } = row;
         let (reason, collection_type) = (Reason(row.reason), CollectionType(row.collection_type));
         if self.last_number == Some(number) {
@@ -197,7 +197,7 @@ impl ProcessCollections {
 
     fn end(&mut self, event: &TraceEvent<'_>, now: i64) {
         // The number and the generation.
-        let mut r = Reader::new(event.header.payload);
+        let mut r = Reader::new(event.payload());
         let (Ok(number), Ok(generation)) = (r.read(), r.read()) else { return };
         let is_of = |waiting: &&mut WaitingCollection| waiting.collection.number == number;
         if let Some(waiting) = self.current().filter(is_of) {
@@ -214,7 +214,7 @@ impl ProcessCollections {
     }
 
     fn heap_stats(&mut self, event: &TraceEvent<'_>) {
-        let Ok(row) = GcHeapRow::decode(event.header.payload) else { return };
+        let Ok(row) = GcHeapRow::decode(event.payload()) else { return };
         let Some(current) = self.current() else { return };
         current.collection.heap = Some(heap_sizes(&row));
         if current.collection.is_background() || current.is_restarted {

@@ -102,8 +102,8 @@ impl Compilations {
         self.part.includes(event);
         match runtime_event_id(event) {
             Some(id::JITTING_STARTED) => self.jitting_started(event),
-            Some(id::LOAD) => self.load(event, MethodRow::decode_without_names(event.header.payload).ok()),
-            Some(id::LOAD_VERBOSE) => self.load(event, MethodRow::decode(event.header.payload).ok()),
+            Some(id::LOAD) => self.load(event, MethodRow::decode_without_names(event.payload()).ok()),
+            Some(id::LOAD_VERBOSE) => self.load(event, MethodRow::decode(event.payload()).ok()),
             _ => {}
         }
     }
@@ -146,7 +146,7 @@ impl Compilations {
             thread: event.thread_id(),
             ..Compilation::default()
         };
-        match JittingRow::decode(event.header.payload) {
+        match JittingRow::decode(event.payload()) {
             Ok(row) => {
                 let method = method_name(&row.names);
                 let il_size = Some(row.il_size.into());

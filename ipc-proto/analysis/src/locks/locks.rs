@@ -95,7 +95,7 @@ impl Locks {
         self.is_rundown = is_rundown;
         let Some(provider) = provider else { return };
         self.names.known_event(event, &metadata, provider);
-        let payload = event.header.payload;
+        let payload = event.payload();
         match (provider, metadata.event_id) {
             (KnownProvider::Runtime, id::CONTENTION_START) if is_inside => self.contention_start(event, time),
             (KnownProvider::Runtime, id::CONTENTION_STOP) if is_inside => {
@@ -133,7 +133,7 @@ impl Locks {
     }
 
     fn contention_start(&mut self, event: &TraceEvent<'_>, time: i64) {
-        let row = ContentionRow::decode(event.header.payload, pointer_size(event));
+        let row = ContentionRow::decode(event.payload(), pointer_size(event));
         let stack = self.stacks.of(event, &mut self.names);
         if let Some((process, room)) = self.process(event) {
             process.start(event.thread_id(), time, &row, stack, room);
@@ -146,7 +146,7 @@ impl Locks {
         if stack == StackId::EMPTY {
             return;
         }
-        let is_managed = event.header.payload.first_chunk() == Some(&MANAGED);
+        let is_managed = event.payload().first_chunk() == Some(&MANAGED);
         if let Some((process, room)) = self.process(event) {
             process.sample(event.thread_id(), WaitSample { time, stack, is_managed }, room);
         }

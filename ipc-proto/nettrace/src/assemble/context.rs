@@ -1,11 +1,9 @@
 //! What the events of a stream refer to: descriptions, stacks, labels and threads, in limited memory.
-use alloc::boxed::Box;
 use alloc::vec::Vec;
 
 use ipc_proto::wire::{steps, to_u32};
 
-use crate::assemble::metadata_buf::MetadataBuf;
-use crate::describe::field::Fields;
+use crate::catalog::catalog::Catalog;
 use crate::join::byte_range::ByteRange;
 use crate::join::id_map::{IdMap, Slot};
 use crate::join::label_digest::LabelDigest;
@@ -14,31 +12,18 @@ use crate::parse::label::{LabelList, Labels};
 use crate::parse::parser::Record;
 use crate::parse::sequence_point::SequencePoint;
 use crate::parse::stack::Stack;
-use crate::parse::thread::{Thread, ThreadEntries};
-use crate::parse::trace::{Pairs, Trace, Version};
-use crate::parse::trace_clock::TraceClock;
 
-/// The most bytes that stacks and label lists take together. Descriptions have the same limit for themselves, and so
-/// have threads.
+/// The most bytes that stacks and label lists take together.
 const MAX_BYTES: usize = 32 << 20;
 
-/// The state of a stream that its events refer to: descriptions, stacks, threads, label lists, and the clock.
+/// The state of a stream that its events refer to: its catalog, stacks, and label lists.
 ///
 /// Stacks and label lists are valid up to the next sequence point. If they would take more than [`MAX_BYTES`], all
-/// stored ones are removed, and events that refer to them have no stack or labels. A description or a thread that
-/// exceeds its limit is not stored.
-#[derive(Debug, Default)]
+/// stored ones are removed, and events that refer to them have no stack or labels.
+#[derive(Debug)]
 pub(crate) struct StreamContext {
-    trace: Option<Trace<'static>>,
-    /// The pairs of the trace.
-    pairs: Box<[u8]>,
-    clock: TraceClock,
+    pub(crate) catalog: Catalog,
     omits_stacks: bool,
-    metadata: Arena<MetadataBuf>,
-    metadata_ids: GrowingMap<u32>,
-    /// The threads of V6 by index.
-    threads: Arena<ThreadBuf>,
-    thread_indexes: GrowingMap<u32>,
     stacks: GrowingMap<StoredStack>,
     /// The number of stacks that were stored; it wraps.
     stored_stacks: u32,
@@ -47,13 +32,14 @@ pub(crate) struct StreamContext {
     bytes: Vec<u8>,
 }
 
-/// The indexes of the entries that an event referred to when it was read.
+/// The entries of the catalog to which an event referred when it was read.
 ///
-/// An id can be assigned again while an event waits for older events; an index keeps its entry.
+/// An id can be assigned again while an event waits for older events; these numbers keep their entries.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct References {
-    metadata: u32,
-    thread: u32,
+    pub(crate) kind: u32,
+    /// The index of the thread.
+    pub(crate) thread: u32,
 }
 
 /// Values by id in memory that grows.
@@ -62,9 +48,6 @@ type GrowingMap<V> = IdMap<Vec<Slot<V>>>;
 /// The most bytes of memory that a map or a buffer retains when it is cleared.
 const KEPT: usize = 1 << 20;
 
-/// The index that stands for no entry.
-const NOWHERE: u32 = u32::MAX;
-
 #[derive(Debug, Clone, Copy, Default)]
 struct StoredStack {
     place: ByteRange,
@@ -72,132 +55,33 @@ struct StoredStack {
     number: u32,
 }
 
-/// A [`Thread`] that owns its entries.
-#[derive(Debug)]
-pub(crate) struct ThreadBuf {
-    index: u64,
-    thread_id: Option<u64>,
-    process_id: Option<u64>,
-    entries: Box<[u8]>,
-}
-
-impl ThreadBuf {
-    fn new(thread: &Thread<'_>) -> Self {
-        let entries = thread.entries.as_bytes().into();
-        steps::count(thread.entries.as_bytes().len());
-        let (thread_id, process_id) = (thread.thread_id(), thread.process_id());
-        Self { index: thread.index, thread_id, process_id, entries }
-    }
-
-    pub(crate) const fn thread_id(&self) -> Option<u64> {
-        self.thread_id
-    }
-
-    pub(crate) const fn process_id(&self) -> Option<u64> {
-        self.process_id
-    }
-
-    pub(crate) fn get(&self) -> Thread<'_> {
-        Thread { index: self.index, entries: ThreadEntries::from_bytes(&self.entries) }
-    }
-}
-
 impl StreamContext {
+    pub(crate) fn new() -> Self {
+        Self {
+            catalog: Catalog::new(),
+            omits_stacks: false,
+            stacks: GrowingMap::default(),
+            stored_stacks: 0,
+            label_lists: GrowingMap::default(),
+            bytes: Vec::new(),
+        }
+    }
+
     /// Stores no stacks from now on.
     pub(crate) const fn omit_stacks(&mut self) {
         self.omits_stacks = true;
     }
 
-    /// Returns the record of the stream's first block, once it was read.
-    pub(crate) fn trace(&self) -> Option<Trace<'_>> {
-        let pairs = Pairs::from_bytes(&self.pairs);
-        self.trace.map(|trace| Trace { pairs, ..trace })
-    }
-
-    /// Returns whether events refer to threads by their indexes, and not by their ids.
-    #[inline]
-    pub(crate) fn has_thread_indexes(&self) -> bool {
-        self.trace.is_some_and(|trace| trace.version == Version::V6)
-    }
-
-    /// Returns the id of the process, as the stream's first block states it.
-    pub(crate) fn process_id(&self) -> Option<u32> {
-        self.trace.and_then(|trace| trace.process_id)
-    }
-
-    /// Returns the fields of an event that may have others than its description.
-    ///
-    /// This takes the parts of the event one by one: a reference to the event would keep it in memory for each caller.
-    #[cfg(feature = "clr")]
-    #[cold]
-    pub(crate) fn fields<'a>(
-        &'a self,
-        described: &'a MetadataBuf,
-        label_list: u32,
-        payload: &[u8],
-    ) -> Fields<'a> {
-        let version = self.label_digest(label_list).and_then(|labels| labels.version);
-        described.other_fields(version, self.pointer_size(), payload).unwrap_or_else(|| described.fields())
-    }
-
-    #[cfg(not(feature = "clr"))]
-    pub(crate) fn fields<'a>(&'a self, described: &'a MetadataBuf, _: u32, _: &[u8]) -> Fields<'a> {
-        described.fields()
-    }
-
-    pub(crate) const fn clock(&self) -> &TraceClock {
-        &self.clock
-    }
-
-    /// Returns the size in bytes of an instruction pointer.
-    #[inline]
-    pub(crate) fn pointer_size(&self) -> u32 {
-        self.trace.map_or(8, |trace| trace.pointer_size)
-    }
-
     /// Stores a record that events refer to; other records change nothing.
     pub(crate) fn store(&mut self, record: &Record<'_>) {
         match record {
-            Record::Trace(trace) => {
-                self.pairs = trace.pairs.as_bytes().into();
-                self.trace = Some(Trace { pairs: Pairs::default(), ..*trace });
-                self.clock = TraceClock::new(trace);
-            }
-            Record::Metadata(record) => self.store_metadata(record.payload),
+            Record::Trace(trace) => self.catalog.set_trace(trace),
+            Record::Metadata(record) => self.catalog.store_metadata(record.payload),
             Record::Stack(stack) if !self.omits_stacks => self.store_stack(stack),
             Record::LabelList(list) => self.store_label_list(list),
-            Record::Thread(thread) => self.store_thread(thread),
-            Record::RemoveThread(row) => {
-                if let Some(place) = self.thread_indexes.remove(row.thread) {
-                    self.threads.retire(place);
-                }
-            }
+            Record::Thread(thread) => self.catalog.store_thread(thread),
+            Record::RemoveThread(row) => self.catalog.remove_thread(row.thread),
             _ => {}
-        }
-    }
-
-    /// Stores a description. A description that cannot be decoded is skipped, as if the stream did not have it.
-    fn store_metadata(&mut self, record: &[u8]) {
-        let version = self.trace.map_or(Version::V4, |trace| trace.version);
-        let Ok(metadata) = MetadataBuf::decode(version, record) else { return };
-        #[cfg(feature = "clr")]
-        let metadata = {
-            let mut metadata = metadata;
-            metadata.describe(self.pointer_size());
-            metadata
-        };
-        let id = metadata.get().id.into();
-        let old = self.metadata_ids.get(id).copied();
-        if let Some(place) = self.metadata.replace(old, metadata, record.len()) {
-            let _ = self.metadata_ids.insert(id, place);
-        }
-    }
-
-    fn store_thread(&mut self, thread: &Thread<'_>) {
-        let old = self.thread_indexes.get(thread.index).copied();
-        let size = thread.entries.as_bytes().len();
-        if let Some(place) = self.threads.replace(old, ThreadBuf::new(thread), size) {
-            let _ = self.thread_indexes.insert(thread.index, place);
         }
     }
 
@@ -256,47 +140,14 @@ impl StreamContext {
     /// them.
     pub(crate) fn pass(&mut self, point: &SequencePoint) {
         self.clear_stacks_and_labels();
-        if point.flushes_metadata() {
-            self.metadata_ids.clear_and_shrink(KEPT);
-            self.metadata.clear();
-        }
-        if point.flushes_threads() {
-            self.thread_indexes.clear_and_shrink(KEPT);
-            self.threads.clear();
-        }
+        self.catalog.pass(point);
     }
 
-    /// Returns the bytes of descriptions and threads that were replaced or removed, and are still stored.
-    pub(crate) const fn retired(&self) -> usize {
-        self.metadata.retired_size.saturating_add(self.threads.retired_size)
-    }
-
-    /// Drops the descriptions and threads that were replaced or removed. The caller must have no event left that refers
-    /// to them.
-    #[inline]
-    pub(crate) fn drop_retired(&mut self) {
-        if self.retired() > 0 {
-            self.metadata.drop_retired();
-            self.threads.drop_retired();
-        }
-    }
-
-    /// Returns the indexes of the entries that an event refers to.
+    /// Returns the entries of the catalog to which an event refers.
     #[inline]
     pub(crate) fn refer(&self, event: &Event<'_>) -> References {
-        let metadata = self.metadata_ids.get(event.metadata_id.into()).copied().unwrap_or(NOWHERE);
-        let thread = self.thread_indexes.get(event.thread).copied().unwrap_or(NOWHERE);
-        References { metadata, thread }
-    }
-
-    #[inline]
-    pub(crate) fn metadata(&self, references: References) -> Option<&MetadataBuf> {
-        self.metadata.get(references.metadata).map(|entry| &entry.value)
-    }
-
-    #[inline]
-    pub(crate) fn thread(&self, references: References) -> Option<&ThreadBuf> {
-        self.threads.get(references.thread).map(|entry| &entry.value)
+        let thread = self.catalog.thread_index(event.thread);
+        References { kind: self.catalog.kind(event.metadata_id), thread }
     }
 
     /// Returns the bytes of a stack; none for an unknown stack.
@@ -324,92 +175,5 @@ impl StreamContext {
     #[inline]
     fn bytes_at(&self, place: ByteRange) -> &[u8] {
         place.of(&self.bytes)
-    }
-}
-
-/// Values by index, of up to [`MAX_BYTES`] in all. A value that is replaced or removed stays until
-/// [`drop_retired`](Self::drop_retired), because events that wait may refer to it.
-#[derive(Debug)]
-struct Arena<T> {
-    entries: Vec<Option<Stored<T>>>,
-    /// The indexes without an entry.
-    vacant: Vec<u32>,
-    /// The indexes of entries that were replaced or removed.
-    retired: Vec<u32>,
-    /// Bytes of all entries but the retired ones.
-    size: usize,
-    /// Bytes of the retired entries.
-    retired_size: usize,
-}
-
-#[derive(Debug)]
-struct Stored<T> {
-    value: T,
-    /// Bytes of memory.
-    size: usize,
-}
-
-impl<T> Arena<T> {
-    #[inline]
-    fn get(&self, place: u32) -> Option<&Stored<T>> {
-        self.entries.get(usize::try_from(place).ok()?)?.as_ref()
-    }
-
-    /// The bytes of memory that a value takes besides the bytes that it owns. Its entry counts twice, because the
-    /// vector doubles when it is full. 64 bytes are for its slot in the map, its index in the list of retired ones, and
-    /// the header of an allocation.
-    const ENTRY: usize = size_of::<Option<Stored<T>>>().saturating_mul(2).saturating_add(64);
-
-    /// Adds a value that owns `size` bytes, retires the value at `old`, and returns the new index. If there is no room
-    /// for the value, changes nothing and returns `None`.
-    fn replace(&mut self, old: Option<u32>, value: T, size: usize) -> Option<u32> {
-        let size = Self::ENTRY.saturating_add(size);
-        let old_size = old.and_then(|old| self.get(old)).map_or(0, |old| old.size);
-        if self.size.saturating_sub(old_size).saturating_add(size) > MAX_BYTES {
-            return None;
-        }
-        if let Some(old) = old {
-            self.retire(old);
-        }
-        let place = self.vacant.pop().or_else(|| u32::try_from(self.entries.len()).ok())?;
-        let entry = Some(Stored { value, size });
-        match self.entries.get_mut(usize::try_from(place).ok()?) {
-            Some(slot) => *slot = entry,
-            None => self.entries.push(entry),
-        }
-        self.size = self.size.saturating_add(size);
-        Some(place)
-    }
-
-    /// Removes the value at the index `place` with the next [`drop_retired`](Self::drop_retired).
-    fn retire(&mut self, place: u32) {
-        let Some(entry) = self.get(place) else { return };
-        let size = entry.size;
-        self.size = self.size.saturating_sub(size);
-        self.retired_size = self.retired_size.saturating_add(size);
-        self.retired.push(place);
-    }
-
-    #[cold]
-    fn drop_retired(&mut self) {
-        steps::count(self.retired.len());
-        for place in self.retired.drain(..) {
-            if let Some(slot) = usize::try_from(place).ok().and_then(|place| self.entries.get_mut(place)) {
-                *slot = None;
-            }
-            self.vacant.push(place);
-        }
-        self.retired_size = 0;
-    }
-
-    fn clear(&mut self) {
-        steps::count(self.entries.len());
-        *self = Self::default();
-    }
-}
-
-impl<T> Default for Arena<T> {
-    fn default() -> Self {
-        Self { entries: Vec::new(), vacant: Vec::new(), retired: Vec::new(), size: 0, retired_size: 0 }
     }
 }

@@ -1,19 +1,20 @@
 //! Whole events from bytes that arrive in pieces, in the order of the stream or of time.
 use alloc::vec::Vec;
-use core::ops::Range;
 
-use crate::assemble::context::{References, StreamContext};
-use crate::assemble::event_queue::EventQueue;
-use crate::assemble::parser_buf::ParserBuf;
+use ipc_proto::wire::copy;
+
+use crate::assemble::assembler_step::AssemblerStep;
+use crate::assemble::segment_buf::SegmentBuf;
+use crate::assemble::stream_assembler::StreamAssembler;
 use crate::assemble::trace_event::TraceEvent;
+use crate::catalog::catalog::Catalog;
 use crate::join::id_map::Slot;
 use crate::join::loss::{Counter, LossCounter, Losses};
 use crate::parse::end::End;
-use crate::parse::event::Event;
-use crate::parse::parser::{Limits, Record};
-use crate::parse::sequence_point::SequencePoint;
+use crate::parse::parser::Limits;
 use crate::parse::time_filter::TimeFilter;
 use crate::parse::trace::Trace;
+use crate::segments::segment_core::SegmentStep;
 
 /// Reads the events of a trace, each with its description, its stack and its thread, from bytes that arrive in pieces
 /// of any size.
@@ -60,8 +61,9 @@ use crate::parse::trace::Trace;
 /// ```
 ///
 /// Events come in the order of the stream, which is the order of time for each thread, but not between threads;
-/// [`in_order`](Self::in_order) sorts them. An event is returned as soon as its bytes have arrived. All complete events
-/// of a cut or damaged trace are returned, and [`AssemblerStep::End`] states how the trace ended.
+/// [`in_order`](Self::in_order) and [`by_segment`](Self::by_segment) sort them. An event is returned as soon as its bytes
+/// have arrived. All complete events of a cut or damaged trace are returned, and [`AssemblerStep::End`] states how the
+/// trace ended.
 ///
 /// # Memory
 /// * The window: 256 KiB, or up to twice [`Limits::record`] if a record needs that.
@@ -69,99 +71,75 @@ use crate::parse::trace::Trace;
 ///   stack or list, all stored ones are removed, and events that refer to them have no stack or labels.
 /// * Descriptions take up to 32 MiB, and threads (V6) up to another 32 MiB. A description or a thread that does not fit
 ///   is skipped, and its events have none.
-/// * [`in_order`](Self::in_order) has a limit of its own.
+/// * [`in_order`](Self::in_order) and [`by_segment`](Self::by_segment) have limits of their own.
 #[derive(Debug)]
 pub struct EventAssembler {
-    records: ParserBuf,
-    context: StreamContext,
-    loss: LossCounter<Vec<Slot<Counter>>>,
-    /// The filter of blocks by their times, if there is one.
-    times: Option<TimeFilter>,
-    /// The events that wait, if events are returned in the order of time.
-    queue: Option<EventQueue>,
-    /// A sequence point that takes effect when the queue is empty.
-    passed: Option<SequencePoint>,
-    /// The event that was found last.
-    current: Current,
-    end: Option<End>,
+    limits: Limits,
+    assembler: Assembler,
 }
 
-/// The event that was found last.
+/// The assembler for the order in which events are returned.
 #[derive(Debug)]
-enum Current {
-    None,
-    /// An event in the window: its header, and the ranges of its payload and its stack in the window.
-    Read {
-        header: Event<'static>,
-        payload: Range<usize>,
-        stack: Range<usize>,
-        references: References,
-    },
-    /// An event that has waited, by its index in the queue.
-    Popped(usize),
-}
-
-impl Current {
-    /// Returns the event that the parser returned last, with the lengths of its payload and its stack.
-    #[inline]
-    fn read(
-        records: &ParserBuf,
-        header: Event<'static>,
-        (payload, stack): (usize, usize),
-        references: References,
-    ) -> Self {
-        let (payload, stack) = records.event_ranges(payload, stack);
-        Self::Read { header, payload, stack, references }
-    }
-}
-
-/// The next thing to do with an [`EventAssembler`].
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum AssemblerStep {
-    /// [`EventAssembler::event`] returns the next event.
-    Event,
-    /// The next event needs more bytes than have arrived.
-    More,
-    /// There are no more events.
-    End(End),
+enum Assembler {
+    Stream(StreamAssembler),
+    Segments(SegmentBuf),
 }
 
 impl EventAssembler {
     /// A limit for [`in_order`](Self::in_order) that is enough for the traces that runtimes were seen to write: 16 MiB.
     pub const ORDER_LIMIT: usize = 16 << 20;
 
+    /// A limit for [`by_segment`](Self::by_segment) that is enough for the traces that runtimes were seen to write:
+    /// 64 MiB.
+    pub const SEGMENT_LIMIT: usize = 64 << 20;
+
     /// Creates an assembler that starts with the first byte of a stream, and returns events in the order of the stream.
     #[must_use]
     pub fn new(limits: Limits) -> Self {
-        Self {
-            records: ParserBuf::new(limits),
-            context: StreamContext::default(),
-            loss: LossCounter::default(),
-            times: None,
-            queue: None,
-            passed: None,
-            current: Current::None,
-            end: None,
-        }
+        Self { limits, assembler: Assembler::Stream(StreamAssembler::new(limits)) }
     }
 
-    /// Returns events in the order of time from now on, and events of the same time in the order of the stream. Call it
-    /// before the first [`step`](Self::step).
+    /// Returns events in the order of time, and events of the same time in the order of the stream. Call it first.
     ///
     /// Events wait, in up to `limit` bytes ([`ORDER_LIMIT`](Self::ORDER_LIMIT)), until it is certain that no older one
-    /// follows. A sorted event does not wait if no other event does. Descriptions and threads that were replaced while
-    /// events wait take up to an eighth of `limit` in addition. If more memory were needed, all waiting events are
+    /// follows. A sorted event does not wait if no other event does. If more memory were needed, all waiting events are
     /// returned first, and [`late`](Self::late) counts the events that should have come before one of them.
     #[must_use]
     pub fn in_order(mut self, limit: usize) -> Self {
-        self.queue = Some(EventQueue::new(limit));
+        if let Assembler::Stream(stream) = &mut self.assembler {
+            stream.sort(limit);
+        }
+        self
+    }
+
+    /// Returns the events of [`in_order`](Self::in_order) in less time, but later: for traces that are complete, such as
+    /// files. Call it first.
+    ///
+    /// Events are returned when the next sequence point was read, or when the bytes that have arrived end with a sorted
+    /// event. Nothing is copied until then: the bytes of the trace wait in a buffer. Once it has `limit` bytes
+    /// ([`SEGMENT_LIMIT`](Self::SEGMENT_LIMIT)), the events before the newest sorted event are returned, or else all,
+    /// and [`late`](Self::late) counts the events that should have come before one of them.
+    ///
+    /// # Memory
+    /// * The buffer: up to one and a half times `limit`, and up to twice [`Limits::record`] if a record needs that. It is
+    ///   as long as the largest segment and half of it more.
+    /// * An event that waits takes 36 bytes, a change of its thread or processor 48 bytes more, one of its activities 80,
+    ///   and a stack 36 bytes besides its bytes in the buffer.
+    /// * If stacks and label lists take more than half of the buffer at its limit, all are removed, and events that refer
+    ///   to them have no stack or labels.
+    #[must_use]
+    pub fn by_segment(mut self, limit: usize) -> Self {
+        self.assembler = Assembler::Segments(SegmentBuf::new(self.limits, limit));
         self
     }
 
     /// Stores no stacks: events have none, and memory and time are saved.
     #[must_use]
     pub const fn without_stacks(mut self) -> Self {
-        self.context.omit_stacks();
+        match &mut self.assembler {
+            Assembler::Stream(stream) => stream.omit_stacks(),
+            Assembler::Segments(segments) => segments.core.omit_stacks(),
+        }
         self
     }
 
@@ -172,23 +150,32 @@ impl EventAssembler {
     ///
     /// [`TraceEvent::clock`] of the first event, or of any other, converts times to ticks.
     pub fn skip_outside(&mut self, from: u64, to: u64) {
-        let mut times = TimeFilter::new(from, to);
-        if let Some(trace) = self.context.trace() {
-            times.record(&Record::Trace(trace));
+        match &mut self.assembler {
+            Assembler::Stream(stream) => stream.skip_outside(from, to),
+            Assembler::Segments(segments) => segments.core.skip_outside(from, to),
         }
-        self.times = Some(times);
     }
 
     /// Returns the filter of [`skip_outside`](Self::skip_outside), which counts the blocks that were skipped so far.
     #[must_use]
     pub const fn times(&self) -> Option<&TimeFilter> {
-        self.times.as_ref()
+        match &self.assembler {
+            Assembler::Stream(stream) => stream.times(),
+            Assembler::Segments(segments) => segments.core.times(),
+        }
     }
 
     /// Finds the next event in the bytes that have arrived.
     #[inline]
     pub fn step(&mut self) -> AssemblerStep {
-        if self.queue.is_some() { self.step_in_time() } else { self.step_in_stream() }
+        match &mut self.assembler {
+            Assembler::Stream(stream) => stream.step(),
+            Assembler::Segments(segments) => match segments.step() {
+                SegmentStep::Segment => AssemblerStep::Event,
+                SegmentStep::More => AssemblerStep::More,
+                SegmentStep::End(end) => AssemblerStep::End(end),
+            },
+        }
     }
 
     /// Returns the event that [`step`](Self::step) has just found; `None` if it found none, or if
@@ -196,202 +183,108 @@ impl EventAssembler {
     #[must_use]
     #[inline]
     pub fn event(&self) -> Option<TraceEvent<'_>> {
-        let (header, references) = match &self.current {
-            Current::None => return None,
-            Current::Read { header, payload, stack, references } => {
-                let bytes = self.records.window();
-                let [payload, stack] =
-                    [payload, stack].map(|range| bytes.get(range.clone()).unwrap_or_default());
-                (Event { payload, stack, ..*header }, *references)
-            }
-            Current::Popped(place) => {
-                let queue = self.queue.as_ref()?;
-                (queue.event(*place)?, queue.references(*place)?)
-            }
-        };
-        Some(TraceEvent::new(header, &self.context, references))
+        match &self.assembler {
+            Assembler::Stream(stream) => stream.event().map(TraceEvent::of_stream),
+            Assembler::Segments(segments) => segments.event().map(TraceEvent::of_segment),
+        }
     }
 
     /// Returns space for the next bytes of the stream, which is never empty.
     pub fn space(&mut self) -> &mut [u8] {
-        self.current = Current::None;
-        self.records.space()
+        match &mut self.assembler {
+            Assembler::Stream(stream) => stream.space(),
+            Assembler::Segments(segments) => segments.space(),
+        }
     }
 
     /// Reports that the first `n` bytes of [`space`](Self::space) were filled; 0 bytes are the end of the input. A
     /// number that is larger than the space counts as the whole space.
     pub fn advance(&mut self, n: usize) {
-        self.records.advance(n);
+        match &mut self.assembler {
+            Assembler::Stream(stream) => stream.advance(n),
+            Assembler::Segments(segments) => segments.advance(n),
+        }
     }
 
     /// Appends the next bytes of the stream. An empty slice changes nothing.
-    pub fn push(&mut self, bytes: &[u8]) {
-        self.current = Current::None;
-        self.records.push(bytes);
+    pub fn push(&mut self, mut bytes: &[u8]) {
+        loop {
+            let space = self.space();
+            let n = space.len().min(bytes.len());
+            if n == 0 {
+                return;
+            }
+            copy(space, bytes);
+            self.advance(n);
+            bytes = bytes.get(n..).unwrap_or_default();
+        }
     }
 
     /// Returns the record of the trace's first block, which is known with the first event at the latest.
     #[must_use]
     pub fn trace(&self) -> Option<Trace<'_>> {
-        self.context.trace()
+        self.catalog().trace()
     }
 
-    /// Returns how the trace ended, once its last byte was read.
+    const fn catalog(&self) -> &Catalog {
+        match &self.assembler {
+            Assembler::Stream(stream) => stream.catalog(),
+            Assembler::Segments(segments) => segments.core.catalog(),
+        }
+    }
+
+    const fn loss(&self) -> &LossCounter<Vec<Slot<Counter>>> {
+        match &self.assembler {
+            Assembler::Stream(stream) => stream.loss(),
+            Assembler::Segments(segments) => segments.core.loss(),
+        }
+    }
+
+    /// Returns how the trace ended, once its last event was returned.
     #[must_use]
     pub const fn end(&self) -> Option<End> {
-        self.end
+        match &self.assembler {
+            Assembler::Stream(stream) => stream.end(),
+            Assembler::Segments(segments) => segments.core.end(),
+        }
     }
 
     /// Returns how many events the runtime did not record. A loss is known with the next event of the same thread, or at
     /// a sequence point.
     #[must_use]
     pub const fn lost(&self) -> u64 {
-        self.loss.lost()
+        self.loss().lost()
     }
 
     /// Returns all lost events, with those before the first event of their thread.
     #[must_use]
     pub const fn losses(&self) -> Losses {
-        self.loss.losses()
+        self.loss().losses()
     }
 
     /// Returns how many events the runtime dropped before the first one of their thread, which [`lost`](Self::lost)
-    /// does not count. See [`LossCounter`](crate::LossCounter).
+    /// does not count. See [`LossCounter`].
     #[must_use]
     pub const fn lost_at_start(&self) -> u64 {
-        self.loss.lost_at_start()
+        self.loss().lost_at_start()
     }
 
     /// Returns how many events came after a younger one although they should have come [in order](Self::in_order).
     #[must_use]
     pub fn late(&self) -> u64 {
-        self.queue.as_ref().map_or(0, EventQueue::late)
+        match &self.assembler {
+            Assembler::Stream(stream) => stream.late(),
+            Assembler::Segments(segments) => segments.core.late(),
+        }
     }
 
     /// Returns whether the memory for waiting events was not enough to return all events [in order](Self::in_order).
     /// Otherwise, events are [late](Self::late) because their clock went back, or their writer marked them wrongly.
     #[must_use]
     pub fn exceeded_limit(&self) -> bool {
-        self.queue.as_ref().is_some_and(EventQueue::exceeded_limit)
-    }
-
-    #[inline]
-    fn step_in_stream(&mut self) -> AssemblerStep {
-        let (event, references) = loop {
-            match self.records.next_record() {
-                Record::Event(event) => {
-                    self.loss.event(&event);
-                    if let Some(times) = &mut self.times {
-                        times.event(&event);
-                    }
-                    break (event, self.context.refer(&event));
-                }
-                record => {
-                    self.current = Current::None;
-                    if self.times.as_mut().is_some_and(|times| times.record(&record)) {
-                        self.records.skip_block();
-                        self.loss.resync();
-                        continue;
-                    }
-                    if let Some(step) = Self::store(&mut self.context, &mut self.loss, &record) {
-                        if let AssemblerStep::End(end) = step {
-                            self.end = Some(end);
-                        }
-                        return step;
-                    }
-                    // No event waits, so no event refers to retired values.
-                    self.context.drop_retired();
-                    if let Record::SequencePoint(point) = record {
-                        self.context.pass(&point);
-                    }
-                }
-            }
-        };
-        let (header, lengths) = (event.without_payload(), (event.payload.len(), event.stack.len()));
-        self.current = Current::read(&self.records, header, lengths, references);
-        AssemblerStep::Event
-    }
-
-    fn step_in_time(&mut self) -> AssemblerStep {
-        self.current = Current::None;
-        let Self { records, context, loss, times, queue: Some(queue), .. } = self else {
-            return AssemblerStep::More;
-        };
-        'released: loop {
-            if let Some(place) = queue.pop() {
-                self.current = Current::Popped(place);
-                return AssemblerStep::Event;
-            }
-            if queue.is_empty() {
-                context.drop_retired();
-            }
-            if let Some(point) = self.passed.take() {
-                context.pass(&point);
-            }
-            if let Some(end) = self.end {
-                return AssemblerStep::End(end);
-            }
-            let record = loop {
-                let event = match records.next_event() {
-                    Some(event) => event,
-                    None => match records.next_record() {
-                        Record::Event(event) => event,
-                        record => break record,
-                    },
-                };
-                loss.event(&event);
-                if let Some(times) = times {
-                    times.event(&event);
-                }
-                let references = context.refer(&event);
-                if event.sorted && queue.pass(event.timestamp) {
-                    let (header, lengths) =
-                        (event.without_payload(), (event.payload.len(), event.stack.len()));
-                    self.current = Current::read(records, header, lengths, references);
-                    return AssemblerStep::Event;
-                }
-                queue.push(&event, references);
-                if queue.is_released() {
-                    continue 'released;
-                }
-            };
-            if times.as_mut().is_some_and(|times| times.record(&record)) {
-                records.skip_block();
-                loss.resync();
-                continue;
-            }
-            match Self::store(context, loss, &record) {
-                Some(AssemblerStep::End(end)) => {
-                    self.end = Some(end);
-                    queue.release_all();
-                }
-                Some(step) => return step,
-                None => {
-                    if let Record::SequencePoint(point) = record {
-                        self.passed = Some(point);
-                        queue.release_all();
-                    } else if context.retired() > queue.limit() / 8 {
-                        queue.release_early();
-                    }
-                }
-            }
-        }
-    }
-
-    /// Stores a record that is not an event, and returns `None`. Returns the step if `record` is `More` or `End`.
-    fn store(
-        context: &mut StreamContext,
-        loss: &mut LossCounter<Vec<Slot<Counter>>>,
-        record: &Record<'_>,
-    ) -> Option<AssemblerStep> {
-        match record {
-            Record::More { .. } => Some(AssemblerStep::More),
-            Record::End(end) => Some(AssemblerStep::End(*end)),
-            record => {
-                loss.record(record);
-                context.store(record);
-                None
-            }
+        match &self.assembler {
+            Assembler::Stream(stream) => stream.exceeded_limit(),
+            Assembler::Segments(segments) => segments.core.exceeded_limit(),
         }
     }
 }

@@ -63,10 +63,6 @@ impl EventQueue {
         Self { order: Order::default(), bytes: Vec::new(), used: 0, limit, next: None, exceeded_limit: false }
     }
 
-    pub(crate) const fn limit(&self) -> usize {
-        self.limit
-    }
-
     /// Returns how many events were popped after a younger event.
     pub(crate) const fn late(&self) -> u64 {
         self.order.late()

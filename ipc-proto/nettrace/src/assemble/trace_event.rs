@@ -1,22 +1,27 @@
-//! One event with the records to which it refers, as `EventAssembler` returns it.
+//! One event with the records to which it refers.
 use core::fmt;
 
 use ipc_proto::Guid;
 
-use crate::assemble::context::{References, StreamContext};
-use crate::assemble::metadata_buf::MetadataBuf;
+use crate::assemble::stream_event::StreamEvent;
+use crate::catalog::catalog::Catalog;
+use crate::catalog::metadata_buf::MetadataBuf;
+use crate::catalog::thread_buf::ThreadBuf;
 use crate::describe::field::Fields;
 use crate::describe::metadata::Metadata;
+use crate::join::label_digest::LabelDigest;
 use crate::parse::event::Event;
 use crate::parse::label::Labels;
 use crate::parse::stack::frames;
 use crate::parse::thread::Thread;
 use crate::parse::trace::Trace;
 use crate::parse::trace_clock::TraceClock;
+use crate::segments::segment_event::SegmentEvent;
 use crate::values::Values;
 use crate::values::value::Value;
 
-/// An event of an [`EventAssembler`](crate::EventAssembler), with everything that it refers to.
+/// An event of an [`EventAssembler`](crate::EventAssembler) or of a [`WholeTrace`](crate::WholeTrace), with everything
+/// that it refers to.
 ///
 /// ```
 /// use nettrace::{EventAssembler, Limits, AssemblerStep};
@@ -41,16 +46,116 @@ use crate::values::value::Value;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Clone, Copy)]
-pub struct TraceEvent<'a> {
-    /// The event as the stream has it: times in ticks, threads and activities in the stream's own numbers.
-    pub header: Event<'a>,
-    context: &'a StreamContext,
-    references: References,
+pub struct TraceEvent<'a>(EventParts<'a>);
+
+/// Where the parts of an event are.
+#[derive(Clone, Copy)]
+enum EventParts<'a> {
+    Stream(StreamEvent<'a>),
+    Segment(SegmentEvent<'a>),
 }
 
+use EventParts::{Segment, Stream};
+
 impl<'a> TraceEvent<'a> {
-    pub(crate) const fn new(header: Event<'a>, context: &'a StreamContext, references: References) -> Self {
-        Self { header, context, references }
+    #[inline]
+    pub(crate) const fn of_stream(event: StreamEvent<'a>) -> Self {
+        Self(Stream(event))
+    }
+
+    #[inline]
+    pub(crate) const fn of_segment(event: SegmentEvent<'a>) -> Self {
+        Self(Segment(event))
+    }
+
+    /// Returns the event as the stream has it: times in ticks, threads and activities in the stream's own numbers.
+    ///
+    /// This collects all parts. [`timestamp`](Self::timestamp) and [`payload`](Self::payload) return one part each.
+    #[must_use]
+    #[inline]
+    pub fn header(&self) -> Event<'a> {
+        match &self.0 {
+            Stream(event) => event.header,
+            Segment(event) => event.header(),
+        }
+    }
+
+    /// Returns the time in ticks of the trace.
+    #[must_use]
+    #[inline]
+    pub const fn timestamp(&self) -> u64 {
+        match &self.0 {
+            Stream(event) => event.header.timestamp,
+            Segment(event) => event.timestamp(),
+        }
+    }
+
+    /// Returns the packed values of the fields.
+    #[must_use]
+    #[inline]
+    pub fn payload(&self) -> &'a [u8] {
+        match &self.0 {
+            Stream(event) => event.header.payload,
+            Segment(event) => event.payload(),
+        }
+    }
+
+    /// Returns the processor on which the event was recorded; `None` if the stream does not state it.
+    #[must_use]
+    #[inline]
+    pub fn processor(&self) -> Option<u32> {
+        let processor = match &self.0 {
+            Stream(event) => event.header.processor,
+            Segment(event) => event.origin().processor,
+        };
+        Some(processor).filter(|processor| *processor != Event::UNKNOWN_PROCESSOR)
+    }
+
+    /// Returns a number that identifies the kind of the event within the trace: 1 for the kind that was described first,
+    /// 2 for the next one; 0 for all events that are not described. Events of the same kind have the same
+    /// [`description`](Self::description), so callers can store what they know about a kind in a `Vec`. An id that is
+    /// described again is the same kind if the record is the same.
+    #[must_use]
+    #[inline]
+    pub const fn kind(&self) -> u32 {
+        match &self.0 {
+            Stream(event) => event.references.kind,
+            Segment(event) => event.kind(),
+        }
+    }
+
+    /// Returns the description of all events of this kind. [`metadata`](Self::metadata) also has the labels of this
+    /// event.
+    ///
+    /// Returns `None` if the stream does not describe the event, which is possible after a damaged block.
+    #[must_use]
+    #[inline]
+    pub fn description(&self) -> Option<&'a MetadataBuf> {
+        self.catalog().description(self.kind())
+    }
+
+    #[inline]
+    const fn catalog(&self) -> &'a Catalog {
+        match &self.0 {
+            Stream(event) => &event.context.catalog,
+            Segment(event) => event.view.catalog,
+        }
+    }
+
+    #[inline]
+    fn label_digest(&self) -> Option<&'a LabelDigest> {
+        match &self.0 {
+            Stream(event) => event.label_digest(),
+            Segment(event) => event.label_digest(),
+        }
+    }
+
+    #[inline]
+    fn known_thread(&self) -> Option<&'a ThreadBuf> {
+        match &self.0 {
+            Stream(event) => event.known_thread(),
+            Segment(event) => event.known_thread(),
+        }
     }
 
     /// Returns the event's description: provider, id, name, fields. Labels of the event itself (V6) replace what the
@@ -61,42 +166,30 @@ impl<'a> TraceEvent<'a> {
     #[must_use]
     #[inline]
     pub fn metadata(&self) -> Option<Metadata<'a>> {
-        let described = self.context.metadata(self.references)?;
-        let mut metadata = described.get();
-        if let Some(labels) = self.context.label_digest(self.header.label_list) {
+        let description = self.description()?;
+        let mut metadata = description.get();
+        let labels = self.label_digest();
+        if let Some(labels) = labels {
             labels.replace_parts(&mut metadata);
         }
-        if self.may_have_other_fields(described) {
-            let (labels, payload) = (self.header.label_list, self.header.payload);
-            metadata.fields = self.context.fields(described, labels, payload);
+        if description.may_have_other_fields(labels) {
+            metadata.fields = description.fields_of(labels, self.catalog().pointer_size(), self.payload());
         }
         Some(metadata)
-    }
-
-    /// Returns whether the fields can differ from those of the description: the version of an event of the runtime is a
-    /// label, or unknown.
-    #[cfg(feature = "clr")]
-    #[inline]
-    fn may_have_other_fields(&self, described: &MetadataBuf) -> bool {
-        described.lacks_version || (self.header.label_list != 0 && !described.layouts.is_empty())
-    }
-
-    #[cfg(not(feature = "clr"))]
-    #[inline]
-    const fn may_have_other_fields(&self, _: &MetadataBuf) -> bool {
-        false
     }
 
     /// Returns the values of the payload in their order; none if the fields are not described.
     #[must_use]
     pub fn values(&self) -> Values<'a> {
-        let described = self.context.metadata(self.references);
-        let fields =
-            described.map_or(Fields::EMPTY, |described| match self.may_have_other_fields(described) {
-                true => self.context.fields(described, self.header.label_list, self.header.payload),
-                false => described.fields(),
-            });
-        fields.values(self.header.payload)
+        let labels = self.label_digest();
+        let fields = match self.description() {
+            None => Fields::EMPTY,
+            Some(description) if description.may_have_other_fields(labels) => {
+                description.fields_of(labels, self.catalog().pointer_size(), self.payload())
+            }
+            Some(description) => description.fields(),
+        };
+        fields.values(self.payload())
     }
 
     /// Returns the value of a field by its name, or by a path of names for a field of a nested object:
@@ -109,11 +202,11 @@ impl<'a> TraceEvent<'a> {
     /// Returns the instruction pointers of the event's stack, the innermost first.
     #[inline]
     pub fn stack(&self) -> impl ExactSizeIterator<Item = u64> + use<'a> {
-        let stack = match self.header.stack {
-            [] => self.context.stack(self.header.stack_id),
-            stack => stack,
+        let stack = match &self.0 {
+            Stream(event) => event.stack(),
+            Segment(event) => event.stack(),
         };
-        frames(stack, self.context.pointer_size())
+        frames(stack, self.catalog().pointer_size())
     }
 
     /// Returns the number of the event's stack among the stacks of the stream: events with the same number have the same
@@ -124,7 +217,19 @@ impl<'a> TraceEvent<'a> {
     #[must_use]
     #[inline]
     pub fn stack_number(&self) -> Option<u32> {
-        if self.header.stack.is_empty() { self.context.stack_number(self.header.stack_id) } else { None }
+        match &self.0 {
+            Stream(event) => event.stack_number(),
+            Segment(event) => event.stack_number(),
+        }
+    }
+
+    /// Returns the thread in the stream's own numbers.
+    #[inline]
+    fn thread_number(&self) -> u64 {
+        match &self.0 {
+            Stream(event) => event.header.thread,
+            Segment(event) => event.origin().thread,
+        }
     }
 
     /// Returns a number that identifies the thread that the event is about, within its process: the operating system's
@@ -133,8 +238,13 @@ impl<'a> TraceEvent<'a> {
     #[must_use]
     #[inline]
     pub fn thread_id(&self) -> u64 {
-        let thread = self.context.thread(self.references);
-        thread.and_then(|thread| thread.thread_id()).unwrap_or(self.header.thread)
+        match &self.0 {
+            Stream(event) => {
+                let known = event.known_thread().and_then(|thread| thread.thread_id());
+                known.unwrap_or(event.header.thread)
+            }
+            Segment(event) => event.origin().thread_id,
+        }
     }
 
     /// Returns the operating system's id of the thread that the event is about. `None` if the stream does not state it:
@@ -142,69 +252,75 @@ impl<'a> TraceEvent<'a> {
     #[must_use]
     #[inline]
     pub fn known_thread_id(&self) -> Option<u64> {
-        match self.context.has_thread_indexes() {
-            true => self.context.thread(self.references)?.thread_id(),
-            false => Some(self.header.thread).filter(|id| *id != Event::UNKNOWN_THREAD),
+        match self.catalog().has_thread_indexes() {
+            true => self.known_thread()?.thread_id(),
+            false => Some(self.thread_number()).filter(|id| *id != Event::UNKNOWN_THREAD),
         }
     }
 
     /// Returns the thread that the event is about, with its name and its process; V6.
     #[must_use]
     pub fn thread(&self) -> Option<Thread<'a>> {
-        self.context.thread(self.references).map(|thread| thread.get())
+        self.known_thread().map(ThreadBuf::get)
     }
 
     /// Returns the id of the process that the event is about: that of its thread, or else that of the trace. `None` if the
     /// stream states neither.
     #[must_use]
     pub fn process_id(&self) -> Option<u64> {
-        let of_thread = self.context.thread(self.references).and_then(|thread| thread.process_id());
-        of_thread.or_else(|| self.context.process_id().map(u64::from))
+        let of_thread = self.known_thread().and_then(ThreadBuf::process_id);
+        of_thread.or_else(|| self.catalog().process_id().map(u64::from))
     }
 
     /// Returns the id of the activity; nil if there is none.
     #[must_use]
     pub fn activity_id(&self) -> Guid {
-        let labels = self.context.label_digest(self.header.label_list);
-        labels.and_then(|labels| labels.activity_id).unwrap_or(self.header.activity_id)
+        let labels = self.label_digest();
+        labels.and_then(|labels| labels.activity_id).unwrap_or_else(|| self.header().activity_id)
     }
 
     /// Returns the id of the activity that started this activity; nil if there is none.
     #[must_use]
     pub fn related_activity_id(&self) -> Guid {
-        let labels = self.context.label_digest(self.header.label_list);
-        labels.and_then(|labels| labels.related_activity_id).unwrap_or(self.header.related_activity_id)
+        let labels = self.label_digest();
+        labels
+            .and_then(|labels| labels.related_activity_id)
+            .unwrap_or_else(|| self.header().related_activity_id)
     }
 
     /// Returns the W3C trace id of the event's labels, with its bytes in the order of the text form; V6.
     #[must_use]
     pub fn trace_id(&self) -> Option<[u8; 16]> {
-        self.context.label_digest(self.header.label_list)?.trace_id
+        self.label_digest()?.trace_id
     }
 
     /// Returns the W3C span id of the event's labels; V6.
     #[must_use]
     pub fn span_id(&self) -> Option<u64> {
-        self.context.label_digest(self.header.label_list)?.span_id
+        self.label_digest()?.span_id
     }
 
     /// Returns the labels of this event; V6.
     #[must_use]
     pub fn labels(&self) -> Labels<'a> {
-        let labels = self.context.label_digest(self.header.label_list);
-        labels.map_or_else(Labels::default, |labels| self.context.labels(labels))
+        let labels = |digest| match &self.0 {
+            Stream(event) => event.labels(digest),
+            Segment(event) => event.labels(digest),
+        };
+        self.label_digest().map_or_else(Labels::default, labels)
     }
 
     /// Returns the record of the trace's first block, which names the process.
     #[must_use]
     pub fn trace(&self) -> Option<Trace<'a>> {
-        self.context.trace()
+        self.catalog().trace()
     }
 
     /// Returns the clock of the trace, which converts other times.
     #[must_use]
+    #[inline]
     pub const fn clock(&self) -> &'a TraceClock {
-        self.context.clock()
+        self.catalog().clock()
     }
 
     /// Returns the nanoseconds from the start of the trace to the event, to the accuracy of the trace's clock; negative
@@ -212,7 +328,7 @@ impl<'a> TraceEvent<'a> {
     #[must_use]
     #[inline]
     pub fn nanoseconds(&self) -> i64 {
-        self.context.clock().nanoseconds(self.header.timestamp)
+        self.clock().nanoseconds(self.timestamp())
     }
 
     /// Returns the nanoseconds from 1970-01-01 UTC to the event, by the clock of the machine that recorded it.
@@ -220,13 +336,13 @@ impl<'a> TraceEvent<'a> {
     /// The trace states its start to the millisecond, so times of two traces compare to a millisecond at best.
     #[must_use]
     pub fn unix_nanoseconds(&self) -> i128 {
-        self.context.clock().unix_nanoseconds(self.header.timestamp)
+        self.clock().unix_nanoseconds(self.timestamp())
     }
 }
 
 impl fmt::Debug for TraceEvent<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { header, .. } = self;
-        f.debug_struct("TraceEvent").field("header", header).field("metadata", &self.metadata()).finish()
+        let (header, metadata) = (self.header(), self.metadata());
+        f.debug_struct("TraceEvent").field("header", &header).field("metadata", &metadata).finish()
     }
 }

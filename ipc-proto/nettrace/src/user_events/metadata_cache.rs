@@ -4,7 +4,7 @@ use alloc::collections::BTreeMap;
 
 use ipc_proto::Guid;
 
-use crate::assemble::metadata_buf::MetadataBuf;
+use crate::catalog::metadata_buf::MetadataBuf;
 use crate::describe::metadata::Metadata;
 use crate::error::DecodeError;
 use crate::user_events::extension::ExtensionItem;

@@ -28,7 +28,7 @@ pub(crate) fn value<'e>(
             ("activity_id", _) => {
                 Some(Value::Guid(event.activity_id())).filter(|id| *id != Value::Guid(Guid::NIL))
             }
-            ("processor", _) => event.header.known_processor().map(number),
+            ("processor", _) => event.processor().map(number),
             _ => label(event, name.strip_prefix("labels.")?),
         }
     })

@@ -124,7 +124,7 @@ impl Lines {
             ),
         }
         self.raw(b",\"processor\":");
-        self.number_or_null(event.header.known_processor().map(u64::from));
+        self.number_or_null(event.processor().map(u64::from));
         self.raw(b",\"activity_id\":");
         self.guid_or_null(event.activity_id());
         self.raw(b",\"related_activity_id\":");
@@ -138,7 +138,7 @@ impl Lines {
             None => self.json_addresses(event),
         }
         self.raw(b"]");
-        let payload = event.header.payload;
+        let payload = event.payload();
         match metadata.filter(|metadata| !metadata.fields.is_empty() || payload.is_empty()) {
             Some(metadata) => {
                 self.raw(b",\"fields\":{");
@@ -256,7 +256,7 @@ impl Lines {
         let len = event.stack().len();
         if len > 0 {
             let stack = || event.stack().take(STACK_LIMIT);
-            let text = self.stacks.get(event.header.stack_id, stack, json::push_hexadecimal);
+            let text = self.stacks.get(event.header().stack_id, stack, json::push_hexadecimal);
             self.bytes.extend_from_slice(text);
             self.is_cut |= len > STACK_LIMIT;
         }
@@ -338,7 +338,7 @@ impl Lines {
             None => self.raw(b"?"),
         }
         self.raw(b"] ");
-        let payload = event.header.payload;
+        let payload = event.payload();
         match metadata {
             Some(metadata) => self.description(metadata),
             None => self.raw(b"(not described)"),

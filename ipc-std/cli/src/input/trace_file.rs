@@ -12,7 +12,7 @@ use crate::output::globals::Globals;
 
 /// Opens a trace, to be read with its stacks in the order of time. A terminal shows the progress of reading.
 pub(crate) fn open(file: &Path) -> Result<TraceReader<Source>, Failure> {
-    Ok(TraceReader::new(Source::open(file)?.with_progress()).in_order(EventAssembler::ORDER_LIMIT))
+    Ok(TraceReader::new(Source::open(file)?.with_progress()).by_segment(EventAssembler::SEGMENT_LIMIT))
 }
 
 /// Passes each event of the trace to `take`, until that breaks.

@@ -180,7 +180,7 @@ impl TracePart {
 
     /// Returns whether an event is in the part.
     pub(crate) fn includes(&mut self, event: &TraceEvent<'_>) -> bool {
-        self.includes_at(event.clock(), event.header.timestamp, || event.thread_id())
+        self.includes_at(event.clock(), event.timestamp(), || event.thread_id())
     }
 
     /// Returns whether a time of a thread is in the part.

@@ -122,7 +122,7 @@ fn events_that_are_not_sent_do_not_affect_the_order() {
     let mut reader = TraceReader::new(&*stream).in_order(EventAssembler::ORDER_LIMIT);
     let mut times = Vec::new();
     while let Some(event) = reader.next_event().unwrap() {
-        times.push(event.header.timestamp);
+        times.push(event.timestamp());
     }
     assert!(times.is_sorted() && times.len() == whole.events.len(), "{times:?}");
     assert_eq!(reader.late(), 0);

@@ -287,6 +287,12 @@ impl Parser {
         Some((block, self.at))
     }
 
+    /// Returns whether a block of events begins: its [`Record::Block`] was the last record.
+    #[cfg(feature = "alloc")]
+    pub(crate) const fn is_before_events(&self) -> bool {
+        matches!(self.body, Body::Header { metadata: false })
+    }
+
     /// Returns the offset in the window of the next byte to parse.
     #[cfg(feature = "alloc")]
     pub(crate) const fn position(&self) -> usize {

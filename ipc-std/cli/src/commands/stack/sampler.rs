@@ -157,7 +157,7 @@ fn sampled(event: &TraceEvent<'_>) -> Option<bool> {
     if KnownProvider::of(event.metadata()?.provider)? != KnownProvider::SampleProfiler {
         return None;
     }
-    match *event.header.payload.first_chunk()? {
+    match *event.payload().first_chunk()? {
         EXTERNAL => Some(false),
         MANAGED => Some(true),
         _ => None,

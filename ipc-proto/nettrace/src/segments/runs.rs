@@ -7,7 +7,7 @@ use core::ops::Range;
 
 use ipc_proto::wire::{steps, to_usize};
 
-use crate::whole::event_entry::EventEntry;
+use crate::segments::event_entry::EventEntry;
 
 /// The runs of entries, each in the order of time, as they are noted while entries are added, and their merge.
 ///
@@ -145,6 +145,11 @@ impl Runs {
     /// Returns the release by the newest sorted event.
     pub(crate) const fn released(&self) -> Option<Release> {
         self.released
+    }
+
+    /// Returns whether the last entry is a sorted event that releases the entries before it.
+    pub(crate) fn ends_sorted(&self) -> bool {
+        self.released.is_some_and(|Release(released)| released.place == self.len)
     }
 
     /// Merges the released entries.

@@ -4,15 +4,15 @@ use alloc::vec::Vec;
 use ipc_proto::Guid;
 use ipc_proto::wire::{steps, to_u32, to_usize};
 
+use crate::catalog::catalog::{Catalog, NOWHERE, UNDESCRIBED, key};
 use crate::join::byte_range::ByteRange;
 use crate::join::id_map::{IdMap, Slot};
 use crate::join::label_digest::LabelDigest;
 use crate::parse::event::{Changes, Event};
 use crate::parse::event_block::EventBlock;
 use crate::parse::label::LabelList;
-use crate::whole::catalog::Catalog;
-use crate::whole::event_entry::{EventEntry, NOWHERE, Origin, key};
-use crate::whole::runs::{Release, Runs, RunsMark};
+use crate::segments::event_entry::{EventEntry, Origin};
+use crate::segments::runs::{Release, Runs, RunsMark};
 
 /// The number of waiting events from which on released ones are returned before the next sequence point.
 const BATCH: usize = 1 << 18;
@@ -26,9 +26,12 @@ const MOST_STACKS: usize = 1 << 20;
 /// The most label lists up to a sequence point.
 const MOST_LABEL_LISTS: usize = 1 << 18;
 
+/// The most changes of the metadata id to one that is not described, while events wait.
+const MOST_UNDESCRIBED: usize = 1 << 20;
+
 /// The longest block in bytes that is decoded in one loop. Events of a longer block are counted one by one, so that
 /// few of them exceed [`MOST_EVENTS`].
-const LONGEST_BLOCK: usize = 4 << 20;
+pub(crate) const LONGEST_BLOCK: usize = 4 << 20;
 
 /// The most bytes of memory that a map retains when it is cleared.
 const KEPT: usize = 1 << 20;
@@ -39,7 +42,7 @@ const KEPT: usize = 1 << 20;
 /// to the records that were known when it was read, also if an id is assigned again while the event waits.
 #[derive(Debug)]
 pub(crate) struct Batch {
-    /// The offset in the window of the segment's first byte.
+    /// The offset in the window of the segment's first byte. It wraps: the window can begin after that byte.
     base: usize,
     entries: Vec<EventEntry>,
     runs: Runs,
@@ -49,12 +52,16 @@ pub(crate) struct Batch {
     /// Stacks with their ids. An event can refer to a stack that does not exist: such a stack is empty.
     stacks: Vec<(u32, ByteRange)>,
     stack_ids: IdMap<Vec<Slot<u32>>>,
+    /// The number of the first stack among those of the stream; it wraps.
+    first_stack: u32,
     labels: Vec<LabelDigest>,
     label_ids: IdMap<Vec<Slot<u32>>>,
+    /// The metadata ids of events that are not described.
+    undescribed: Vec<u32>,
     /// The numbers of the events of the last block.
     numbers: Vec<Numbers>,
-    /// The number of waiting events from which on released ones are returned.
-    threshold: usize,
+    /// The number of events that stayed when others were removed.
+    left: usize,
     newest: u64,
     late: u64,
     exceeded_limit: bool,
@@ -75,6 +82,7 @@ struct Mark {
     runs: RunsMark,
     origins: usize,
     activities: usize,
+    undescribed: usize,
 }
 
 impl Batch {
@@ -87,10 +95,12 @@ impl Batch {
             activities: alloc::vec![[Guid::NIL; 2]],
             stacks: Vec::new(),
             stack_ids: IdMap::new(Vec::new()),
+            first_stack: 0,
             labels: Vec::new(),
             label_ids: IdMap::new(Vec::new()),
+            undescribed: Vec::new(),
             numbers: Vec::new(),
-            threshold: BATCH,
+            left: 0,
             newest: 0,
             late: 0,
             exceeded_limit: false,
@@ -102,6 +112,7 @@ impl Batch {
     /// Starts a segment at an offset of the window. No event may wait.
     pub(crate) fn begin_segment(&mut self, base: usize) {
         self.base = base;
+        self.first_stack = self.first_stack.wrapping_add(to_u32(self.stacks.len()));
         self.stacks.clear();
         self.stack_ids.clear_and_shrink(KEPT);
         self.labels.clear();
@@ -117,14 +128,14 @@ impl Batch {
         &mut self,
         block: EventBlock<'_>,
         body: usize,
-        catalog: &mut Catalog<'_>,
+        catalog: &Catalog,
     ) -> Option<&[Numbers]> {
         if block.len() > LONGEST_BLOCK || self.is_full(body.saturating_add(block.len())) {
             return None;
         }
         let mark = self.mark();
-        let body = body.saturating_sub(self.base);
-        let (mut kind, mut stack) = (catalog.kind(0), self.stack(0));
+        let body = body.wrapping_sub(self.base);
+        let (mut kind, mut stack) = (self.kind(0, catalog), self.stack(0));
         let (mut origin, mut activities) = (NOWHERE, 0);
         let mut metadata_id = 0;
         self.numbers.clear();
@@ -133,7 +144,7 @@ impl Batch {
             let (header, changes) = (event.header, event.changes);
             if changes.has(Changes::METADATA_ID) && header.metadata_id != metadata_id {
                 metadata_id = header.metadata_id;
-                kind = catalog.kind(metadata_id);
+                kind = self.kind(metadata_id, catalog);
             }
             if changes.has(Changes::STACK_ID) {
                 stack = self.stack(header.stack_id);
@@ -154,7 +165,7 @@ impl Batch {
                 self.origins.push(value);
             }
             let payload =
-                ByteRange { start: to_u32(body.saturating_add(event.payload)), len: event.payload_size };
+                ByteRange { start: to_u32(body.wrapping_add(event.payload)), len: event.payload_size };
             self.push(header, payload, kind, stack, origin);
         });
         if !is_complete {
@@ -171,7 +182,7 @@ impl Batch {
         &mut self,
         event: &Event<'_>,
         payload: core::ops::Range<usize>,
-        catalog: &mut Catalog<'_>,
+        catalog: &Catalog,
     ) {
         let pair = [event.activity_id, event.related_activity_id];
         let activities = if pair == [Guid::NIL; 2] { 0 } else { self.add_activities(pair) };
@@ -180,8 +191,8 @@ impl Batch {
             self.origins.push(origin);
         }
         let origin = to_u32(self.origins.len().saturating_sub(1));
-        let payload = ByteRange::new(payload.start.saturating_sub(self.base), payload.len());
-        let (kind, stack) = (catalog.kind(event.metadata_id), self.stack(event.stack_id));
+        let payload = ByteRange::new(payload.start.wrapping_sub(self.base), payload.len());
+        let (kind, stack) = (self.kind(event.metadata_id, catalog), self.stack(event.stack_id));
         self.push(event, payload, kind, stack, origin);
     }
 
@@ -202,8 +213,9 @@ impl Batch {
     }
 
     #[inline(always)]
-    fn origin(&self, header: &Event<'_>, activities: u32, catalog: &Catalog<'_>) -> Origin {
-        let (known_thread, thread_id) = catalog.find_thread(header.thread);
+    fn origin(&self, header: &Event<'_>, activities: u32, catalog: &Catalog) -> Origin {
+        let known_thread = catalog.thread_index(header.thread);
+        let thread_id = catalog.thread(known_thread).and_then(|known| known.thread_id());
         let labels = match header.label_list {
             0 => NOWHERE,
             list => self.label_ids.get(list.into()).copied().unwrap_or(NOWHERE),
@@ -211,13 +223,30 @@ impl Batch {
         Origin {
             capture_thread: header.capture_thread,
             thread: header.thread,
-            thread_id,
+            thread_id: thread_id.unwrap_or(header.thread),
             processor: header.processor,
             label_list: header.label_list,
             known_thread,
             labels,
             activities,
         }
+    }
+
+    /// Returns the kind of the events with this metadata id, as [`EventEntry::kind`] has it.
+    #[inline(always)]
+    fn kind(&mut self, metadata_id: u32, catalog: &Catalog) -> u32 {
+        match catalog.kind(metadata_id) {
+            UNDESCRIBED => self.add_undescribed(metadata_id),
+            kind => kind,
+        }
+    }
+
+    #[cold]
+    fn add_undescribed(&mut self, metadata_id: u32) -> u32 {
+        if self.undescribed.last() != Some(&metadata_id) {
+            self.undescribed.push(metadata_id);
+        }
+        to_u32(self.undescribed.len().saturating_sub(1)) | EventEntry::UNDESCRIBED
     }
 
     /// Returns the index of the stack with this id.
@@ -251,12 +280,12 @@ impl Batch {
 
     /// Returns the range in the segment of a record that ends at an offset of the window.
     fn place(&self, len: usize, end: usize) -> ByteRange {
-        ByteRange::new(end.saturating_sub(len).saturating_sub(self.base), len)
+        ByteRange::new(end.wrapping_sub(len).wrapping_sub(self.base), len)
     }
 
     fn mark(&self) -> Mark {
         let [entries, origins, activities] = [self.entries.len(), self.origins.len(), self.activities.len()];
-        Mark { entries, runs: self.runs.mark(), origins, activities }
+        Mark { entries, runs: self.runs.mark(), origins, activities, undescribed: self.undescribed.len() }
     }
 
     fn undo(&mut self, mark: Mark) {
@@ -264,6 +293,7 @@ impl Batch {
         self.runs.undo(mark.runs);
         self.origins.truncate(mark.origins);
         self.activities.truncate(mark.activities);
+        self.undescribed.truncate(mark.undescribed);
     }
 
     /// Returns whether the segment must end here for lack of room, before a block that ends at an offset of the window.
@@ -271,14 +301,17 @@ impl Batch {
     pub(crate) fn is_full(&self, end_of_block: usize) -> bool {
         self.stacks.len() >= MOST_STACKS
             || self.labels.len() >= MOST_LABEL_LISTS
-            || u32::try_from(end_of_block.saturating_sub(self.base)).is_err()
+            || self.undescribed.len() >= MOST_UNDESCRIBED
+            || u32::try_from(end_of_block.wrapping_sub(self.base)).is_err()
     }
 
     /// Returns which events must be returned now, because so many of them wait.
     #[inline]
     pub(crate) fn due(&mut self) -> Option<Release> {
         let len = self.entries.len();
-        let released = if len >= self.threshold { self.runs.released() } else { None };
+        // At least half of the entries are new, so that the work for those that stay is linear.
+        let is_worth = len >= BATCH && len / 2 >= self.left;
+        let released = if is_worth { self.runs.released() } else { None };
         if released.is_none() && len >= MOST_EVENTS {
             self.exceeded_limit = true;
             return Some(Release::ALL);
@@ -319,8 +352,11 @@ impl Batch {
             return;
         }
         self.runs.remove_merged(&mut self.entries);
-        self.threshold = BATCH.max(self.entries.len().saturating_mul(2));
+        self.left = self.entries.len();
         self.remove_origins();
+        if self.entries.is_empty() {
+            self.undescribed.clear();
+        }
     }
 
     /// Removes the origins and the activities to which no event refers any more. Events refer to them in their order.
@@ -363,6 +399,11 @@ impl Batch {
         self.exceeded_limit
     }
 
+    /// Returns whether no event waits or is ready.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.entries.is_empty()
+    }
+
     pub(crate) const fn ready_len(&self) -> usize {
         self.runs.merged()
     }
@@ -371,6 +412,12 @@ impl Batch {
     #[inline]
     pub(crate) fn ready(&self, number: usize) -> Option<&EventEntry> {
         self.entries.get(self.runs.place(number))
+    }
+
+    /// Returns the metadata id of an event that is not described.
+    pub(crate) fn undescribed_id(&self, entry: &EventEntry) -> u32 {
+        let index = entry.kind & !EventEntry::UNDESCRIBED;
+        self.undescribed.get(to_usize(index)).copied().unwrap_or_default()
     }
 
     #[inline]
@@ -393,10 +440,68 @@ impl Batch {
         self.stacks.get(to_usize(entry.stack)).copied().unwrap_or_default()
     }
 
-    /// Returns the bytes from the first one of the segment on.
+    /// Returns the number of the event's stack among the stacks of the stream; `None` for an empty stack.
+    pub(crate) fn stack_number(&self, entry: &EventEntry) -> Option<u32> {
+        let (_, place) = self.stack_of(entry);
+        (place.len != 0).then(|| self.first_stack.wrapping_add(entry.stack))
+    }
+
+    /// Returns the offset in the window of the segment's first byte, which wraps.
     #[inline]
-    pub(crate) fn segment<'w>(&self, window: &'w [u8]) -> &'w [u8] {
-        window.get(self.base..).unwrap_or_default()
+    pub(crate) const fn base(&self) -> usize {
+        self.base
+    }
+
+    /// Reports that the window lost its first `len` bytes. The bytes of the segment stay where they are.
+    pub(crate) const fn release(&mut self, len: usize) {
+        self.base = self.base.wrapping_sub(len);
+    }
+
+    /// Returns the release of events that need not, or must not, wait for more bytes: those before a sorted event that is
+    /// the last one; or, because the limit of the memory is reached, those before the newest sorted one, or else all.
+    pub(crate) fn release_before_more(&mut self, is_over_limit: bool) -> Option<Release> {
+        if self.entries.is_empty() {
+            return None;
+        }
+        let released = self.runs.released();
+        if is_over_limit {
+            self.exceeded_limit |= released.is_none();
+            return released.or(Some(Release::ALL));
+        }
+        // At least half of the entries are new, so that the work for those that stay is linear.
+        let is_worth = self.runs.ends_sorted() && self.entries.len() / 2 >= self.left;
+        released.filter(|_| is_worth)
+    }
+
+    /// Returns the number of bytes of the segment to which events, stacks and label lists refer. Bytes to which two of
+    /// them refer count twice.
+    pub(crate) fn referred(&self, segment: &[u8], has_own_stacks: bool) -> usize {
+        steps::count(self.stacks.len().saturating_add(self.labels.len()).saturating_add(self.entries.len()));
+        let stacks = self.stacks.iter().map(|(_, place)| *place);
+        let labels = self.labels.iter().map(|labels| labels.place);
+        let entries = self.entries.iter().map(|entry| entry.place(segment, has_own_stacks));
+        stacks.chain(labels).chain(entries).map(|place| to_usize(place.len)).fold(0, usize::saturating_add)
+    }
+
+    /// Copies the bytes of the segment to which something refers to the end of `to`, which is the segment from now on.
+    /// `base` is the new offset in the window of its first byte.
+    pub(crate) fn move_to(&mut self, to: &mut Vec<u8>, base: usize, segment: &[u8], has_own_stacks: bool) {
+        let mut copied = |place: ByteRange| {
+            let (start, bytes) = (to.len(), place.of(segment));
+            steps::count(bytes.len().saturating_add(1));
+            to.extend_from_slice(bytes);
+            ByteRange::new(start, bytes.len())
+        };
+        for (_, place) in &mut self.stacks {
+            *place = copied(*place);
+        }
+        for labels in &mut self.labels {
+            labels.place = copied(labels.place);
+        }
+        for entry in &mut self.entries {
+            entry.payload.start = copied(entry.place(segment, has_own_stacks)).start;
+        }
+        self.base = base;
     }
 }
 

@@ -11,6 +11,7 @@ use crate::describe::field::{Fields, Format};
 use crate::describe::metadata::{Attributes, Metadata};
 use crate::encoding::text::Str;
 use crate::error::DecodeError;
+use crate::join::label_digest::LabelDigest;
 use crate::parse::trace::Version;
 
 /// A [`Metadata`] that owns its texts and fields, for streams that are read in pieces.
@@ -41,10 +42,10 @@ pub struct MetadataBuf {
     attributes: Part,
     /// The versions of an event of the runtime, once [`describe`](Self::describe) was called.
     #[cfg(feature = "clr")]
-    pub(crate) layouts: Layouts,
+    layouts: Layouts,
     /// Whether the fields depend on the payload of an event: the version in the description is not known.
     #[cfg(feature = "clr")]
-    pub(crate) lacks_version: bool,
+    lacks_version: bool,
 }
 
 /// A part of [`MetadataBuf::bytes`].
@@ -154,6 +155,34 @@ impl MetadataBuf {
         }
     }
 
+    /// Returns the number by which headers of events refer to this description.
+    #[must_use]
+    #[inline]
+    pub const fn id(&self) -> u32 {
+        self.plain.id
+    }
+
+    /// Returns the provider of the event.
+    #[must_use]
+    #[inline]
+    pub fn provider(&self) -> Str<'_> {
+        self.provider.text(&self.bytes)
+    }
+
+    /// Returns the event's number at its provider.
+    #[must_use]
+    #[inline]
+    pub const fn event_id(&self) -> u32 {
+        self.plain.event_id
+    }
+
+    /// Returns the event's name; empty if it has none.
+    #[must_use]
+    #[inline]
+    pub fn name(&self) -> Str<'_> {
+        self.name.map_or(self.plain.name, |name| name.text(&self.bytes))
+    }
+
     /// Returns the fields of the description.
     #[must_use]
     #[inline]
@@ -166,16 +195,37 @@ impl MetadataBuf {
         })
     }
 
-    /// Returns the fields of an event, if they are not those of the description.
+    /// Returns whether the fields of an event with these labels can differ from those of the description: the version of
+    /// an event of the runtime is a label, or unknown.
     #[cfg(feature = "clr")]
-    pub(crate) fn other_fields(
+    #[inline]
+    pub(crate) fn may_have_other_fields(&self, labels: Option<&LabelDigest>) -> bool {
+        self.lacks_version || (labels.is_some() && !self.layouts.is_empty())
+    }
+
+    /// Returns the fields of an event that may have others than this description.
+    #[cfg(feature = "clr")]
+    #[cold]
+    pub(crate) fn fields_of(
         &self,
-        label: Option<u8>,
+        labels: Option<&LabelDigest>,
         pointer_size: u32,
         payload: &[u8],
-    ) -> Option<Fields<'static>> {
+    ) -> Fields<'_> {
         let described = self.lacks_version.then_some(self.plain.version);
-        self.layouts.fields_of(label, described, pointer_size, payload)
+        let label = labels.and_then(|labels| labels.version);
+        self.layouts.fields_of(label, described, pointer_size, payload).unwrap_or_else(|| self.fields())
+    }
+
+    #[cfg(not(feature = "clr"))]
+    #[inline]
+    pub(crate) const fn may_have_other_fields(&self, _: Option<&LabelDigest>) -> bool {
+        false
+    }
+
+    #[cfg(not(feature = "clr"))]
+    pub(crate) fn fields_of(&self, _: Option<&LabelDigest>, _: u32, _: &[u8]) -> Fields<'_> {
+        self.fields()
     }
 
     /// Adds the name and the fields that [`clr::describe`](crate::clr::describe) adds.

@@ -2,23 +2,24 @@
 use core::fmt;
 use core::iter::FusedIterator;
 
-use crate::whole::segment_event::SegmentEvent;
-use crate::whole::segment_view::SegmentView;
+use crate::assemble::trace_event::TraceEvent;
+use crate::segments::segment_event::SegmentEvent;
+use crate::segments::segment_view::SegmentView;
 
 /// Events of a [`WholeTrace`](crate::WholeTrace) that are ready together: mostly those up to a sequence point.
 #[derive(Clone, Copy)]
-pub struct Segment<'t, 'a>(pub(crate) SegmentView<'t, 'a>);
+pub struct Segment<'a>(pub(crate) SegmentView<'a>);
 
-impl<'t, 'a> Segment<'t, 'a> {
+impl<'a> Segment<'a> {
     /// Returns the events in the order of time, and events of the same time in the order of the stream.
     #[inline]
     #[must_use]
-    pub fn events(&self) -> SegmentEvents<'t, 'a> {
+    pub fn events(&self) -> SegmentEvents<'a> {
         SegmentEvents { view: self.0, next: 0, len: self.0.batch.ready_len() }
     }
 }
 
-impl fmt::Debug for Segment<'_, '_> {
+impl fmt::Debug for Segment<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_list().entries(self.events()).finish()
     }
@@ -26,23 +27,23 @@ impl fmt::Debug for Segment<'_, '_> {
 
 /// The events of a [`Segment`].
 #[derive(Debug, Clone)]
-pub struct SegmentEvents<'t, 'a> {
-    view: SegmentView<'t, 'a>,
+pub struct SegmentEvents<'a> {
+    view: SegmentView<'a>,
     next: usize,
     len: usize,
 }
 
-impl<'t, 'a> Iterator for SegmentEvents<'t, 'a> {
-    type Item = SegmentEvent<'t, 'a>;
+impl<'a> Iterator for SegmentEvents<'a> {
+    type Item = TraceEvent<'a>;
 
     #[inline]
     fn next(&mut self) -> Option<Self::Item> {
         if self.next >= self.len {
             return None;
         }
-        let entry = self.view.batch.ready(self.next)?;
+        let event = SegmentEvent::ready(self.view, self.next)?;
         self.next = self.next.wrapping_add(1);
-        Some(SegmentEvent::new(entry, self.view))
+        Some(TraceEvent::of_segment(event))
     }
 
     #[inline]
@@ -52,5 +53,5 @@ impl<'t, 'a> Iterator for SegmentEvents<'t, 'a> {
     }
 }
 
-impl ExactSizeIterator for SegmentEvents<'_, '_> {}
-impl FusedIterator for SegmentEvents<'_, '_> {}
+impl ExactSizeIterator for SegmentEvents<'_> {}
+impl FusedIterator for SegmentEvents<'_> {}

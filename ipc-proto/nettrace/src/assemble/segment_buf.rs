@@ -1,0 +1,177 @@
+//! Segments of a stream that arrives in pieces: one buffer holds the bytes of the current segment.
+use alloc::vec::Vec;
+
+use ipc_proto::wire::steps;
+
+use crate::parse::parser::Limits;
+use crate::segments::segment_core::{Rest, SegmentCore, SegmentStep};
+use crate::segments::segment_event::SegmentEvent;
+
+/// A [`SegmentCore`] with the bytes of its segment.
+#[derive(Debug)]
+pub(crate) struct SegmentBuf {
+    pub(crate) core: SegmentCore,
+    /// The bytes of the segment, then those that follow, up to `end`; then space.
+    buf: Vec<u8>,
+    /// The start of the parser's window, which ends at `end`. The bytes of the segment can begin before it.
+    window: usize,
+    end: usize,
+    is_closed: bool,
+    /// The number of events of the segment that were returned.
+    returned: usize,
+    /// Whether the last one of them can be requested.
+    has_event: bool,
+    /// The length from which on the buffer does not grow before events are returned.
+    limit: usize,
+}
+
+/// The most space for the next bytes of the stream, so that they are still in the processor's cache when they are read;
+/// there is at least half of it.
+const SPACE: usize = 256 << 10;
+
+/// The bytes of a segment move to the start of the buffer if at least `RATIO` times as many precede them.
+const RATIO: usize = 4;
+
+/// The length of the first buffer.
+const FIRST: usize = 512 << 10;
+
+impl SegmentBuf {
+    pub(crate) fn new(limits: Limits, limit: usize) -> Self {
+        let core = SegmentCore::new(limits);
+        Self {
+            core,
+            buf: Vec::new(),
+            window: 0,
+            end: 0,
+            is_closed: false,
+            returned: 0,
+            has_event: false,
+            limit,
+        }
+    }
+
+    /// Finds the next event; a step other than `Segment` if there is none in the bytes that have arrived.
+    #[inline]
+    pub(crate) fn step(&mut self) -> SegmentStep {
+        if self.returned < self.core.ready_len() {
+            self.returned = self.returned.wrapping_add(1);
+            self.has_event = true;
+            return SegmentStep::Segment;
+        }
+        self.step_slowly()
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn step_slowly(&mut self) -> SegmentStep {
+        self.release();
+        let rest = if self.is_closed { Rest::Closed } else { self.reduce() };
+        let step = self.core.step(self.buf.get(self.window..self.end).unwrap_or_default(), rest);
+        self.has_event = matches!(step, SegmentStep::Segment);
+        self.returned = usize::from(self.has_event);
+        step
+    }
+
+    /// Returns the event that [`step`](Self::step) found last, if [`space`](Self::space) was not called since.
+    #[inline]
+    pub(crate) fn event(&self) -> Option<SegmentEvent<'_>> {
+        if !self.has_event {
+            return None;
+        }
+        let bytes = self.buf.get(self.first()..self.end).unwrap_or_default();
+        SegmentEvent::ready(self.core.view(bytes), self.returned.checked_sub(1)?)
+    }
+
+    /// Returns the place in the buffer of the segment's first byte.
+    #[inline]
+    fn first(&self) -> usize {
+        self.window.wrapping_add(self.core.base())
+    }
+
+    /// Drops the bytes that nothing refers to if the limit is reached. Returns whether it still is.
+    fn reduce(&mut self) -> Rest {
+        let segment = self.window.saturating_sub(self.first());
+        if segment.saturating_add(SPACE) <= self.limit || self.move_segment() {
+            return Rest::Open;
+        }
+        self.core.forget_segment();
+        Rest::OverLimit
+    }
+
+    /// Drops the events that were returned, and the bytes that were read.
+    fn release(&mut self) {
+        if self.returned >= self.core.ready_len() {
+            self.core.remove_ready();
+            self.returned = 0;
+        }
+        self.window = self.window.saturating_add(self.core.release()).min(self.end);
+    }
+
+    /// Returns space for the next bytes of the stream, which is never empty.
+    pub(crate) fn space(&mut self) -> &mut [u8] {
+        self.has_event = false;
+        self.release();
+        let first = self.first();
+        if first > 0 && self.end.saturating_sub(first) <= first / RATIO {
+            self.drop_front(first);
+        } else if self.buf.len().saturating_sub(self.end) < SPACE / 2 {
+            self.make_space();
+        }
+        let space = self.buf.get_mut(self.end..).unwrap_or_default();
+        let len = space.len().min(SPACE);
+        space.get_mut(..len).unwrap_or_default()
+    }
+
+    /// Reports that the first `n` bytes of [`space`](Self::space) were filled; 0 bytes are the end of the input.
+    pub(crate) fn advance(&mut self, n: usize) {
+        self.is_closed = n == 0;
+        self.end = self.end.saturating_add(n).min(self.buf.len());
+    }
+
+    /// Makes space, in this order: without the bytes before the segment, without those that nothing refers to, or in a
+    /// larger buffer. Each is done only if it frees as many bytes as it copies.
+    #[cold]
+    fn make_space(&mut self) {
+        let first = self.first();
+        if self.buf.is_empty() {
+            // The operating system supplies zero pages on first use, so a short trace does not touch most of them.
+            self.buf = alloc::vec![0; FIRST];
+        } else if first > 0 && self.end.saturating_sub(first) <= first {
+            self.drop_front(first);
+        } else if !self.move_segment() {
+            let len = self.buf.len().saturating_add(self.buf.len() / 2);
+            steps::count(len);
+            self.buf.resize(len, 0);
+        }
+    }
+
+    /// Removes the first `len` bytes.
+    fn drop_front(&mut self, len: usize) {
+        steps::count(self.end.saturating_sub(len));
+        self.buf.copy_within(len..self.end, 0);
+        self.window = self.window.saturating_sub(len);
+        self.end = self.end.saturating_sub(len);
+    }
+
+    /// Moves the bytes of the segment that are still needed and the window to a new buffer, if the segment takes half of
+    /// the buffer, and at least half of its bytes are not needed.
+    fn move_segment(&mut self) -> bool {
+        let segment = self.first()..self.window;
+        if segment.len() < self.buf.len() / 2 || self.core.ready_len() > 0 {
+            return false;
+        }
+        let mut moved = Vec::with_capacity(self.buf.len());
+        let bytes = self.buf.get(segment).unwrap_or_default();
+        if !self.core.move_to(&mut moved, bytes) {
+            return false;
+        }
+        let window = self.buf.get(self.window..self.end).unwrap_or_default();
+        steps::count(window.len());
+        self.window = moved.len();
+        moved.extend_from_slice(window);
+        self.end = moved.len();
+        moved.resize(self.buf.len(), 0);
+        self.buf = moved;
+        true
+    }
+}

@@ -1,0 +1,4 @@
+//! Records that are valid beyond a segment: descriptions, threads, and the trace's first block.
+pub(crate) mod catalog;
+pub(crate) mod metadata_buf;
+pub(crate) mod thread_buf;

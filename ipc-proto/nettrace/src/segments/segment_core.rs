@@ -1,0 +1,268 @@
+//! The reader of segments, which works on a window of the stream.
+use alloc::vec::Vec;
+
+use crate::catalog::catalog::Catalog;
+use crate::join::id_map::Slot;
+use crate::join::loss::{Counter, LossCounter};
+use crate::parse::end::End;
+use crate::parse::parser::{Limits, Parser, Record};
+use crate::parse::sequence_point::SequencePoint;
+use crate::parse::time_filter::TimeFilter;
+use crate::parse::trace::Version;
+use crate::segments::batch::{Batch, LONGEST_BLOCK};
+use crate::segments::runs::Release;
+use crate::segments::segment_view::SegmentView;
+
+/// Joins the records of a window to events, segment by segment. The owner of the window decides where its bytes are.
+///
+/// The window keeps all bytes from the first one of the segment on, or the owner [moves](Self::move_to) those that are
+/// still needed.
+#[derive(Debug)]
+pub(crate) struct SegmentCore {
+    parser: Parser,
+    batch: Batch,
+    catalog: Catalog,
+    loss: LossCounter<Vec<Slot<Counter>>>,
+    /// The filter of blocks by their times, if there is one.
+    times: Option<TimeFilter>,
+    omits_stacks: bool,
+    /// A sequence point that takes effect when its segment was read.
+    passed: Option<SequencePoint>,
+    /// Whether the parser is at the start of a block that is read as a whole.
+    is_before_block: bool,
+    end: Option<End>,
+}
+
+/// What a [`SegmentCore`] found.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum SegmentStep {
+    /// At least one event is ready.
+    Segment,
+    /// The next event needs more bytes.
+    More,
+    End(End),
+}
+
+/// The state of the bytes that follow the window.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Rest {
+    /// There are none.
+    Closed,
+    /// They are not in the window yet.
+    Open,
+    /// They are not in the window yet, and it has reached the limit of its length.
+    OverLimit,
+}
+
+impl SegmentCore {
+    pub(crate) fn new(limits: Limits) -> Self {
+        Self {
+            parser: Parser::new(limits),
+            batch: Batch::new(),
+            catalog: Catalog::new(),
+            loss: LossCounter::default(),
+            times: None,
+            omits_stacks: false,
+            passed: None,
+            is_before_block: false,
+            end: None,
+        }
+    }
+
+    /// Stores no stacks from now on.
+    pub(crate) const fn omit_stacks(&mut self) {
+        self.omits_stacks = true;
+    }
+
+    /// Skips the blocks whose stated range is outside of these ticks.
+    pub(crate) fn skip_outside(&mut self, from: u64, to: u64) {
+        let mut times = TimeFilter::new(from, to);
+        if let Some(trace) = self.catalog.trace() {
+            times.record(&Record::Trace(trace));
+        }
+        self.times = Some(times);
+    }
+
+    pub(crate) const fn times(&self) -> Option<&TimeFilter> {
+        self.times.as_ref()
+    }
+
+    /// Drops the events that are ready, and reads the next ones from the window.
+    pub(crate) fn step(&mut self, window: &[u8], rest: Rest) -> SegmentStep {
+        loop {
+            self.remove_ready();
+            if let Some(end) = self.end {
+                return SegmentStep::End(end);
+            }
+            let Some(release) = self.read(window, rest) else { return SegmentStep::More };
+            if self.batch.make_ready(release) {
+                return SegmentStep::Segment;
+            }
+        }
+    }
+
+    /// Drops the events that are ready, and begins the next segment if they were the last ones.
+    pub(crate) fn remove_ready(&mut self) {
+        self.batch.remove_ready();
+        if let Some(point) = self.passed.take() {
+            self.batch.begin_segment(self.parser.position());
+            self.catalog.pass(&point);
+        }
+        if self.batch.is_empty() {
+            self.catalog.drop_retired();
+        }
+    }
+
+    /// Reads until events are released, and returns which are; `None` if that needs more bytes.
+    fn read(&mut self, window: &[u8], rest: Rest) -> Option<Release> {
+        loop {
+            if let Some(release) = self.batch.due() {
+                return Some(release);
+            }
+            if self.batch.is_full(self.parser.end_of_block()) {
+                self.batch.release_early();
+                self.passed = Some(SequencePoint::default());
+                return Some(Release::ALL);
+            }
+            if self.is_before_block {
+                let (start, end) = (self.parser.position(), self.parser.end_of_block());
+                let is_cut = end > window.len() && end.saturating_sub(start) <= LONGEST_BLOCK;
+                if is_cut && rest != Rest::Closed {
+                    return self.batch.release_before_more(rest == Rest::OverLimit);
+                }
+                self.is_before_block = false;
+                self.read_block(window);
+            }
+            let record = self.parser.next(window);
+            let position = self.parser.position();
+            if let Record::Event(event) = &record {
+                self.loss.event(event);
+                if let Some(times) = &mut self.times {
+                    times.event(event);
+                }
+                let (payload, _) = self.parser.event_ranges(event.payload.len(), event.stack.len());
+                self.batch.add_event(event, payload, &self.catalog);
+                continue;
+            }
+            if self.times.as_mut().is_some_and(|times| times.record(&record)) {
+                self.parser.skip_block();
+                self.loss.resync();
+                continue;
+            }
+            self.loss.record(&record);
+            match record {
+                // A filter needs the range that the block states, which follows.
+                Record::Block(_) => {
+                    self.is_before_block = self.times.is_none() && self.parser.is_before_events()
+                }
+                Record::Trace(trace) => self.catalog.set_trace(&trace),
+                Record::Metadata(record) => self.catalog.store_metadata(record.payload),
+                Record::Stack(stack) if !self.omits_stacks => {
+                    self.batch.store_stack(stack.id, stack.bytes.len(), position);
+                }
+                Record::LabelList(list) => self.batch.store_labels(&list, position),
+                Record::Thread(thread) => self.catalog.store_thread(&thread),
+                Record::RemoveThread(row) => self.catalog.remove_thread(row.thread),
+                Record::SequencePoint(point) => {
+                    self.passed = Some(point);
+                    return Some(Release::ALL);
+                }
+                Record::More { .. } if rest != Rest::Closed => {
+                    return self.batch.release_before_more(rest == Rest::OverLimit);
+                }
+                Record::More { .. } => {
+                    self.end = Some(self.parser.finish(window));
+                    return Some(Release::ALL);
+                }
+                Record::End(end) => {
+                    self.end = Some(end);
+                    return Some(Release::ALL);
+                }
+                _ => {}
+            }
+        }
+    }
+
+    /// Reads the events of the block that starts, if it has nothing but complete events. Otherwise, the parser reads the
+    /// block, so that all its complete events are returned.
+    fn read_block(&mut self, window: &[u8]) {
+        let Some((block, body)) = self.parser.event_block(window) else { return };
+        let Some(numbers) = self.batch.add_block(block, body, &self.catalog) else { return };
+        for numbers in numbers {
+            self.loss.numbers(numbers.thread, numbers.first, numbers.count);
+        }
+        self.parser.skip_block();
+    }
+
+    /// Reports that the window lost the bytes that were read, and returns how many they are. The events that are ready
+    /// still need the bytes of their segment.
+    pub(crate) fn release(&mut self) -> usize {
+        let len = self.parser.release();
+        self.batch.release(len);
+        len
+    }
+
+    /// Returns the offset in the window of the segment's first byte. It wraps, because the window can begin later.
+    #[inline]
+    pub(crate) const fn base(&self) -> usize {
+        self.batch.base()
+    }
+
+    /// Moves the bytes of the segment that are still needed to the empty `to`, directly before the window, if they are
+    /// at most half of the segment's bytes. Returns whether it did.
+    pub(crate) fn move_to(&mut self, to: &mut Vec<u8>, segment: &[u8]) -> bool {
+        let has_own_stacks = self.has_own_stacks();
+        let referred = self.batch.referred(segment, has_own_stacks);
+        let is_worth = referred <= segment.len() / 2;
+        if is_worth {
+            self.batch.move_to(to, referred.wrapping_neg(), segment, has_own_stacks);
+        }
+        is_worth
+    }
+
+    /// Removes all stacks and label lists.
+    pub(crate) fn forget_segment(&mut self) {
+        if self.batch.is_empty() {
+            self.batch.begin_segment(self.parser.position());
+        }
+    }
+
+    fn has_own_stacks(&self) -> bool {
+        self.parser.version() == Version::V3
+    }
+
+    /// Returns the number of events that are ready.
+    #[inline]
+    pub(crate) const fn ready_len(&self) -> usize {
+        self.batch.ready_len()
+    }
+
+    /// Returns what the events that are ready refer to. `bytes` are those from the first one of the segment on.
+    #[inline]
+    pub(crate) fn view<'a>(&'a self, bytes: &'a [u8]) -> SegmentView<'a> {
+        let has_own_stacks = self.has_own_stacks();
+        SegmentView { bytes, batch: &self.batch, catalog: &self.catalog, has_own_stacks }
+    }
+
+    pub(crate) const fn catalog(&self) -> &Catalog {
+        &self.catalog
+    }
+
+    pub(crate) const fn end(&self) -> Option<End> {
+        self.end
+    }
+
+    pub(crate) const fn loss(&self) -> &LossCounter<Vec<Slot<Counter>>> {
+        &self.loss
+    }
+
+    /// Returns how many events came after a younger one.
+    pub(crate) const fn late(&self) -> u64 {
+        self.batch.late()
+    }
+
+    /// Returns whether events were returned before it was certain that no older one follows.
+    pub(crate) const fn exceeded_limit(&self) -> bool {
+        self.batch.exceeded_limit()
+    }
+}
