@@ -122,6 +122,7 @@ mod output {
     pub(crate) mod full_screen;
     pub(crate) mod function_name;
     pub(crate) mod globals;
+    pub(crate) mod live_stderr;
     pub(crate) mod live_stdout;
     pub(crate) mod narrow_terminal;
     pub(crate) mod next_command;

@@ -10,6 +10,7 @@ use tempfile::TempDir;
 
 use crate::output::failure::{Failure, Kind};
 use crate::output::globals::Globals;
+use crate::output::live_stderr::LiveStderr;
 use crate::output::live_stdout::LiveStdout;
 use crate::output::signals;
 use crate::process::descriptors;
@@ -40,6 +41,7 @@ pub(crate) fn run(args: &Args, globals: &Globals) -> Result<ExitCode, Failure> {
     let plan = args.trace.as_ref().map(|_| args.options.plan()).transpose()?;
     let wire_log = args.connection.wire_log.open()?;
     LiveStdout::begin()?;
+    let stderr = LiveStderr::begin(globals.json)?;
     let (path, directory) = port_path(args)?;
     let timeouts = args.connection.session_timeouts();
     let monitor = Monitor::bind(path)?.with_timeouts(timeouts).with_observer(wire_log.observer());
@@ -67,25 +69,32 @@ pub(crate) fn run(args: &Args, globals: &Globals) -> Result<ExitCode, Failure> {
     let child = match args.command.split_first() {
         Some((program, arguments)) => {
             if std::env::var("DOTNET_EnableDiagnostics").is_ok_and(|value| value == "0") {
-                globals.note("DOTNET_EnableDiagnostics=0 prevents runtimes from connecting");
+                stderr.note("DOTNET_EnableDiagnostics=0 prevents runtimes from connecting")?;
             }
             let mut command = Command::new(program);
             Some(Child::start(command.args(arguments), suspend, &monitor, notifier.clone())?)
         }
         None => {
-            globals.note(&format!("runtimes connect with {name}={}", quoted(&value)));
+            stderr.note(&format!("runtimes connect with {name}={}", quoted(&value)))?;
             None
         }
     };
     // After the start of the command, which would inherit the limit.
     descriptors::raise_limit();
-    let port = Port::new(args, globals, &monitor, plan, notifier)?;
+    let port = Port::new(args, globals, &monitor, &stderr, plan, notifier);
     let status = thread::scope(|scope| port.run(scope, child, &notices));
-    let failure = port.take_failure().or_else(|| wire_log.check().err());
-    match (status?, failure) {
+    let failure = port.into_failure().or_else(|| wire_log.check().err());
+    let stalled = stderr.finish().err();
+    let is_stalled = stalled.is_some();
+    let ended = status.and_then(|status| match (status, failure.or(stalled)) {
         (Some(status), failure) if !status.success() || failure.is_none() => Ok(child::exit_code(status)),
         (_, Some(failure)) => Err(failure),
         (_, None) => Ok(ExitCode::SUCCESS),
+    });
+    match ended {
+        // A report would wait for the reader of standard error again.
+        Err(failure) if is_stalled => Ok(failure.exit_code()),
+        ended => ended,
     }
 }
 

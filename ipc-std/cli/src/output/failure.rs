@@ -252,6 +252,10 @@ impl Failure {
         } else {
             to_stderr(&format!("error: {self}"))
         }
+        self.exit_code()
+    }
+
+    pub(crate) fn exit_code(&self) -> ExitCode {
         ExitCode::from(self.kind.row().1)
     }
 }

@@ -14,6 +14,9 @@ use super::failure::Failure;
 use super::signals;
 use super::threads::{lock, spawn};
 
+/// How long the end of a session waits for an output that takes nothing.
+pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
+
 /// Output of a session, which a thread writes. At most [`LIMIT`](Self::LIMIT) bytes wait for the thread.
 #[derive(Debug)]
 pub(crate) struct SessionOutput<T> {
@@ -35,8 +38,6 @@ struct State {
     in_use: usize,
     /// The number of bytes that the thread has taken.
     taken: u64,
-    /// Whether the thread waits for bytes.
-    is_idle: bool,
     /// Whether no more bytes follow.
     is_complete: bool,
     /// Whether the thread takes no more.
@@ -116,8 +117,10 @@ impl<T: Send + 'static> SessionOutput<T> {
         if is_full || state.pending.try_reserve(bytes.len()).is_err() {
             return Err(Refusal::Stalled(stalled));
         }
+        let was_empty = state.pending.is_empty();
         state.pending.extend_from_slice(bytes);
-        if state.is_idle {
+        // The thread waits only while no bytes do.
+        if was_empty {
             self.queue.changed.notify_all();
         }
         Ok(())
@@ -180,9 +183,7 @@ impl Batches {
                 if state.is_complete {
                     return None;
                 }
-                state.is_idle = true;
                 state = self.queue.changed.wait(state).unwrap_or_else(PoisonError::into_inner);
-                state.is_idle = false;
                 if state.pending.len() < Self::STEP && !state.is_complete {
                     drop(state);
                     thread::sleep(Self::COLLECTING);

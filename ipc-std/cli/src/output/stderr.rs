@@ -8,12 +8,18 @@ use super::terminal_text::TerminalText;
 
 /// Writes a line to standard error. A failure is ignored, because there is no other place to report it.
 pub(crate) fn to_stderr(line: &str) {
-    let _ = writeln!(TerminalText::new(io::stderr()), "{line}");
+    // One write, so that the lines of several threads and processes do not mix.
+    let _ = TerminalText::new(io::stderr()).write_all(format!("{line}\n").as_bytes());
 }
 
 /// Writes a remark to standard error: neither a result nor an error.
 pub(crate) fn note(is_json: bool, note: &str) {
-    if is_json { json_to_stderr(&json!({ "note": note })) } else { to_stderr(&format!("note: {note}")) }
+    to_stderr(&note_line(is_json, note));
+}
+
+/// Returns the line for a remark.
+pub(crate) fn note_line(is_json: bool, note: &str) -> String {
+    if is_json { json_line(&json!({ "note": note })) } else { format!("note: {note}") }
 }
 
 /// Writes one object, as a line, to standard error.

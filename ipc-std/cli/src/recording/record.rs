@@ -1,5 +1,4 @@
 //! Copying a session to a file or a pipe.
-use core::time::Duration;
 use std::io::Read;
 
 use ipc_std::TraceSession;
@@ -8,10 +7,7 @@ use super::names_first::{NamesFirst, Space};
 use super::output::TraceOutput;
 use super::session_failure::read_failure;
 use crate::output::failure::Failure;
-use crate::output::session_output::{Batches, Refusal, SessionOutput, StalledOutput};
-
-/// How long the end of a recording waits for an output that takes nothing.
-const PATIENCE: Duration = Duration::from_secs(60);
+use crate::output::session_output::{Batches, PATIENCE, Refusal, SessionOutput, StalledOutput};
 
 /// Copies the session to the output until its end. With `names`, the names that a process had at its start, the file
 /// also has them: see [`NamesFirst`].

@@ -3,6 +3,7 @@
 use core::time::Duration;
 use std::collections::BTreeSet;
 use std::io::{BufRead, BufReader, Read, Write};
+use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdout, Stdio};
@@ -16,7 +17,7 @@ use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 use tempfile::TempDir;
 
-use crate::tool::{HANGS, TOOL, program, run, until, until_some, within};
+use crate::tool::{HANGS, TOOL, finish, program, run, tool, until, until_some, within};
 use crate::traces::lossy;
 
 /// A running tool and its JSON events.
@@ -451,6 +452,46 @@ fn runtimes_are_resumed_although_the_output_fails() {
     assert_eq!(output.status.code(), Some(1));
     let stderr = String::from_utf8(output.stderr).unwrap();
     assert!(stderr.contains("cannot write to standard output"), "{stderr}");
+}
+
+/// Returns both ends of a stream that is full. The first end takes nothing.
+fn full_stream() -> (UnixStream, OwnedFd) {
+    let (reader, mut writer) = UnixStream::pair().unwrap();
+    writer.set_nonblocking(true).unwrap();
+    while writer.write(&[b'x'; 4096]).is_ok() {}
+    writer.set_nonblocking(false).unwrap();
+    (reader, writer.into())
+}
+
+/// A reader of standard error that takes nothing delays no runtime, and the end only for 10 seconds after a signal. It
+/// also would not take a report of that.
+#[test]
+fn standard_error_that_takes_nothing_blocks_nothing() {
+    let lab = Lab::new();
+    let (port, done) = (lab.text("port"), lab.path("done"));
+    let script = |status: u8| format!("trap '' TERM; >> '{}' echo; exit {status}", done.display());
+    let (succeeds, fails) = (script(0), script(7));
+    let started = [
+        (&["--", "sh", "-c", &succeeds][..], 1),
+        (&["--json", "--", "sh", "-c", &succeeds], 1),
+        (&["--trace", "/no/such/folder/f", "--", "sh", "-c", &succeeds], 3),
+        (&["--", "sh", "-c", &fails], 7),
+        (&["--listen", &port], 1),
+    ];
+    let started = started.map(|(args, status)| {
+        let (reader, writer) = full_stream();
+        let mut monitor = tool(&[&["monitor"], args].concat());
+        (monitor.env("DOTNET_EnableDiagnostics", "0").stderr(writer).spawn().unwrap(), reader, args, status)
+    });
+    let runtime = lab.runtime("port");
+    until("a command does not start", || std::fs::read(&done).is_ok_and(|lines| lines.len() == 4));
+    until("the runtime is not resumed", || !runtime.is_suspended());
+    for (child, ..) in &started {
+        kill_process(Pid::from_child(child), Signal::TERM).unwrap();
+    }
+    for (child, _reader, args, status) in started {
+        assert_eq!(finish(child).status, Some(status), "{args:?}");
+    }
 }
 
 #[test]

@@ -3,10 +3,9 @@ use core::fmt;
 use core::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use core::time::Duration;
 use std::collections::VecDeque;
-use std::io::{self, Write};
 use std::path::Path;
 use std::process::ExitStatus;
-use std::sync::Mutex;
+use std::sync::{Mutex, PoisonError};
 use std::sync::mpsc::Receiver;
 use std::thread::{self, Scope};
 use std::time::Instant;
@@ -20,7 +19,7 @@ use super::notice::{Notice, Notifier};
 use super::trace_files::TraceFiles;
 use crate::output::failure::{Failure, Kind};
 use crate::output::globals::Globals;
-use crate::output::session_output::{Refusal, SessionOutput, StalledOutput};
+use crate::output::live_stderr::LiveStderr;
 use crate::output::stdout::{json_to_stdout, to_stdout};
 use crate::output::threads::lock;
 use crate::process::connection_args::TICK;
@@ -37,14 +36,13 @@ const GRACE: Duration = Duration::from_secs(2);
 /// How long the port waits for runtimes to disconnect after the command has ended.
 const FAREWELL: Duration = Duration::from_millis(500);
 
-/// How long the end waits for a reader of standard error that takes nothing.
-const PATIENCE: Duration = Duration::from_secs(60);
-
 /// The state that the main thread and the threads of the runtimes share.
 pub(super) struct Port<'p> {
     args: &'p Args,
     globals: &'p Globals,
     monitor: &'p Monitor,
+    /// Notes, and the events beside a command.
+    stderr: &'p LiveStderr,
     plan: Option<SessionPlan<'p>>,
     notifier: Notifier,
     /// Whether all traces must end.
@@ -54,8 +52,6 @@ pub(super) struct Port<'p> {
     files: TraceFiles,
     /// The first failure of a runtime, which the tool returns.
     failure: Mutex<Option<Failure>>,
-    /// Standard error, for the events beside a command. Its reader never delays a runtime.
-    stderr: Mutex<Option<SessionOutput<()>>>,
 }
 
 impl<'p> Port<'p> {
@@ -63,27 +59,22 @@ impl<'p> Port<'p> {
         args: &'p Args,
         globals: &'p Globals,
         monitor: &'p Monitor,
+        stderr: &'p LiveStderr,
         plan: Option<SessionPlan<'p>>,
         notifier: Notifier,
-    ) -> Result<Self, Failure> {
-        let stderr = SessionOutput::spawn("stderr", |batches| {
-            while let Some(line) = batches.next() {
-                // A failure is ignored, because there is no other place to report it.
-                let _ = io::stderr().write_all(line);
-            }
-        })?;
-        Ok(Self {
+    ) -> Self {
+        Self {
             args,
             globals,
             monitor,
+            stderr,
             plan,
             notifier,
             ending: AtomicBool::new(false),
             busy: AtomicUsize::new(0),
             files: TraceFiles::new(args.trace.as_deref()),
             failure: Mutex::new(None),
-            stderr: Mutex::new(Some(stderr)),
-        })
+        }
     }
 
     /// Handles events until the command has ended or a signal arrives, and then until every trace has ended.
@@ -108,13 +99,9 @@ impl<'p> Port<'p> {
         self.ending.load(Ordering::Relaxed)
     }
 
-    /// Writes the last events, and returns the first failure.
-    pub(super) fn take_failure(&self) -> Option<Failure> {
-        let stderr = lock(&self.stderr).take();
-        if let Some(Err(stalled)) = stderr.map(|stderr| stderr.finish(Some(PATIENCE))) {
-            self.stalled(stalled);
-        }
-        lock(&self.failure).take()
+    /// Returns the first failure.
+    pub(super) fn into_failure(self) -> Option<Failure> {
+        self.failure.into_inner().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn run_until_ended<'s>(
@@ -173,7 +160,7 @@ impl<'p> Port<'p> {
                 self.end();
             }
             if command_ended.take_if(|ended| ended.elapsed() >= TICK).is_some() && !self.is_ending() {
-                self.globals.note(
+                self.note(
                     "the command has ended, but its descendants still run: Ctrl-C ends the monitor, and --first-only \
                      does not wait for them",
                 );
@@ -203,7 +190,7 @@ impl<'p> Port<'p> {
             "no runtime connected: is {command} a .NET program, and are its diagnostics switched on?"
         );
         if self.plan.is_none() {
-            return self.globals.note(&why);
+            return self.note(&why);
         }
         let failure = Failure::new(Kind::NotFound, format!("there is no trace: {why}"));
         lock(&self.failure).get_or_insert(failure.without_hint());
@@ -369,7 +356,7 @@ impl<'p> Port<'p> {
         let session = plan.start(client).and_then(|session| file.truncate().map(|()| session));
         let session = session.inspect_err(|_| file.abandon())?;
         for limitation in plan.limitations(&session) {
-            self.globals.note(&format!("process {}: {limitation}", runtime.local_process_id()));
+            self.note(&format!("process {}: {limitation}", runtime.local_process_id()));
         }
         self.report(runtime, &Event::Tracing { file: path });
         Ok((session, file))
@@ -393,7 +380,7 @@ impl<'p> Port<'p> {
         let is_complete = session.is_complete() && recorded.is_ok();
         self.report(runtime, &Event::Recorded { summary: &summary, is_complete });
         if let Some(warning) = summary.warning(options.buffer) {
-            self.globals.note(&format!("process {}: {warning}", runtime.local_process_id()));
+            self.note(&format!("process {}: {warning}", runtime.local_process_id()));
         }
         recorded?;
         let process_id = u32::try_from(runtime.local_process_id()).ok();
@@ -410,33 +397,30 @@ impl<'p> Port<'p> {
         self.write(Some(runtime.local_process_id()), Some(runtime), event);
     }
 
-    /// Stores the failure of standard error.
-    fn stalled(&self, stalled: StalledOutput) {
-        let failure = Failure::io("cannot write to standard error", &stalled.into());
-        lock(&self.failure).get_or_insert(failure);
+    fn note(&self, note: &str) {
+        self.check(self.stderr.note(note));
     }
 
-    /// Writes the event. A failed write does not stop the setup of runtimes.
-    fn write(&self, process_id: Option<u64>, runtime: Option<&AdvertisedRuntime>, event: &Event<'_>) {
-        let written = if self.globals.json {
-            json_to_stdout(&event.to_json(process_id, runtime))
-        } else {
-            let process = process_id.map_or_else(|| "-".to_owned(), |id| id.to_string());
-            let line = format!("{:<8} {process:>7}  {}", event.name(), event.detail(runtime));
-            if self.args.command.is_empty() {
-                to_stdout(|out| writeln!(out, "{}", line.trim_end()))
-            } else {
-                let line = format!("{}\n", line.trim_end());
-                let passed = lock(&self.stderr).as_ref().map(|stderr| stderr.pass(line.as_bytes()));
-                if let Some(Err(Refusal::Stalled(stalled))) = passed {
-                    self.stalled(stalled);
-                }
-                Ok(())
-            }
-        };
+    /// Stores the first failure of a write, which does not stop the setup of runtimes.
+    fn check(&self, written: Result<(), Failure>) {
         if let Err(failure) = written {
             lock(&self.failure).get_or_insert(failure);
         }
+    }
+
+    /// Writes the event.
+    fn write(&self, process_id: Option<u64>, runtime: Option<&AdvertisedRuntime>, event: &Event<'_>) {
+        if self.globals.json {
+            return self.check(json_to_stdout(&event.to_json(process_id, runtime)));
+        }
+        let process = process_id.map_or_else(|| "-".to_owned(), |id| id.to_string());
+        let line = format!("{:<8} {process:>7}  {}", event.name(), event.detail(runtime));
+        let line = line.trim_end();
+        self.check(if self.args.command.is_empty() {
+            to_stdout(|out| writeln!(out, "{line}"))
+        } else {
+            self.stderr.write(line)
+        });
     }
 }
 
