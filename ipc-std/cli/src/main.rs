@@ -131,6 +131,8 @@ mod output {
     pub(crate) mod rows;
     pub(crate) mod screen_table;
     pub(crate) mod session_output;
+    #[cfg(unix)]
+    mod signal_listener;
     pub(crate) mod signals;
     pub(crate) mod stderr;
     pub(crate) mod stdout;

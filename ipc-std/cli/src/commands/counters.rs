@@ -4,6 +4,7 @@ use core::time::Duration;
 use std::collections::BTreeSet;
 use std::io::{self, BufWriter, ErrorKind};
 use std::path::{Path, PathBuf};
+use std::sync::mpsc;
 use std::sync::{Arc, Mutex};
 use std::time::Instant;
 
@@ -357,7 +358,9 @@ impl Args {
                     _ => LineFormat::Text,
                 };
                 if is_live && style == LineFormat::Text && full_screen::is_available() {
-                    return Ok(Output::Table(Box::new(Table::new(has_all)), FullScreen::enter()?));
+                    let (sender, keys) = mpsc::channel();
+                    let take = move |key: Option<_>| key.is_none_or(|key| sender.send(key).is_ok());
+                    return Ok(Output::Table(Box::new(Table::new(has_all)), FullScreen::enter(take)?, keys));
                 }
                 Output::SampleLines(SampleLines::new(style, stdout()?, has_all))
             }

@@ -1,6 +1,5 @@
 //! `dump`: requests a memory dump of a process.
 use core::fmt;
-use core::time::Duration;
 use std::path::Path;
 use std::time::Instant;
 use std::{env, fs};
@@ -14,6 +13,7 @@ use serde_json::json;
 
 use crate::output::failure::{Failure, Kind, name_of};
 use crate::output::globals::Globals;
+use crate::output::narrow_terminal;
 use crate::output::printable::printable;
 use crate::output::stdout::done;
 use crate::process::connection_args::ConnectionArgs;
@@ -53,9 +53,6 @@ pub(crate) struct Args {
     #[command(flatten)]
     connection: ConnectionArgs,
 }
-
-/// How often the progress is drawn.
-const TICK: Duration = Duration::from_millis(250);
 
 #[derive(Debug, Clone, Copy, ValueEnum)]
 enum Type {
@@ -139,7 +136,7 @@ fn is_template(path: &str) -> bool {
 
 /// Shows the elapsed time and the size of the file, if standard error is a terminal.
 fn progress(path: &str) -> ProgressBar {
-    let bar = ProgressBar::new_spinner();
+    let bar = ProgressBar::with_draw_target(None, narrow_terminal::stderr());
     if let Ok(style) = ProgressStyle::with_template("{spinner} Writing the dump: {elapsed}{size}") {
         let path = path.to_owned();
         bar.set_style(style.with_key("size", move |_: &ProgressState, out: &mut dyn fmt::Write| {
@@ -149,7 +146,7 @@ fn progress(path: &str) -> ProgressBar {
             }
         }));
     }
-    bar.enable_steady_tick(TICK);
+    narrow_terminal::draw_steadily(&bar);
     bar
 }
 

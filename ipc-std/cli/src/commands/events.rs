@@ -175,7 +175,7 @@ fn show_file(file: &Path, args: &Args, part: TracePart, globals: &Globals) -> Re
         false => None,
     };
     // Only a regular file is read with output in the background: lines from a pipe must be visible as soon as possible.
-    let output = EventOutput::new(source.is_regular(), globals)?;
+    let output = EventOutput::new(BulkStdout::open(source.is_regular())?, globals);
     let mut events = Events::new(source, args, part, None, names, &output);
     let end = loop {
         match events.show_next() {
@@ -210,7 +210,7 @@ fn show_process(
     let plan = args.session.live_plan(args.stacks)?;
     plan.check_until(&args.until)?;
     let (client, wire_log) = args.connection.session_client(target)?;
-    let output = EventOutput::live(globals)?;
+    let output = EventOutput::new(BulkStdout::live()?, globals);
     let LiveSession { session, resumed, .. } = session::start(client.clone(), &plan, None, globals)?;
     // The names are read after the session has started, so that no method is compiled in between.
     let names = args.stacks.then(|| names_of(&client)).transpose()?;
@@ -483,16 +483,7 @@ struct EventOutput {
 }
 
 impl EventOutput {
-    fn new(in_background: bool, globals: &Globals) -> Result<Rc<RefCell<Self>>, Failure> {
-        Ok(Self::over(BulkStdout::open(in_background)?, globals))
-    }
-
-    /// Creates the output of a session.
-    fn live(globals: &Globals) -> Result<Rc<RefCell<Self>>, Failure> {
-        Ok(Self::over(BulkStdout::live()?, globals))
-    }
-
-    fn over(stdout: BulkStdout, globals: &Globals) -> Rc<RefCell<Self>> {
+    fn new(stdout: BulkStdout, globals: &Globals) -> Rc<RefCell<Self>> {
         Rc::new(RefCell::new(Self { json: globals.json, lines: Lines::new(globals.json), stdout }))
     }
 

@@ -66,13 +66,15 @@ dispatch work items and continue async methods; --raw shows them.
   arrows, PgUp, PgDn, Home    scroll
   q, Esc, Ctrl-C              quit
 
-Without a terminal, and in the background, a table is written each second. With --json, a line each
-second is {\"seconds\", \"clock\", \"samples\", \"running_samples\", \"running_threads\",
-\"system_cores\", \"pool_spin\", \"session\", \"gc_paused_percent\", \"collections\",
+Without a terminal, and in the background, a table is written each second. With
+--json, a line each second is {\"seconds\", \"clock\", \"samples\",
+\"running_samples\", \"running_threads\", \"system_cores\", \"pool_spin\",
+\"session\", \"gc_paused_percent\", \"collections\",
 \"allocated_bytes_per_second\", \"exceptions_per_second\", \"lost\", \"functions\",
-\"threads\"}. A function is {\"name\", \"exclusive\", \"inclusive\", \"own\"}, a thread
-{\"thread_id\", \"thread_name\", \"running\", \"share\", \"function\", \"own\"}; their
-shares are in percent, and \"own\" states whether the function is one of the program.
+\"threads\"}. A function is {\"name\", \"exclusive\", \"inclusive\", \"own\"}, a
+thread {\"thread_id\", \"thread_name\", \"running\", \"share\", \"function\",
+\"own\"}; their shares are in percent, and \"own\" states whether the function is
+one of the program.
 
 Examples:
   dotnet-ipc top 4242
@@ -152,7 +154,7 @@ pub(crate) fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
         let screen = Screen { view, title: title(args.target.target()), ..Screen::default() };
         let keys = sender.clone();
         let take = move |key: Option<_>| keys.send(key.map_or(Message::Resized, Message::Key)).is_ok();
-        let terminal = FullScreen::enter_with(take)?;
+        let terminal = FullScreen::enter(take)?;
         Display::Screen(terminal, Box::new(screen))
     } else {
         LiveStdout::begin()?;

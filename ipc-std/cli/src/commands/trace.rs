@@ -43,10 +43,10 @@ NativeAOT sends no events of requests and meters by default.
 writes the rest, with the method names, and the file is complete. An event of
 --until, by its ID or name, also ends it: the trace has that event, and some
 that follow. If the trace ends without it, the file is complete and the exit
-status is 4. The
-end of the session has the limit of --timeout, and 10 s without data; a second
-signal ends the tool immediately. A runtime that is suspended at startup is
-resumed. An option that the runtime is too old for is ignored, with a note.
+status is 4. The end of the session has the limit of --timeout, and 10 s without
+data; a second signal ends the tool immediately. A runtime that is suspended at
+startup is resumed. An option that the runtime is too old for is ignored, with a
+note.
 
 An output that takes nothing, as a pipe whose reader waits or a slow disk, does
 not delay the process: up to 64 MiB wait for it. Beyond that, or 60 s after the

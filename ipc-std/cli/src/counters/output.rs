@@ -1,8 +1,10 @@
 //! Where samples go: lines, the text format of Prometheus, or OTLP.
 use core::time::Duration;
 use std::io::{self, BufWriter, Write};
+use std::sync::mpsc::Receiver;
 use std::sync::{Arc, Mutex};
 
+use crossterm::event::KeyEvent;
 use nettrace_analysis::counters::OwnedSample;
 
 use super::feed::{OwnedInstrument, Process};
@@ -18,7 +20,8 @@ use crate::output::threads::lock;
 /// Where samples go.
 pub(crate) enum Output {
     SampleLines(SampleLines<SampleStdout>),
-    Table(Box<Table>, FullScreen),
+    /// The table, its screen, and the keys that were pressed.
+    Table(Box<Table>, FullScreen, Receiver<KeyEvent>),
     Otlp(Box<Batch>, SampleStdout),
     Prometheus(Arc<Mutex<Exposition>>, Prometheus),
 }
@@ -48,7 +51,7 @@ impl Output {
     pub(crate) fn sample(&mut self, process: &Process, sample: &OwnedSample) -> io::Result<()> {
         match self {
             Self::SampleLines(lines) => lines.add(process, sample),
-            Self::Table(table, _) => {
+            Self::Table(table, ..) => {
                 table.add(process, sample);
                 Ok(())
             }
@@ -84,7 +87,7 @@ impl Output {
             (Self::Prometheus(exposition, Prometheus::File(_) | Prometheus::Served), None) => {
                 lock(exposition).remove(process)
             }
-            (Self::Table(table, _), instrument) => table.remove(process, instrument),
+            (Self::Table(table, ..), instrument) => table.remove(process, instrument),
             (Self::SampleLines(lines), None) => lines.remove(process),
             (Self::Otlp(batch, _), None) => batch.remove(process),
             _ => {}
@@ -100,7 +103,7 @@ impl Output {
 
     /// Shows a remark in the table. Returns `false` if the output is no table.
     pub(crate) fn note(&mut self, note: &str) -> bool {
-        if let Self::Table(table, _) = self {
+        if let Self::Table(table, ..) = self {
             table.note(note);
             return true;
         }
@@ -117,15 +120,15 @@ impl Output {
 
     /// Handles keys. Returns whether one of them ends the output.
     pub(crate) fn keys(&mut self) -> bool {
-        let Self::Table(table, screen) = self else { return false };
-        core::iter::from_fn(|| screen.next_key()).any(|key| table.key(key) == screen_table::Request::Quit)
+        let Self::Table(table, _, keys) = self else { return false };
+        keys.try_iter().any(|key| table.key(key) == screen_table::Request::Quit)
     }
 
     /// Writes the samples of an interval after its end.
     pub(crate) fn tick(&mut self) -> io::Result<()> {
         match self {
             Self::SampleLines(_) | Self::Prometheus(_, Prometheus::Stdout(_) | Prometheus::Served) => Ok(()),
-            Self::Table(table, screen) => {
+            Self::Table(table, screen, _) => {
                 let (width, height) = screen.size();
                 screen.draw(&table.lines(width, height))
             }

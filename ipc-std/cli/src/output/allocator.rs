@@ -7,9 +7,12 @@
     reason = "an allocator is an unsafe trait; each function passes its arguments to that of the system"
 )]
 use core::alloc::{GlobalAlloc, Layout};
+use core::cell::Cell;
 use core::sync::atomic::{AtomicBool, Ordering};
+use core::time::Duration;
 use std::alloc::System;
 use std::io::{self, Write};
+use std::thread;
 
 use super::{full_screen, temporary_file};
 
@@ -66,14 +69,25 @@ fn end() -> ! {
         "error: there is not enough memory; check the limit of `ulimit -v` or of the container\n";
     const JSON: &str = "{\"error\":\"there is not enough memory\",\"kind\":\"other\",\"command\":null,\"hresult\":null,\
                         \"hresult_name\":null,\"hint\":\"check the limit of `ulimit -v` or of the container\"}\n";
-    static IS_ENDING: AtomicBool = AtomicBool::new(false);
-    // The steps need no memory, except for unusual paths, for which there is one attempt.
-    if !IS_ENDING.swap(true, Ordering::SeqCst) {
-        temporary_file::try_remove();
-        full_screen::restore();
-        let text = if IS_JSON.load(Ordering::Relaxed) { JSON } else { TEXT };
-        let _ = io::stderr().write_all(text.as_bytes());
+    /// How long another thread waits for the sentence, which can wait for that thread: for a lock, or for its reader.
+    const PATIENCE: Duration = Duration::from_secs(2);
+    static HAS_BEGUN: AtomicBool = AtomicBool::new(false);
+    thread_local! {
+        /// Whether this thread is here already: a step needs memory itself.
+        static IS_ENDING: Cell<bool> = const { Cell::new(false) };
     }
+    if IS_ENDING.replace(true) {
+        exit()
+    }
+    if HAS_BEGUN.swap(true, Ordering::SeqCst) {
+        thread::sleep(PATIENCE);
+        exit()
+    }
+    // The steps need no memory, except for unusual paths, for which there is one attempt.
+    temporary_file::try_remove();
+    full_screen::restore();
+    let text = if IS_JSON.load(Ordering::Relaxed) { JSON } else { TEXT };
+    let _ = io::stderr().write_all(text.as_bytes());
     exit()
 }
 

@@ -5,11 +5,11 @@ use std::fs::Permissions;
 use std::fs::{self, File, Metadata};
 use std::io::{self, ErrorKind, Write};
 #[cfg(unix)]
-use std::os::unix::fs::{FileTypeExt, MetadataExt, PermissionsExt};
+use std::os::unix::fs::{FileTypeExt, MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
 use ipc_proto::wire::to_u64;
-use tempfile::NamedTempFile;
+use tempfile::{Builder, NamedTempFile};
 
 use super::failure::Failure;
 use super::output_file::{OverwriteArgs, already_exists, not_a_terminal};
@@ -39,10 +39,6 @@ impl AtomicOutput {
             _ if is_stdout(path) => Ok(()),
             // A pipe is not opened, because its reader would see the end of the file when the pipe is closed again.
             Ok(found) if is_pipe(&found) => Ok(()),
-            Ok(found) if !found.is_file() => {
-                let opened = File::options().write(true).open(path);
-                opened.map(drop).map_err(|e| cannot_write(&stdout::name(path), &e))
-            }
             _ => Self::open(path, overwrite).map(drop),
         }
     }
@@ -97,6 +93,9 @@ pub(crate) fn write_at_once(path: &Path, overwrite: bool, bytes: &[u8]) -> io::R
 }
 
 impl Destination {
+    /// The length of the longest name that the name of its temporary file begins with. It fits in 255 bytes.
+    const LONG: usize = 240;
+
     fn open(path: &Path, overwrite: bool) -> io::Result<Self> {
         let existing = match fs::metadata(path) {
             Ok(found) if !found.is_file() => {
@@ -120,13 +119,16 @@ impl Destination {
         }
         let folder =
             path.parent().filter(|folder| *folder != Path::new("")).unwrap_or_else(|| Path::new("."));
-        let mut prefix = path.file_name().unwrap_or_else(|| OsStr::new("trace")).to_owned();
+        let mut prefix = path.file_name().filter(|name| name.len() <= Self::LONG).unwrap_or(OsStr::new("trace")).to_owned();
         prefix.push(".");
-        let mut builder = tempfile::Builder::new();
+        let mut options = File::options();
+        options.write(true).create_new(true);
         // The umask applies to the permissions of a new file.
         #[cfg(unix)]
-        builder.permissions(Permissions::from_mode(if existing.is_some() { 0o600 } else { 0o666 }));
-        let file = temporary_file::create(|| builder.prefix(&prefix).tempfile_in(folder))?;
+        options.mode(if existing.is_some() { 0o600 } else { 0o666 });
+        // The errors of `tempfile_in` would have the name of the temporary file, and no code of the system.
+        let create = || Builder::new().prefix(&prefix).make_in(folder, |path| options.open(path));
+        let file = temporary_file::create(create)?;
         if let Some(existing) = existing {
             keep_access(file.as_file(), &existing)?;
         }
@@ -135,7 +137,8 @@ impl Destination {
 
     fn write(&mut self, bytes: &[u8]) -> io::Result<()> {
         match self {
-            Self::File(file, ..) => file.write_all(bytes),
+            // An error of `NamedTempFile` would have the name of the temporary file, and no code of the system.
+            Self::File(file, ..) => file.as_file_mut().write_all(bytes),
             Self::Stream(file) => file.write_all(bytes),
         }
     }
@@ -157,8 +160,8 @@ pub(crate) fn is_pipe(found: &Metadata) -> bool {
     is_pipe
 }
 
-/// Gives a new file the owner of the file that it replaces, as far as the tool may, and its mode. Without its group, the
-/// members of another one have no access.
+/// Gives a new file the owner, the group and the mode of the file that it replaces. If the tool may not set the group,
+/// the group of the new file gets no access.
 #[cfg(unix)]
 fn keep_access(file: &File, existing: &Metadata) -> io::Result<()> {
     use rustix::fs::{Gid, Uid, fchown};

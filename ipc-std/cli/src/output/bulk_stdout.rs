@@ -83,13 +83,12 @@ impl BulkStdout {
     pub(crate) fn finish(&mut self) -> Result<(), Failure> {
         self.join();
         match self {
-            Self::Live(stdout) => stdout.finish(),
             Self::Closed(e) if e.kind() != ErrorKind::BrokenPipe => Err(cannot_write(e)),
             _ => Ok(()),
         }
     }
 
-    /// Ends the thread, if there is one.
+    /// Waits until the thread, if there is one, has written everything.
     fn join(&mut self) {
         // A placeholder, which is replaced at once.
         match core::mem::replace(self, Self::Closed(ErrorKind::Other.into())) {
@@ -99,6 +98,7 @@ impl BulkStdout {
                     Ok((_, Err(e))) | Err(e) => Self::Closed(e),
                 };
             }
+            Self::Live(stdout) => *self = stdout.end().map_or_else(Self::Closed, |()| Self::Live(stdout)),
             other => *self = other,
         }
     }

@@ -3,12 +3,11 @@ use core::sync::atomic::{AtomicU8, Ordering};
 use core::time::Duration;
 use std::io::{self, BufWriter, IsTerminal, Write};
 use std::panic;
-use std::sync::mpsc::{self, Receiver};
 use std::sync::{Mutex, Once};
 use std::thread;
 
 use crossterm::cursor::{Hide, MoveTo, Show};
-use crossterm::event::{self, Event, KeyEvent};
+use crossterm::event::{self, Event, KeyCode, KeyEvent, KeyModifiers};
 use crossterm::style::{Attribute, Print, SetAttribute};
 use crossterm::terminal::{
     BeginSynchronizedUpdate, Clear, ClearType, DisableLineWrap, EnableLineWrap, EndSynchronizedUpdate,
@@ -21,7 +20,7 @@ use super::direct_stdout::raw_stdout;
 use super::failure::Failure;
 use super::foreground;
 use super::printable::printable;
-use super::stops::handle_stops;
+use super::stops::{handle_stops, stop_job};
 use super::threads::{lock, spawn};
 
 /// How a line looks.
@@ -51,11 +50,12 @@ static DRAWING: Mutex<()> = Mutex::new(());
 /// How often the thread that reads keys looks for the end of the terminal, and for its return to the foreground.
 const TICK: Duration = Duration::from_millis(100);
 
+/// The key that stops a job. The terminal passes it on, because the screen has no line input.
+const CTRL_Z: KeyEvent = KeyEvent::new(KeyCode::Char('z'), KeyModifiers::CONTROL);
+
 /// A terminal with another screen and without line input. Drop restores it.
 #[derive(Debug)]
-pub(crate) struct FullScreen {
-    keys: Receiver<KeyEvent>,
-}
+pub(crate) struct FullScreen(());
 
 /// Returns whether the tool has a terminal to draw on, with keys. A job in the background has none: the system would
 /// stop it.
@@ -68,35 +68,17 @@ pub(crate) fn is_available() -> bool {
 }
 
 impl FullScreen {
-    /// Shows the screen. [`next_key`](Self::next_key) returns the keys.
-    pub(crate) fn enter() -> Result<Self, Failure> {
-        let (sender, keys) = mpsc::channel();
-        let screen = Self { keys };
-        screen.show(move |key| key.is_none_or(|key| sender.send(key).is_ok()))?;
-        Ok(screen)
-    }
-
     /// Shows the screen, and passes each key, and `None` for each reason to draw again, to `take` on another thread,
     /// until that returns false or the terminal ends.
-    pub(crate) fn enter_with(
-        take: impl FnMut(Option<KeyEvent>) -> bool + Send + 'static,
-    ) -> Result<Self, Failure> {
-        let screen = Self { keys: mpsc::channel().1 };
-        screen.show(take)?;
-        Ok(screen)
-    }
-
-    fn show(&self, take: impl FnMut(Option<KeyEvent>) -> bool + Send + 'static) -> Result<(), Failure> {
+    pub(crate) fn enter(take: impl FnMut(Option<KeyEvent>) -> bool + Send + 'static) -> Result<Self, Failure> {
         restore_on_panic();
         handle_stops(suspend, resume)?;
         STATE.store(SHOWN, Ordering::SeqCst);
+        // From here on, each return restores the terminal.
+        let screen = Self(());
         change().map_err(|e| Failure::io("cannot use the terminal", &e))?;
-        spawn("keys", move || read_keys(take)).map(drop)
-    }
-
-    /// Returns the next key that was pressed, without waiting for one.
-    pub(crate) fn next_key(&self) -> Option<KeyEvent> {
-        self.keys.try_recv().ok()
+        spawn("keys", move || read_keys(take))?;
+        Ok(screen)
     }
 
     /// Returns the columns and rows.
@@ -219,7 +201,7 @@ fn resume() {
     }
 }
 
-/// Passes keys to `take`, as [`FullScreen::enter_with`] states.
+/// Passes keys to `take`, as [`FullScreen::enter`] states.
 fn read_keys(mut take: impl FnMut(Option<KeyEvent>) -> bool) {
     loop {
         if !foreground::is_foreground(&io::stdin()) {
@@ -239,6 +221,10 @@ fn read_keys(mut take: impl FnMut(Option<KeyEvent>) -> bool) {
         }
         while let Ok(true) = event::poll(Duration::ZERO) {
             let key = match event::read() {
+                Ok(Event::Key(key)) if key == CTRL_Z => {
+                    stop_job(&io::stdin());
+                    continue;
+                }
                 Ok(Event::Key(key)) => Some(key),
                 Ok(Event::Resize(..)) => None,
                 Ok(_) => continue,

@@ -46,12 +46,17 @@ impl LiveStdout {
 
     /// Waits until everything is written. A reader that closed the pipe wants no more, which is no error.
     pub(crate) fn finish(self) -> Result<(), Failure> {
-        let mut state = lock(&STATE);
-        state.end();
-        match state.error() {
-            Some(e) if e.kind() != ErrorKind::BrokenPipe => Err(cannot_write(&e)),
+        match self.end() {
+            Err(e) if e.kind() != ErrorKind::BrokenPipe => Err(cannot_write(&e)),
             _ => Ok(()),
         }
+    }
+
+    /// Waits until everything is written.
+    pub(crate) fn end(self) -> io::Result<()> {
+        let mut state = lock(&STATE);
+        state.end();
+        state.error().map_or(Ok(()), Err)
     }
 }
 

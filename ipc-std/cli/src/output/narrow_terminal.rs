@@ -1,10 +1,12 @@
-//! A terminal with room for the echo of Ctrl-C.
-use std::io;
+//! A terminal with room for the echo of Ctrl-C, for progress bars.
+use core::time::Duration;
+use std::{io, thread};
 
 use console::Term;
-use indicatif::{ProgressDrawTarget, TermLike};
+use indicatif::{ProgressBar, ProgressDrawTarget, TermLike};
 
 use super::foreground::is_foreground;
+use super::threads::spawn;
 
 /// A terminal that is two columns narrower than the real one.
 ///
@@ -31,6 +33,23 @@ pub(crate) fn stderr() -> ProgressDrawTarget {
         return ProgressDrawTarget::term_like(Box::new(NarrowTerminal(stderr)));
     }
     ProgressDrawTarget::hidden()
+}
+
+/// Draws the bar from time to time, until it is finished or dropped. A bar that shows nothing has no thread.
+pub(crate) fn draw_steadily(bar: &ProgressBar) {
+    const INTERVAL: Duration = Duration::from_millis(250);
+    if bar.is_hidden() {
+        return;
+    }
+    let bar = bar.downgrade();
+    // The thread of the progress bar would panic if the system has no threads. Without it, only the line is missing.
+    let _ = spawn("progress", move || {
+        while let Some(bar) = bar.upgrade().filter(|bar| !bar.is_finished()) {
+            bar.tick();
+            drop(bar);
+            thread::sleep(INTERVAL);
+        }
+    });
 }
 
 impl TermLike for NarrowTerminal {

@@ -105,8 +105,8 @@ fn escape(text: &str, escaped: impl Fn(char) -> String) -> Cow<'_, str> {
     line.into()
 }
 
-/// Whether a character can move a terminal's cursor, end a line, or change the direction of the text after it, or is none
-/// and cannot be in XML.
+/// Returns whether a character can move the cursor of a terminal, end a line, or change the direction of the text that
+/// follows. U+FFFE and U+FFFF, which XML does not allow, count as well.
 pub(crate) fn is_control(c: char) -> bool {
     c.is_control()
         || matches!(c, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}')

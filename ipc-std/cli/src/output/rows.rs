@@ -109,7 +109,10 @@ impl<'o> Rows<'o> {
 fn cell(value: Value) -> String {
     match value {
         Value::Null => String::new(),
-        Value::String(text) => text_cell(&text).into_owned(),
+        Value::String(text) => match text_cell(&text) {
+            Cow::Borrowed(_) => text,
+            Cow::Owned(cell) => cell,
+        },
         value => value.to_string(),
     }
 }

@@ -131,8 +131,8 @@ impl<T: Send + 'static> SessionOutput<T> {
         if lock(&self.queue.state).has_ended { Err(Refusal::Ended) } else { Ok(()) }
     }
 
-    /// Waits until the thread has taken all bytes, and returns its result. Fails if it takes none for `patience`, or for
-    /// 10 seconds after a signal. Then the thread still waits for the output.
+    /// Waits until the thread has taken all bytes, and returns its result. Fails if the output takes none for `patience`,
+    /// or for 10 seconds after a signal. The thread is then left waiting for the output.
     pub(crate) fn finish(self, patience: Option<Duration>) -> Result<T, StalledOutput> {
         let Self { queue, thread } = self;
         let mut state = lock(&queue.state);

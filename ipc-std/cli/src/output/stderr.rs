@@ -8,8 +8,8 @@ use super::terminal_text::TerminalText;
 
 /// Writes a line to standard error. A failure is ignored, because there is no other place to report it.
 pub(crate) fn to_stderr(line: &str) {
-    // One write, so that the lines of several threads and processes do not mix.
-    let _ = TerminalText::new(io::stderr()).write_all(format!("{line}\n").as_bytes());
+    // Locked until the whole line is written, so that the lines of several threads do not mix.
+    let _ = TerminalText::new(io::stderr().lock()).write_all(format!("{line}\n").as_bytes());
 }
 
 /// Writes a remark to standard error: neither a result nor an error.

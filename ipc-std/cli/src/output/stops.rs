@@ -1,4 +1,14 @@
 //! Signals with which a terminal stops the tool. On Windows, nothing stops it.
+#[cfg(unix)]
+use std::os::fd::AsFd as Handle;
+#[cfg(windows)]
+use std::os::windows::io::AsHandle as Handle;
+
+#[cfg(unix)]
+use rustix::process::{Signal, getpgrp, getsid, kill_current_process_group};
+#[cfg(unix)]
+use rustix::termios::tcgetpgrp;
+
 use super::failure::Failure;
 
 /// Calls `suspend` for SIGTSTP, and `resume` for SIGCONT, on a thread of its own. `suspend` gets the function that stops
@@ -6,21 +16,17 @@ use super::failure::Failure;
 #[cfg(unix)]
 pub(crate) fn handle_stops(suspend: fn(stop: &dyn Fn()), resume: fn()) -> Result<(), Failure> {
     use signal_hook::consts::{SIGCONT, SIGTSTP};
-    use signal_hook::iterator::Signals;
     use signal_hook::low_level::emulate_default_handler;
 
-    let signals = Signals::new([SIGTSTP, SIGCONT].into_iter().filter(|signal| !is_ignored(*signal)));
-    let mut signals = signals.map_err(|e| Failure::io("cannot handle signals", &e))?;
-    let listen = move || {
-        for signal in signals.forever() {
-            match signal {
-                // The default action of this signal cannot fail.
-                SIGTSTP => suspend(&|| drop(emulate_default_handler(SIGTSTP))),
-                _ => resume(),
-            }
-        }
+    let on = move |signal| match signal {
+        // Like the system, which stops no job that no shell can continue.
+        SIGTSTP if is_alone() => {}
+        // The default action of this signal cannot fail.
+        SIGTSTP => suspend(&|| drop(emulate_default_handler(SIGTSTP))),
+        _ => resume(),
     };
-    super::threads::spawn("stops", listen).map(drop)
+    let listens = super::signal_listener::listen("stops", &[SIGTSTP, SIGCONT], on);
+    listens.map_err(|e| Failure::io("cannot handle signals", &e))
 }
 
 /// Does nothing.
@@ -29,12 +35,22 @@ pub(crate) fn handle_stops(_: fn(stop: &dyn Fn()), _: fn()) -> Result<(), Failur
     Ok(())
 }
 
-/// Returns whether the parent process made the tool ignore this signal, as `nohup` does.
+/// Returns whether the tool is in the first process group of its session, as in a container. A shell gives each job a
+/// group of its own.
 #[cfg(unix)]
-pub(crate) fn is_ignored(signal: i32) -> bool {
-    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
-    let mask =
-        status.lines().find_map(|line| u64::from_str_radix(line.strip_prefix("SigIgn:")?.trim(), 16).ok());
-    let bit = u32::try_from(signal).ok().and_then(|signal| 1_u64.checked_shl(signal.checked_sub(1)?));
-    matches!((mask, bit), (Some(mask), Some(bit)) if mask & bit != 0)
+fn is_alone() -> bool {
+    getsid(None) == Ok(getpgrp())
 }
+
+/// Stops the job of the tool, as a terminal in its usual mode does for Ctrl-Z.
+#[cfg(unix)]
+pub(crate) fn stop_job(terminal: &impl Handle) {
+    if tcgetpgrp(terminal) == Ok(getpgrp()) {
+        // A failure leaves the job running.
+        let _ = kill_current_process_group(Signal::TSTP);
+    }
+}
+
+/// Does nothing.
+#[cfg(windows)]
+pub(crate) fn stop_job(_: &impl Handle) {}

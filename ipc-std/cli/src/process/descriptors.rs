@@ -9,7 +9,7 @@ pub(crate) fn raise_limit() {
     {
         let mut limit = getrlimit(Resource::Nofile);
         limit.current = limit.maximum;
-        // It cannot fail: the hard limit is allowed.
+        // A failure leaves the old limit.
         let _ = setrlimit(Resource::Nofile, limit);
     }
 }

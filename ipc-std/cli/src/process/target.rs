@@ -121,10 +121,7 @@ impl<'a> Target<'a> {
     pub(crate) fn client(self, timeouts: Timeouts, wire_log: &WireLog) -> Result<Client, Failure> {
         let began = Instant::now();
         let client = match self {
-            Self::Socket(path) => {
-                let client = Client::at(path).with_timeouts(timeouts);
-                return Ok(since(client, began).with_observer(wire_log.observer()));
-            }
+            Self::Socket(path) => Client::at(path).with_timeouts(timeouts),
             Self::Name(name) => match find_by_name(name, timeouts, wire_log)? {
                 (_, Some(found)) => found.client().with_timeouts(timeouts),
                 (search, None) => search.client(&timeouts)?,

@@ -1,16 +1,13 @@
 //! The state of a recording, on a terminal.
-use core::convert::Infallible;
 use core::fmt::{self, Write};
 use core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use core::time::Duration;
 use std::sync::Arc;
-use std::sync::mpsc::{self, RecvTimeoutError, Sender};
 use std::time::Instant;
 
 use indicatif::{DecimalBytes, HumanCount, ProgressBar, ProgressState, ProgressStyle};
 
 use crate::output::narrow_terminal;
-use crate::output::threads::spawn;
 
 /// Shows the state of a recording in one line of standard error, if that is a terminal.
 ///
@@ -19,8 +16,6 @@ use crate::output::threads::spawn;
 pub(crate) struct Progress {
     bar: ProgressBar,
     counts: Arc<ReceivedCounts>,
-    /// Drop ends the thread.
-    _end: Sender<Infallible>,
 }
 
 #[derive(Debug, Default)]
@@ -31,9 +26,6 @@ struct ReceivedCounts {
 }
 
 impl Progress {
-    /// How often the line is drawn.
-    const INTERVAL: Duration = Duration::from_millis(250);
-
     /// Starts to draw. `stopping` becomes `true` when the runtime is asked to end the trace.
     pub(crate) fn start(started: Instant, duration: Option<Duration>, stopping: Arc<AtomicBool>) -> Self {
         let counts = Arc::new(ReceivedCounts::default());
@@ -46,16 +38,8 @@ impl Progress {
                 let _ = write_state(line, &counts, started.elapsed(), duration, stopping);
             }));
         }
-        let (end, ended) = mpsc::channel::<Infallible>();
-        let drawn = bar.clone();
-        // The thread of the progress bar would panic if the system has no threads. Without it, only the line is missing.
-        let _ = spawn("progress", move || {
-            while ended.recv_timeout(Self::INTERVAL) == Err(RecvTimeoutError::Timeout) && !drawn.is_finished()
-            {
-                drawn.tick();
-            }
-        });
-        Self { bar, counts, _end: end }
+        narrow_terminal::draw_steadily(&bar);
+        Self { bar, counts }
     }
 
     /// Updates the counts.

@@ -15,8 +15,7 @@ use crate::output::session_output::{Batches, PATIENCE, Refusal, SessionOutput, S
 /// A thread writes, so that an output that takes nothing does not delay the session. If too many bytes wait, the session
 /// is stopped.
 ///
-/// Calls `check` after each read, and at least every [`TICK`](crate::process::connection_args::TICK) if that is the client's
-/// [`silence`](ipc_std::Timeouts::silence).
+/// Calls `check` after each read. The client's [`silence`](ipc_std::Timeouts::silence) limits the time between two calls.
 pub(crate) fn record(
     session: &mut TraceSession,
     output: &TraceOutput,

@@ -146,8 +146,21 @@ fn a_limit_of_the_length_of_files() {
         let ran = finish(lab.limited("ulimit -f 0", command).spawn().unwrap());
         let last = ran.stderr.lines().last().unwrap_or_default();
         assert!(ran.status == Some(1) && last.contains("File too large"), "{command}: {ran:?}");
+        assert!(!last.contains("at path"), "the temporary file is named: {last}");
         assert_eq!(lab.files(), *files, "{command}");
     }
+}
+
+/// The temporary file of an output has a longer name.
+#[test]
+fn an_output_with_a_long_name() {
+    let lab = Lab::new();
+    let long = format!("OUT{}", "x".repeat(252));
+    run(&lab.args(&format!("rewrite TRACE -o {long}")).iter().map(String::as_str).collect::<Vec<_>>());
+    assert_eq!(lab.files(), [long]);
+    let command = format!("rewrite TRACE -o OUT{}", "x".repeat(253));
+    let ran = run(&lab.args(&command).iter().map(String::as_str).collect::<Vec<_>>());
+    assert!(ran.status == Some(1) && ran.stderr.contains("; choose a shorter path"), "{ran:?}");
 }
 
 #[test]

@@ -3,6 +3,7 @@
 use core::time::Duration;
 use std::fs;
 use std::io::{BufRead, BufReader};
+use std::path::Path;
 use std::process::{Child, Stdio};
 
 use ipc_proto::Code;
@@ -10,7 +11,7 @@ use ipc_testkit::{FakeRuntime, Fault, Profile, Response};
 use rustix::process::{Pid, Signal, kill_process};
 use tempfile::TempDir;
 
-use crate::tool::{TOOL, finish, program, run, tool, until};
+use crate::tool::{TOOL, finish, is_stopped, program, run, tool, until};
 use crate::traces::made;
 
 const STOP_TRACING: Code = Code(0x0201);
@@ -37,7 +38,7 @@ fn signal(child: &Child, signal: Signal) {
     kill_process(Pid::from_child(child), signal).unwrap();
 }
 
-fn has_stop(runtime: &FakeRuntime) -> bool {
+pub(crate) fn has_stop(runtime: &FakeRuntime) -> bool {
     runtime.requests().iter().any(|request| request.code() == Some(STOP_TRACING))
 }
 
@@ -140,12 +141,33 @@ fn a_stopped_command_does_not_block_the_monitor() {
     let script = format!("echo $$ > {0}.new; mv {0}.new {0}; kill -STOP $$; sleep 1000", file.display());
     let child = tool(&["monitor", "--", "sh", "-c", &script]).stdout(Stdio::null()).spawn().unwrap();
     until("the command does not stop", || {
-        let id = fs::read_to_string(&file).unwrap_or_default();
-        let stat = fs::read_to_string(format!("/proc/{}/stat", id.trim())).unwrap_or_default();
-        stat.rsplit(") ").next().is_some_and(|state| state.starts_with('T'))
+        process_in(&file).is_some_and(is_stopped)
     });
     signal(&child, Signal::TERM);
     assert_eq!(finish(child).status, Some(128 + 15));
+}
+
+/// Returns the process whose id is in a file.
+fn process_in(file: &Path) -> Option<Pid> {
+    Pid::from_raw(fs::read_to_string(file).ok()?.trim().parse().ok()?)
+}
+
+/// A command that is stopped does not end, and nothing else would end the monitor. No runtime connects here.
+#[test]
+fn a_stopped_command_does_not_outlast_the_duration() {
+    let directory = TempDir::new().unwrap();
+    for (name, options) in [("plain", &[][..]), ("json", &["--json"]), ("first", &["--first-only"])] {
+        let file = directory.path().join(name);
+        let script = format!("echo $$ > {0}.new; mv {0}.new {0}; kill -STOP $$; sleep 1000", file.display());
+        let session = ["monitor", "--trace", "none", "--duration", "100ms"];
+        let args = [&session, options, &["--", "sh", "-c", &script]].concat();
+        // The command has copies of the outputs, and continues to exist.
+        let child = tool(&args).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+        assert_eq!(finish(child).status, Some(3), "{args:?}");
+        let command = process_in(&file).unwrap();
+        assert!(is_stopped(command));
+        kill_process(command, Signal::KILL).unwrap();
+    }
 }
 
 /// `monitor` raises its limit of open files, and its command has the old one.

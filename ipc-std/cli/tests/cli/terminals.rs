@@ -7,8 +7,9 @@ use ipc_proto::Code;
 use ipc_testkit::{FakeRuntime, Profile, Response};
 use rustix::process::{Pid, Signal, kill_process};
 
+use crate::stuck::has_stop;
 use crate::tool::terminal::OnTerminal;
-use crate::tool::{TOOL, finish, program, tool, until};
+use crate::tool::{TOOL, finish, is_stopped, program, tool, until};
 use crate::traces::analysed;
 
 /// Each command with a screen, and a text on its screen.
@@ -32,12 +33,6 @@ fn runtime(command: &str) -> FakeRuntime {
 fn started(terminal: &mut OnTerminal) -> Pid {
     terminal.wait_for("pid ");
     Pid::from_raw(terminal.wait_for("\r\n").parse().unwrap()).unwrap()
-}
-
-/// Returns whether the system has stopped the process.
-fn is_stopped(process: Pid) -> bool {
-    let stat = fs::read_to_string(format!("/proc/{}/stat", process.as_raw_nonzero())).unwrap();
-    stat.rsplit_once(") ").unwrap().1.starts_with('T')
 }
 
 /// `timeout` makes the tool a job in the background, which the system would stop for changing the terminal.
@@ -67,10 +62,10 @@ fn a_recording_in_the_background_shows_no_progress() {
     assert!(lines.contains("Wrote ") && !lines.contains('\x1b'), "{lines}");
 }
 
-/// SIGTSTP restores the terminal before the tool stops, and the screen returns with the tool.
+/// SIGTSTP and Ctrl-Z restore the terminal before the tool stops, and the screen returns with the tool.
 #[test]
 fn a_stopped_tool_leaves_the_terminal_as_it_was() {
-    for (args, text) in SCREENS {
+    for ((args, text), is_key) in SCREENS.into_iter().flat_map(|screen| [(screen, false), (screen, true)]) {
         let runtime = runtime(args[0]);
         let script = r#"run "$@"; echo stopped; read line; fg; echo "ended $?""#;
         let mut terminal =
@@ -78,7 +73,11 @@ fn a_stopped_tool_leaves_the_terminal_as_it_was() {
         let process = started(&mut terminal);
         terminal.wait_for(text);
         assert!(terminal.is_changed());
-        kill_process(process, Signal::TSTP).unwrap();
+        if is_key {
+            terminal.press("\x1a");
+        } else {
+            kill_process(process, Signal::TSTP).unwrap();
+        }
         terminal.wait_for("\x1b[?1049l");
         terminal.wait_for("stopped");
         assert!(!terminal.is_changed() && is_stopped(process));
@@ -126,6 +125,38 @@ fn in_session(args: &[&str]) -> Command {
     session
 }
 
+/// No shell could continue the first program of a session, such as that of a container.
+#[test]
+fn a_tool_without_a_shell_is_not_stopped() {
+    for (args, text) in SCREENS {
+        let runtime = runtime(args[0]);
+        let args = [args, &[runtime.path().to_str().unwrap()]].concat();
+        let mut terminal = OnTerminal::of(in_session(&args), 100);
+        terminal.wait_for(text);
+        terminal.press("\x1a");
+        // The key comes before these drawings.
+        terminal.wait_for(text);
+        terminal.wait_for(text);
+        terminal.press("q");
+        terminal.wait_for("\x1b[?1049l");
+        terminal.ends_unchanged();
+    }
+}
+
+/// The recording of a process ends before its output would fail.
+#[test]
+fn an_output_that_is_a_terminal_fails_before_the_recording() {
+    let runtime = runtime("top");
+    let socket = runtime.path().to_str().unwrap();
+    for args in [&["flame", "--format", "folded"][..], &["counters", "--format", "prometheus"]] {
+        let args = [args, &["--socket", socket, "-o", "/dev/tty"]].concat();
+        let (status, output) = OnTerminal::of(in_session(&args), 100).rest();
+        let output = String::from_utf8(output).unwrap();
+        assert!(status == Some(1) && output.contains("it is a terminal"), "{args:?}: {output}");
+    }
+    assert!(runtime.requests().is_empty());
+}
+
 /// The terminal of the session disappears with a signal, and any other without one. A drawing can fail before the signal
 /// arrives.
 #[test]
@@ -139,9 +170,7 @@ fn a_tool_whose_terminal_disappears_ends() {
             terminal.wait_for(text);
             let status = finish(terminal.hang_up()).status.unwrap();
             assert!(statuses.contains(&status), "{args:?}: {status}");
-            until("the session never ends", || {
-                runtime.requests().iter().any(|request| request.code() == Some(Code(0x0201)))
-            });
+            until("the session never ends", || has_stop(&runtime));
         }
     }
 }

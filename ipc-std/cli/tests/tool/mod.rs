@@ -87,6 +87,13 @@ pub(crate) fn ignores(process_id: u32, signal: i32) -> bool {
     u64::from_str_radix(ignored, 16).unwrap() >> signal.wrapping_sub(1) & 1 == 1
 }
 
+/// Returns whether the system has stopped a process.
+#[cfg(target_os = "linux")]
+pub(crate) fn is_stopped(process: Pid) -> bool {
+    let stat = std::fs::read_to_string(format!("/proc/{}/stat", process.as_raw_nonzero())).unwrap();
+    stat.rsplit_once(") ").unwrap().1.starts_with('T')
+}
+
 pub(crate) fn tool(args: &[&str]) -> Command {
     let mut command = program(TOOL);
     command.args(args).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());

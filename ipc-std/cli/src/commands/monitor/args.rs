@@ -26,7 +26,8 @@ only the first runtime that connects gets the variables and the trace: the
 others are resumed immediately. With --no-resume no runtime is suspended, so
 that a trace can miss the first events.
 
---duration ends the traces and then the tool, once the command has ended.
+--duration ends the traces and then the tool, once the command has ended or if
+it is stopped.
 
 Ctrl-C, SIGTERM and SIGHUP end the traces properly, and are then sent to the
 command, which continues if it is stopped. A second signal ends the tool

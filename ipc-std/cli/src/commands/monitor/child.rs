@@ -89,6 +89,19 @@ impl Child {
     /// Does nothing: the console has sent the event to the command as well.
     #[cfg(windows)]
     pub(super) const fn signal(&self, _: i32) {}
+
+    /// Returns whether the system has stopped the command, as for Ctrl-Z.
+    #[cfg(unix)]
+    pub(super) fn is_stopped(&self) -> bool {
+        // Without a wait and without a change: a command that continues is no longer reported.
+        let options = WaitIdOptions::STOPPED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
+        self.id.lock().is_some_and(|id| matches!(waitid(WaitId::Pid(id), options), Ok(Some(_))))
+    }
+    /// Returns `false`: nothing stops a command.
+    #[cfg(windows)]
+    pub(super) const fn is_stopped(&self) -> bool {
+        false
+    }
 }
 
 #[cfg(unix)]

@@ -156,7 +156,8 @@ impl<'p> Port<'p> {
                     }
                 }
             }
-            if end.is_some_and(|end| end <= Instant::now()) {
+            let is_over = end.is_some_and(|end| end <= Instant::now());
+            if is_over {
                 self.end();
             }
             if command_ended.take_if(|ended| ended.elapsed() >= TICK).is_some() && !self.is_ending() {
@@ -169,11 +170,16 @@ impl<'p> Port<'p> {
             if let Some((number, _)) = signal.take_if(|(_, at)| !busy || at.elapsed() > GRACE) {
                 child.as_ref().into_iter().for_each(|child| child.signal(number));
             }
-            let ending = self.is_ending() && child.is_none();
-            if ending && !busy {
+            // A command that is stopped may not end.
+            let is_stopped = is_over && child.as_ref().is_some_and(Child::is_stopped);
+            if self.is_ending() && !busy && (child.is_none() || is_stopped) {
                 let since = *over.get_or_insert_with(Instant::now);
-                let is_empty = status.is_none() || self.monitor.runtimes().is_empty();
+                // A command that was stopped together with the tool continues a moment later.
+                let is_empty = !is_stopped && (status.is_none() || self.monitor.runtimes().is_empty());
                 if is_empty || since.elapsed() >= FAREWELL {
+                    if is_stopped {
+                        self.note("the command is stopped, and the tool does not wait for its end");
+                    }
                     if let Some(command) = command.filter(|_| !seen) {
                         self.report_no_runtime(&command);
                     }

@@ -1,22 +1,17 @@
 //! Signals of Unix.
+use std::io;
 use std::sync::Arc;
-use std::{io, thread};
 
 use rustix::process::Signal;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::flag;
-use signal_hook::iterator::Signals;
 use signal_hook::low_level::emulate_default_handler;
 
-use crate::output::stops::is_ignored;
+use crate::output::signal_listener;
 
 /// Calls `on` for the signals, on a thread of its own, instead of their default actions.
 pub(super) fn listen(on: fn(i32)) -> io::Result<()> {
-    let heard: Vec<i32> =
-        [SIGHUP, SIGINT, SIGTERM].into_iter().filter(|signal| !is_ignored(*signal)).collect();
-    let mut signals = Signals::new(heard)?;
-    let thread = thread::Builder::new().name("signals".to_owned());
-    thread.spawn(move || signals.forever().for_each(on)).map(drop)
+    signal_listener::listen("signals", &[SIGHUP, SIGINT, SIGTERM], on)
 }
 
 /// Handles SIGXFSZ by a handler without an effect: the write then fails. Programs that the tool starts inherit no handler.

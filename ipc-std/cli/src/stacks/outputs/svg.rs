@@ -16,6 +16,7 @@ use unicode_width::UnicodeWidthStr;
 use crate::output::function_name::FunctionName;
 use crate::output::printable::NAME_LIMIT;
 use crate::stacks::differential::differential;
+use crate::stacks::flame_page::CALLS;
 use crate::stacks::output::{AddedUp, Clocks, StacksOutput, Writer};
 use crate::stacks::stack_names::STACK_LIMIT;
 
@@ -102,8 +103,6 @@ fn with_short_labels(graph: &str, out: &mut dyn Write) -> io::Result<()> {
     Ok(())
 }
 
-/// The maximum number of calls in a graph: the heaviest ones. The weight of any other call counts for its caller.
-const CALLS: usize = 50_000;
 /// The maximum number of bytes in the lines of a graph and in the names of its calls.
 const TEXT: usize = 32 << 20;
 
