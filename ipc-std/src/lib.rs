@@ -46,7 +46,7 @@ pub use client::{Client, DumpOutcome};
 pub use ipc_proto::plan::{DumpConfig, TraceConfig};
 pub use monitor::{AdvertisedRuntime, Monitor, MonitorEvent, MonitorWaker};
 pub use server::{Incoming, Inlet, Server, ServerStopper, Turn};
-pub use sys::Credentials;
+pub use sys::{Credentials, is_shortage};
 pub use trace::{Stopper, TraceSession};
 pub use transport::{ConnectError, Connector, Stream};
 #[cfg(unix)]

@@ -7,6 +7,10 @@ mod windows;
 
 pub use credentials::Credentials;
 #[cfg(unix)]
+pub use unix::is_shortage;
+#[cfg(unix)]
 pub(crate) use unix::*;
+#[cfg(windows)]
+pub use windows::is_shortage;
 #[cfg(windows)]
 pub(crate) use windows::*;

@@ -29,6 +29,6 @@ pub(crate) use poller::Poller;
 pub(crate) use process::{
     ProcessEntry, own_user, process_entry, process_exists, process_has_ended, seconds_of,
 };
-pub(crate) use shortage::is_shortage;
+pub use shortage::is_shortage;
 pub(crate) use socket::{Address, Socket};
 pub(crate) use sources::{Alarm, Sources};

@@ -16,7 +16,7 @@ pub(crate) use address::{
     Address, LONGEST_PATH, PREFIX, Pinned, absolute, endpoint, is_refused, is_socket, is_too_long,
     port_address,
 };
-pub(crate) use error::is_shortage;
+pub use error::is_shortage;
 pub(crate) use flag::Flag;
 pub(crate) use hub::Hub;
 pub(crate) use listener::Listener;

@@ -5,7 +5,7 @@ use std::process::ExitCode;
 
 use clap::error::ErrorKind as UsageError;
 use ipc_proto::{Code, CommandInfo, HResult};
-use ipc_std::{Error, ErrorKind, Phase};
+use ipc_std::{Error, ErrorKind, Phase, is_shortage};
 use serde_json::{Value, json};
 
 use super::globals::Globals;
@@ -157,20 +157,6 @@ fn is_too_long(e: &io::Error) -> bool {
     #[cfg(windows)]
     let code = 206;
     e.raw_os_error() == Some(code)
-}
-
-/// Returns whether the system lacked descriptors, memory or threads.
-fn is_shortage(e: &io::Error) -> bool {
-    #[cfg(unix)]
-    let is_listed = {
-        use rustix::io::Errno;
-        const SHORTAGES: [Errno; 4] = [Errno::MFILE, Errno::NFILE, Errno::NOMEM, Errno::AGAIN];
-        SHORTAGES.iter().any(|errno| e.raw_os_error() == Some(errno.raw_os_error()))
-    };
-    // ERROR_TOO_MANY_OPEN_FILES, and ERROR_NO_SYSTEM_RESOURCES.
-    #[cfg(windows)]
-    let is_listed = matches!(e.raw_os_error(), Some(4 | 1450));
-    is_listed || e.kind() == io::ErrorKind::OutOfMemory
 }
 
 /// Names the help of the command on the command line, which is its first argument that is no option.

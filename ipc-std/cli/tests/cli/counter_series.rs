@@ -8,7 +8,7 @@ use nettrace::{Event, Fields, Metadata, Scalar, ThreadEntry, Trace, TraceWriter,
 use serde_json::{Value, json};
 
 use crate::tool::{Ran, run, tool};
-use crate::traces::put;
+use crate::traces::{put, utf16};
 
 const TEXT: Scalar = Scalar::Utf16String;
 
@@ -49,10 +49,6 @@ pub(crate) const HITS: Instrument<'_> = Instrument {
     meter_tags: "",
     scope_hash: "",
 };
-
-fn utf16(text: &str) -> Vec<u8> {
-    text.encode_utf16().chain([0]).flat_map(u16::to_le_bytes).collect()
-}
 
 impl MeterEvents {
     fn add(

@@ -19,7 +19,7 @@ use crate::search::{child_of, unshare};
 #[cfg(target_os = "linux")]
 use crate::tool::{FakeProcess, TOOL, until};
 use crate::tool::{Ran, finish, run, run_with, tool, until_some};
-use crate::traces::put;
+use crate::traces::{put, utf16};
 
 /// The commands that start a session without rundown.
 const COLLECT_TRACING: [Code; 2] = [Code(0x0203), Code(0x0204)];
@@ -620,8 +620,7 @@ fn instruments_without_measurements() {
         metadata.fields = Fields::build(&fields, &mut space).unwrap();
         put!(trace, writer.describe(&metadata));
         let texts = ["SHARED", "M", "", name, "UpDownCounter", "", "", "", "3"];
-        let payload: Vec<u8> =
-            texts.iter().flat_map(|text| text.encode_utf16().chain([0]).flat_map(u16::to_le_bytes)).collect();
+        let payload = texts.map(utf16).concat();
         let event = Event { metadata_id: id, sequence: id, payload: &payload, ..Event::default() };
         put!(trace, writer.event(&event));
     }

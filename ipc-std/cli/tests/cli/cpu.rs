@@ -10,7 +10,7 @@ use serde_json::Value;
 use tempfile::TempDir;
 
 use crate::tool::{Ran, run, run_with};
-use crate::traces::put;
+use crate::traces::{put, utf16};
 
 const EXTERNAL: u32 = 1;
 const MANAGED: u32 = 2;
@@ -29,8 +29,6 @@ const METHODS: [(&str, &str); 7] = [
 /// Returns a trace of samples, each with its thread and its stack, the innermost method first. The names of methods
 /// come after the samples.
 fn trace(samples: &[(u64, u32, &[u64])], has_names: bool) -> Vec<u8> {
-    let utf16 =
-        |text: &str| -> Vec<u8> { text.encode_utf16().chain([0]).flat_map(u16::to_le_bytes).collect() };
     let (mut buf, mut trace) = (vec![0; 64 << 10], Vec::new());
     let mut writer = TraceWriter::new(&Trace::new(Version::V4), &mut buf).unwrap();
     let mut load = Metadata::new(2, "Microsoft-Windows-DotNETRuntimeRundown", 144, "");

@@ -11,7 +11,7 @@ use nettrace::{BlockKind, Limits, Parser, Record};
 use serde_json::{Value, json};
 
 use crate::tool::{finish, run, run_with, tool};
-use crate::traces::{Kinds, analysed, expected_end, identity, kinds, made, path, traces};
+use crate::traces::{Kinds, analysed, expected_end, identity, kinds, made, path, traces, utf16};
 
 #[test]
 fn help_has_examples() {
@@ -131,8 +131,7 @@ fn fields() {
 #[test]
 fn fields_that_are_odd() {
     let infinities = [f64::NAN, f64::INFINITY, f64::NEG_INFINITY, 1e300].map(f64::to_le_bytes).concat();
-    let control: Vec<u8> =
-        "\"\\\n\u{1}\u{85}\u{7f}".encode_utf16().chain([0]).flat_map(u16::to_le_bytes).collect();
+    let control = utf16("\"\\\n\u{1}\u{85}\u{7f}");
     let stream = made(&[
         (&[(6, "x"), (6, "x"), (6, "x#2"), (6, "x")], &[1, 2, 3, 4]),
         (&[(6, "n"), (9, "m")], &[7, 8]),

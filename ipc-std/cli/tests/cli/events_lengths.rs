@@ -4,12 +4,11 @@ use nettrace::{Event, Metadata, Stack, Trace, TraceWriter, Version};
 use serde_json::{Value, json};
 
 use crate::tool::run_with;
-use crate::traces::{made, put};
+use crate::traces::{made, put, utf16};
 
 /// A few bytes can refer to a stack whose names are long.
 #[test]
 fn long_stacks_of_names_are_cut() {
-    let utf16 = |text: &str| text.encode_utf16().chain([0]).flat_map(u16::to_le_bytes).collect::<Vec<u8>>();
     let (mut buf, mut trace) = (vec![0; 64 << 10], Vec::new());
     let mut writer = TraceWriter::new(&Trace::new(Version::V4), &mut buf).unwrap();
     put!(trace, writer.describe(&Metadata::new(1, "Microsoft-Windows-DotNETRuntime", 143, "")));

@@ -8,7 +8,7 @@ use nettrace::{Event, Metadata, Stack, Trace, TraceWriter, Version};
 use serde_json::{Value, json};
 
 use crate::tool::{run, run_with};
-use crate::traces::{analysed, put};
+use crate::traces::{analysed, put, utf16};
 
 const RUNTIME: &str = "Microsoft-Windows-DotNETRuntime";
 const RUNDOWN: &str = "Microsoft-Windows-DotNETRuntimeRundown";
@@ -40,8 +40,6 @@ impl Written {
     /// Begins with the names of the methods, and the version of the runtime.
     fn new(version: u16) -> Self {
         let mut trace = Self::default();
-        let utf16 =
-            |text: &str| text.encode_utf16().chain([0]).flat_map(u16::to_le_bytes).collect::<Vec<u8>>();
         for (start, type_name, method) in [
             (ENTER, "System.Threading.Monitor", "Enter"),
             (POST, "Contoso.Orders.AccountLedger", "PostBooking"),

@@ -62,13 +62,17 @@ pub(crate) fn identity(of: &Value) -> (String, u64, u64) {
     (of["provider"].as_str().unwrap().to_owned(), number("id"), number("version"))
 }
 
+/// Returns a text as a payload has it, with a NUL at its end.
+pub(crate) fn utf16(text: &str) -> Vec<u8> {
+    text.encode_utf16().chain([0]).flat_map(u16::to_le_bytes).collect()
+}
+
 /// Type codes and names of fields, and a payload.
 pub(crate) type Made<'a> = (&'a [(u32, &'a str)], &'a [u8]);
 
 /// Returns a trace of version 4 with these events, and one event without a description.
 pub(crate) fn made(events: &[Made<'_>]) -> Vec<u8> {
     let len32 = |len: usize| u32::try_from(len).unwrap().to_le_bytes();
-    let utf16 = |s: &str| s.encode_utf16().chain([0]).flat_map(u16::to_le_bytes).collect::<Vec<u8>>();
     let object = |stream: &mut Vec<u8>, name: &str, version: u32, body: &[u8]| {
         stream.extend([5, 5, 1]);
         stream.extend(version.to_le_bytes());

@@ -23,9 +23,11 @@ pub(super) fn is_cancelled(e: &io::Error) -> bool {
     e.raw_os_error() == Some(ERROR_OPERATION_ABORTED as i32)
 }
 
-/// Returns whether the system has no more handles or memory at present.
-pub(crate) fn is_shortage(e: &io::Error) -> bool {
+/// Returns whether the system had no free handle, memory or thread. A later attempt can succeed.
+#[must_use]
+pub fn is_shortage(e: &io::Error) -> bool {
     const SHORTAGES: [u32; 3] =
         [ERROR_TOO_MANY_OPEN_FILES, ERROR_NOT_ENOUGH_MEMORY, ERROR_NO_SYSTEM_RESOURCES];
-    SHORTAGES.iter().any(|code| e.raw_os_error() == Some(*code as i32))
+    e.kind() == ErrorKind::OutOfMemory
+        || SHORTAGES.iter().any(|code| e.raw_os_error() == Some(*code as i32))
 }
