@@ -264,9 +264,25 @@ fn take(size: &mut usize, len: usize) -> bool {
     fits
 }
 
+impl Instrument<'_> {
+    /// Returns whether its samples have no [`details`](super::Sample::details) although it has some: the texts of its
+    /// tags, of those of its meter and of the hash of the scope have more than 512 bytes together.
+    #[must_use]
+    pub fn has_long_details(&self) -> bool {
+        let (_, is_long) = checked_details(self);
+        is_long
+    }
+}
+
 /// Returns the details of an instrument; none if they are too long. Each sample of the instrument repeats them, although
 /// the trace has them once.
 fn details(instrument: &Instrument<'_>) -> InstrumentDetails {
+    let (details, is_long) = checked_details(instrument);
+    if is_long { InstrumentDetails::default() } else { details }
+}
+
+/// Returns the details of an instrument, and whether they are too long.
+fn checked_details(instrument: &Instrument<'_>) -> (InstrumentDetails, bool) {
     /// The maximum length of the texts in bytes.
     const MAX_LEN: usize = 512;
     let Instrument { instrument_tags, meter_tags, meter_scope_hash, has_escaped_tags, .. } = *instrument;
@@ -277,7 +293,8 @@ fn details(instrument: &Instrument<'_>) -> InstrumentDetails {
         // Texts without tags are equal whether they have escapes or not.
         has_escaped_tags: has_escaped_tags && !(instrument_tags.is_empty() && meter_tags.is_empty()),
     };
-    if len(&details) > MAX_LEN { InstrumentDetails::default() } else { details }
+    let is_long = len(&details) > MAX_LEN;
+    (details, is_long)
 }
 
 /// Returns the bytes of the texts of details.

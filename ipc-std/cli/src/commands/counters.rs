@@ -120,9 +120,9 @@ is untyped, and its name ends with _since_start. A series has at most 64 tags, 1
 quantiles and 160 buckets, and with them 64 KiB, in lines of 16 KiB; those of a
 process have 32 MiB, and all 256 MiB. A note and a comment in the text state what
 is left out. Other limits: 1,024 tags of a series, 16 of an instrument and of a
-meter, which have 512 bytes; 16 quantiles and 32 characters of a unit in lines
-and in CSV; 10,000 series of a counter in a process, and 100,000 of all, for
---until.
+meter, which have 512 bytes, or are left out with a note; 16 quantiles and 32
+characters of a unit in lines and in CSV; 10,000 series of a counter in a
+process, and 100,000 of all, for --until.
 
 --until ends with status 0 as soon as a CONDITION holds in one process, and
 --duration then with status 4 if none does:
@@ -501,7 +501,12 @@ impl<'a> Show<'a> {
                 ControlFlow::Continue(())
             }
             Report::Begin(instrument) => {
-                let OwnedInstrument { meter, name, .. } = &*instrument;
+                let OwnedInstrument { meter, name, has_long_details, .. } = &*instrument;
+                if *has_long_details {
+                    let name = format!("{}/{}", printable_name(meter), printable_name(name));
+                    let why = "its tags and those of its meter are left out, because they have more than 512 bytes";
+                    self.problem(process, format!("{name}: {why}"));
+                }
                 self.has_instruments = true;
                 self.watches.iter_mut().for_each(|watch| watch.exists(meter, name));
                 self.missing.retain(|one| {

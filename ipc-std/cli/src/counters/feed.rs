@@ -68,6 +68,8 @@ pub(crate) struct OwnedInstrument {
     pub(crate) kind: String,
     pub(crate) unit: String,
     pub(crate) description: String,
+    /// Whether its samples have no tags of the instrument and its meter, because those are too long.
+    pub(crate) has_long_details: bool,
 }
 
 impl From<&Instrument<'_>> for OwnedInstrument {
@@ -78,6 +80,7 @@ impl From<&Instrument<'_>> for OwnedInstrument {
             kind: instrument.kind.to_string(),
             unit: instrument.unit.to_string(),
             description: instrument.description.to_string(),
+            has_long_details: instrument.has_long_details(),
         }
     }
 }

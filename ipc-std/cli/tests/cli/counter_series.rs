@@ -319,6 +319,36 @@ fn details_tell_series_apart() {
     }
 }
 
+/// Each sample would repeat the tags of its instrument. A process states an instrument for each session, and the note
+/// comes once.
+#[test]
+fn long_tags_of_an_instrument_are_left_out_with_a_note() {
+    let [fits, long] = [510, 511].map(|len| format!("i={}", "x".repeat(len)));
+    let one = Instrument { id: 1, tags: &fits, ..HITS };
+    let two = Instrument { id: 2, name: "two", tags: &long, ..HITS };
+    let three = Instrument { id: 3, name: "three", meter_tags: "m=1", tags: &fits, ..HITS };
+    let mut events = MeterEvents::default();
+    for of in [one, two, three, one, two, three] {
+        events.instrument(7, of);
+    }
+    events.interval(1);
+    for of in [one, two, three] {
+        events.sample(2, of, "", "1");
+    }
+    let file = events.write("long");
+    let ran = run(&["counters", "--file", &file, "--json"]);
+    let notes: Vec<&str> = ran.stderr.lines().collect();
+    let note = |name: &str| {
+        format!(
+            r#"{{"note":"process 1: {name}: its tags and those of its meter are left out, because they have more than 512 bytes"}}"#
+        )
+    };
+    assert_eq!(notes, [note("M/two"), note("M/three")]);
+    let lines = ran.lines();
+    let tags: Vec<_> = lines.iter().map(|line| line["instrument_tags"]["i"].as_str().map(str::len)).collect();
+    assert_eq!((ran.status, tags), (Some(0), vec![Some(510), None, None]));
+}
+
 /// .NET 8 sends no ids, so that two instruments whose meters have other tags are told apart only by their place.
 #[test]
 fn twins_without_an_id() {

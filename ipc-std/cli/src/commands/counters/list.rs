@@ -160,7 +160,7 @@ impl Listing {
     const ENTRY: usize = 256;
 
     fn add_instrument(&mut self, instrument: OwnedInstrument) {
-        let OwnedInstrument { meter, name, kind, unit, description } = instrument;
+        let OwnedInstrument { meter, name, kind, unit, description, .. } = instrument;
         self.insert((meter, name), Row { system: "meter", kind, unit, description });
     }
 
@@ -195,7 +195,7 @@ mod tests {
 
     fn instrument(name: String, text: &str) -> OwnedInstrument {
         let [meter, kind, unit, description] = [text; 4].map(str::to_owned);
-        OwnedInstrument { meter, name, kind, unit, description }
+        OwnedInstrument { meter, name, kind, unit, description, has_long_details: false }
     }
 
     /// The memory and the width of a list do not grow with the texts of a hostile program.
