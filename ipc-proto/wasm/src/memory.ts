@@ -101,12 +101,21 @@ export class Instance {
 
     /** Copies inputs of a call into the module, and returns their addresses. They are valid up to the next call. */
     input(...pieces: Uint8Array[]): number[] {
-        const len = pieces.reduce((sum, piece) => sum + piece.length + 16, 0);
+        const len = sizeOf(pieces);
         if (len > this.inputsLen) {
             this.inputsLen = Math.max(2 * len, 4096);
             this.inputs = this.allocate(this.inputsLen);
         }
-        let address = this.inputs;
+        return this.copy(pieces, this.inputs);
+    }
+
+    /** As {@link input}, but they stay valid. */
+    keep(...pieces: Uint8Array[]): number[] {
+        return this.copy(pieces, this.allocate(sizeOf(pieces)));
+    }
+
+    private copy(pieces: Uint8Array[], first: number): number[] {
+        let address = first;
         const bytes = this.bytes;
         return pieces.map((piece) => {
             const start = address;
@@ -144,10 +153,16 @@ export class Instance {
     }
 }
 
+/** The number of bytes that inputs take, each at an address of its own that is a multiple of 16. */
+function sizeOf(pieces: Uint8Array[]): number {
+    return pieces.reduce((sum, piece) => sum + piece.length + 16, 0);
+}
+
 /** Names of fields, each decoded once: the values of an array of objects refer to the same names many times. */
 export class Names {
     /** The names by their address. */
     readonly texts = new Map<number, string>();
+    /** The texts `name#number` of each name, by the number. */
     private readonly repetitions = new Map<string, string[]>();
 
     /** Returns `name#number`. */
@@ -345,8 +360,8 @@ export class Items {
 }
 
 /**
- * Sets a property: a second one of the same name is `name#2`, the third `name#3`. `repeated` has the number that each
- * repeated name of an object has next.
+ * Sets a property: a second one of the same name is `name#2`, the third `name#3`. `repeated` has, for each object and
+ * each name that it has more than once, the number after the last one: the search for a free name begins there.
  */
 function set(object: Fields, name: string, value: Value, repeated: Map<Fields, Map<string, number>>, names: Names): void {
     let key = name;

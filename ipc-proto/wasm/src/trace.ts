@@ -137,6 +137,7 @@ interface Piece {
 
 /** What a thread is from a context on. */
 interface ThreadVersion {
+    /** {@link Context.replaced} of the first context that has this version. */
     since: number;
     thread: TraceThread;
 }
@@ -146,7 +147,10 @@ interface Context {
     info: TraceInfo;
     stacks: Map<number, Piece>;
     labels: Map<number, Piece>;
-    /** The versions of each thread, in their order. A version that replaces another one begins a context. */
+    /**
+     * The versions of each thread, in their order. A version that replaces another one begins a context. They stay until
+     * the stream removes all threads.
+     */
     threads: Map<number, ThreadVersion[]>;
     /** The number of versions that replaced others. */
     replaced: number;
@@ -609,7 +613,7 @@ export class TraceReader {
             const thread = rows[at + Word.ThreadHigh] * 0x1_0000_0000 + rows[at + Word.Thread];
             switch (kind) {
                 case RowKind.Metadata:
-                    this.addKind(bytes.slice(start, start + len));
+                    this.addKind(bytes.subarray(start, start + len));
                     break;
                 case RowKind.Stack:
                     if (id !== OWN_STACK) {
@@ -662,7 +666,7 @@ export class TraceReader {
     private addKind(record: Uint8Array): void {
         const key = latin1.decode(record);
         // A stream can describe the same kinds again after each sequence point.
-        const described = this.described.get(key) ?? this.describe(record);
+        const described = this.described.get(key) ?? this.describeKind(record);
         if (described === undefined) {
             return;
         }
@@ -678,21 +682,15 @@ export class TraceReader {
     }
 
     /** Describes a kind of event. Its description stays in the memory of the module, where events use it. */
-    private describe(record: Uint8Array): { id: number; kind: EventKind } | undefined {
+    private describeKind(record: Uint8Array): { id: number; kind: EventKind } | undefined {
         const { version, pointerSize } = this.context.info;
         const { exports } = this.module;
-        const size = (exports.description_size() + 15) & ~15;
-        const hasRoom = this.room >= size + record.length;
+        const description = new Uint8Array(exports.description_size());
+        const size = description.length + record.length;
+        const hasRoom = this.room >= size;
+        this.room -= hasRoom ? size : 0;
         const module = hasRoom ? this.module : instance();
-        let [address, bytes] = [0, 0];
-        if (hasRoom) {
-            this.room -= size + record.length;
-            address = module.allocate(size + record.length);
-            bytes = address + size;
-            module.bytes.set(record, bytes);
-        } else {
-            [address, bytes] = module.input(new Uint8Array(size), record);
-        }
+        const [address, bytes] = hasRoom ? module.keep(description, record) : module.input(description, record);
         const items = module.list((output) => {
             module.exports.describe_metadata(version, pointerSize, bytes, record.length, address, output);
         });
@@ -701,9 +699,8 @@ export class TraceReader {
         if (id === undefined) {
             return undefined;
         }
-        const description = hasRoom ? { module, address, names: new Names() } : undefined;
         const problem = hasRoom ? fault?.message : "there is no room for its fields";
-        return { id, kind: new EventKind(fields, problem, description) };
+        return { id, kind: new EventKind(fields, problem, hasRoom ? { module, address, names: new Names() } : undefined) };
     }
 
     private describeTrace(pairs: Uint8Array): TraceInfo {

@@ -136,6 +136,31 @@ test("many events with a long list of labels", () => {
     isLinear((size) => work(description([]), labels(size), events(2000 * size, [], 1)));
 });
 
+test("a text that is cut ends with a mark, and no other one does", () => {
+    const [event, shown] = [{ payload: [], stack: [] }, (fields) => summary({ ...event, decode: () => ({ fields }) })];
+    const limit = 4096;
+    const long = (len) => "v".repeat(len);
+    assert.equal(shown({ a: long(limit - 2) }), `a=${long(limit - 2)}`);
+    // The limit is at the end of a field, of its name, of a comma, and of an array.
+    for (const fields of [
+        { a: long(limit - 1) },
+        { a: long(limit - 2), b: 1 },
+        { a: long(limit - 4), b: 1 },
+        { a: long(limit - 5), b: 1 },
+        { a: long(limit - 6), b: 1 },
+        { a: [long(limit - 5), 1] },
+        { a: [long(limit - 6), 1] },
+        { a: [long(limit - 5)] },
+        { a: { b: long(limit - 9), c: 1 } },
+    ]) {
+        assert.match(shown(fields), /^[^…]{4096}…$/);
+    }
+    const values = { n: 1n, t: true, z: null, s: "x", b: Uint8Array.of(1), d: new Date(0) };
+    const day = "1970-01-01T00:00:00.000Z";
+    assert.equal(shown(values), `n=1  t=true  z=null  s=x  b=1 bytes 01  d=${day}`);
+    assert.equal(shown({ o: values }), `o={"n":1,"t":true,"z":null,"s":"x","b":"1 bytes 01","d":"${day}"}`);
+});
+
 test("a description that comes again takes its memory once", () => {
     const point = block("point", [...repeat(8, () => 0), ...u32(2), ...u32(0)]);
     const parts = repeat(1000, () => [...description([field("n".repeat(200), [BYTE])]), ...events(1, [1]), ...point]);

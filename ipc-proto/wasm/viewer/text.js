@@ -3,14 +3,14 @@
 /** A text of limited length. The names of fields can be much longer than the payload that refers to them. */
 class LimitedText {
     constructor(limit) {
-        [this.left, this.parts] = [limit, []];
+        [this.left, this.parts, this.isCut] = [limit, [], false];
     }
 
     add(text) {
-        if (this.left > 0) {
-            this.parts.push(text.slice(0, this.left));
-            this.left -= text.length;
-        }
+        this.isCut ||= text.length > this.left;
+        const part = text.slice(0, this.left);
+        this.parts.push(part);
+        this.left -= part.length;
     }
 
     /** Adds the values of an object or an array. */
@@ -18,7 +18,7 @@ class LimitedText {
         this.add(open);
         let comma = "";
         for (const [name, value] of entries) {
-            if (this.left <= 0) {
+            if (this.isCut) {
                 break;
             }
             this.add(comma);
@@ -32,31 +32,35 @@ class LimitedText {
     }
 
     json(value) {
-        if (value instanceof Uint8Array || value instanceof Date || typeof value === "string") {
-            this.add(JSON.stringify(typeof value === "string" ? value : plain(value)));
+        if (isPlain(value)) {
+            const text = plain(value);
+            this.add(typeof value === "string" || value instanceof Object ? JSON.stringify(text) : text);
         } else if (Array.isArray(value)) {
             this.list("[", value.entries(), "]");
-        } else if (value !== null && typeof value === "object") {
-            this.list("{", Object.entries(value), "}");
         } else {
-            this.add(String(value));
+            this.list("{", Object.entries(value), "}");
         }
     }
 
     value(value) {
-        if (typeof value === "object" && value !== null && !(value instanceof Uint8Array || value instanceof Date)) {
-            this.json(value);
-        } else {
+        if (isPlain(value)) {
             this.add(plain(value));
+        } else {
+            this.json(value);
         }
     }
 
     toString() {
-        return `${this.parts.join("")}${this.left < 0 ? "…" : ""}`;
+        return `${this.parts.join("")}${this.isCut ? "…" : ""}`;
     }
 }
 
-/** A value that is no object and no array. */
+/** Whether a value is no object and no array of fields. */
+function isPlain(value) {
+    return !(value instanceof Object) || value instanceof Uint8Array || value instanceof Date;
+}
+
+/** The text of a plain value. */
 function plain(value) {
     if (value instanceof Uint8Array) {
         return `${value.length} bytes ${Array.from(value.subarray(0, 24), (byte) => byte.toString(16).padStart(2, "0")).join(" ")}${value.length > 24 ? " …" : ""}`;
@@ -74,7 +78,7 @@ export function summary(event) {
     const text = new LimitedText(limitOf(event));
     let space = "";
     for (const [name, value] of Object.entries(fields)) {
-        if (text.left <= 0) {
+        if (text.isCut) {
             break;
         }
         text.add(space);
@@ -102,12 +106,12 @@ export function details(event) {
         const [short, text] = [new LimitedText(left), new LimitedText(left)];
         short.add(name);
         text.value(value);
-        left = Math.min(left - name.length, text.left);
+        left = Math.max(Math.min(left - name.length, text.left), 0);
         texts.push([String(short), String(text)]);
     };
     const entries = Object.entries(fields);
     for (const [name, value] of entries.slice(0, LISTED)) {
-        if (left <= 0) {
+        if (left === 0) {
             break;
         }
         add(name, value);
