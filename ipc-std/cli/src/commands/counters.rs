@@ -504,7 +504,8 @@ impl<'a> Show<'a> {
                 let OwnedInstrument { meter, name, has_long_details, .. } = &*instrument;
                 if *has_long_details {
                     let name = format!("{}/{}", printable_name(meter), printable_name(name));
-                    let why = "its tags and those of its meter are left out, because they have more than 512 bytes";
+                    let why =
+                        "its tags and those of its meter are left out, because they have more than 512 bytes";
                     self.problem(process, format!("{name}: {why}"));
                 }
                 self.has_instruments = true;

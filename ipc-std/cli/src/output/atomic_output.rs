@@ -119,7 +119,11 @@ impl Destination {
         }
         let folder =
             path.parent().filter(|folder| *folder != Path::new("")).unwrap_or_else(|| Path::new("."));
-        let mut prefix = path.file_name().filter(|name| name.len() <= Self::LONG).unwrap_or(OsStr::new("trace")).to_owned();
+        let mut prefix = path
+            .file_name()
+            .filter(|name| name.len() <= Self::LONG)
+            .unwrap_or_else(|| OsStr::new("trace"))
+            .to_owned();
         prefix.push(".");
         let mut options = File::options();
         options.write(true).create_new(true);

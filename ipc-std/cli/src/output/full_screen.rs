@@ -70,7 +70,9 @@ pub(crate) fn is_available() -> bool {
 impl FullScreen {
     /// Shows the screen, and passes each key, and `None` for each reason to draw again, to `take` on another thread,
     /// until that returns false or the terminal ends.
-    pub(crate) fn enter(take: impl FnMut(Option<KeyEvent>) -> bool + Send + 'static) -> Result<Self, Failure> {
+    pub(crate) fn enter(
+        take: impl FnMut(Option<KeyEvent>) -> bool + Send + 'static,
+    ) -> Result<Self, Failure> {
         restore_on_panic();
         handle_stops(suspend, resume)?;
         STATE.store(SHOWN, Ordering::SeqCst);

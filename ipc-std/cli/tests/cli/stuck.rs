@@ -140,9 +140,7 @@ fn a_stopped_command_does_not_block_the_monitor() {
     let file = directory.path().join("pid");
     let script = format!("echo $$ > {0}.new; mv {0}.new {0}; kill -STOP $$; sleep 1000", file.display());
     let child = tool(&["monitor", "--", "sh", "-c", &script]).stdout(Stdio::null()).spawn().unwrap();
-    until("the command does not stop", || {
-        process_in(&file).is_some_and(is_stopped)
-    });
+    until("the command does not stop", || process_in(&file).is_some_and(is_stopped));
     signal(&child, Signal::TERM);
     assert_eq!(finish(child).status, Some(128 + 15));
 }

@@ -28,6 +28,5 @@ pub(super) fn is_cancelled(e: &io::Error) -> bool {
 pub fn is_shortage(e: &io::Error) -> bool {
     const SHORTAGES: [u32; 3] =
         [ERROR_TOO_MANY_OPEN_FILES, ERROR_NOT_ENOUGH_MEMORY, ERROR_NO_SYSTEM_RESOURCES];
-    e.kind() == ErrorKind::OutOfMemory
-        || SHORTAGES.iter().any(|code| e.raw_os_error() == Some(*code as i32))
+    e.kind() == ErrorKind::OutOfMemory || SHORTAGES.iter().any(|code| e.raw_os_error() == Some(*code as i32))
 }

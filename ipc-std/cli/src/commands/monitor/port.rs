@@ -5,8 +5,8 @@ use core::time::Duration;
 use std::collections::VecDeque;
 use std::path::Path;
 use std::process::ExitStatus;
-use std::sync::{Mutex, PoisonError};
 use std::sync::mpsc::Receiver;
+use std::sync::{Mutex, PoisonError};
 use std::thread::{self, Scope};
 use std::time::Instant;
 
