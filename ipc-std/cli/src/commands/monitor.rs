@@ -38,10 +38,22 @@ pub(crate) fn run(args: &Args, globals: &Globals) -> Result<ExitCode, Failure> {
         let failure = Failure::new(Kind::Usage, "--trace needs a file: standard output is in use");
         return Err(failure);
     }
-    let plan = args.trace.as_ref().map(|_| args.options.plan()).transpose()?;
-    let wire_log = args.connection.wire_log.open()?;
     LiveStdout::begin()?;
     let stderr = LiveStderr::begin(globals.json)?;
+    let ended = listen(args, globals, &stderr);
+    match (stderr.finish(), ended) {
+        (Ok(()), ended) => ended,
+        // A report would wait for the reader of standard error again.
+        (Err(_), Err(failure)) => Ok(failure.exit_code()),
+        (Err(failure), Ok(ExitCode::SUCCESS)) => Ok(failure.exit_code()),
+        (Err(_), status) => status,
+    }
+}
+
+/// Runs the port, with notes on `stderr`.
+fn listen(args: &Args, globals: &Globals, stderr: &LiveStderr) -> Result<ExitCode, Failure> {
+    let plan = args.trace.as_ref().map(|_| args.options.plan()).transpose()?;
+    let wire_log = args.connection.wire_log.open()?;
     let (path, directory) = port_path(args)?;
     let timeouts = args.connection.session_timeouts();
     let monitor = Monitor::bind(path)?.with_timeouts(timeouts).with_observer(wire_log.observer());
@@ -81,20 +93,13 @@ pub(crate) fn run(args: &Args, globals: &Globals) -> Result<ExitCode, Failure> {
     };
     // After the start of the command, which would inherit the limit.
     descriptors::raise_limit();
-    let port = Port::new(args, globals, &monitor, &stderr, plan, notifier);
+    let port = Port::new(args, globals, &monitor, stderr, plan, notifier);
     let status = thread::scope(|scope| port.run(scope, child, &notices));
     let failure = port.into_failure().or_else(|| wire_log.check().err());
-    let stalled = stderr.finish().err();
-    let is_stalled = stalled.is_some();
-    let ended = status.and_then(|status| match (status, failure.or(stalled)) {
+    match (status?, failure) {
         (Some(status), failure) if !status.success() || failure.is_none() => Ok(child::exit_code(status)),
         (_, Some(failure)) => Err(failure),
         (_, None) => Ok(ExitCode::SUCCESS),
-    });
-    match ended {
-        // A report would wait for the reader of standard error again.
-        Err(failure) if is_stalled => Ok(failure.exit_code()),
-        ended => ended,
     }
 }
 

@@ -454,6 +454,15 @@ fn runtimes_are_resumed_although_the_output_fails() {
     assert!(stderr.contains("cannot write to standard output"), "{stderr}");
 }
 
+#[test]
+fn a_note_precedes_the_failure() {
+    let mut monitor = tool(&["monitor", "--", "/no/such/program"]);
+    let ran = finish(monitor.env("DOTNET_EnableDiagnostics", "0").spawn().unwrap());
+    let lines: Vec<&str> = ran.stderr.lines().collect();
+    assert_eq!(lines[0], "note: DOTNET_EnableDiagnostics=0 prevents runtimes from connecting");
+    assert!(ran.status == Some(1) && lines[1].starts_with("error: cannot start /no/such/program"), "{ran:?}");
+}
+
 /// Returns both ends of a stream that is full. The first end takes nothing.
 fn full_stream() -> (UnixStream, OwnedFd) {
     let (reader, mut writer) = UnixStream::pair().unwrap();
