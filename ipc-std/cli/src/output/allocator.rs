@@ -7,7 +7,6 @@
     reason = "an allocator is an unsafe trait; each function passes its arguments to that of the system"
 )]
 use core::alloc::{GlobalAlloc, Layout};
-use core::cell::Cell;
 use core::sync::atomic::{AtomicBool, Ordering};
 use core::time::Duration;
 use std::alloc::System;
@@ -69,25 +68,20 @@ fn end() -> ! {
         "error: there is not enough memory; check the limit of `ulimit -v` or of the container\n";
     const JSON: &str = "{\"error\":\"there is not enough memory\",\"kind\":\"other\",\"command\":null,\"hresult\":null,\
                         \"hresult_name\":null,\"hint\":\"check the limit of `ulimit -v` or of the container\"}\n";
-    /// How long another thread waits for the sentence, which can wait for that thread: for a lock, or for its reader.
+    /// How long another thread waits while the first one writes the sentence, which can wait for a lock of that thread.
     const PATIENCE: Duration = Duration::from_secs(2);
-    static HAS_BEGUN: AtomicBool = AtomicBool::new(false);
-    thread_local! {
-        /// Whether this thread is here already: a step needs memory itself.
-        static IS_ENDING: Cell<bool> = const { Cell::new(false) };
-    }
-    if IS_ENDING.replace(true) {
-        exit()
-    }
-    if HAS_BEGUN.swap(true, Ordering::SeqCst) {
+    static IS_ENDING: AtomicBool = AtomicBool::new(false);
+    if IS_ENDING.swap(true, Ordering::SeqCst) {
+        // The first thread can also be this one, if its last step needs memory. A flag of the thread would tell, but on
+        // some systems needs memory itself.
         thread::sleep(PATIENCE);
         exit()
     }
-    // The steps need no memory, except for unusual paths, for which there is one attempt.
-    temporary_file::try_remove();
     full_screen::restore();
     let text = if IS_JSON.load(Ordering::Relaxed) { JSON } else { TEXT };
     let _ = io::stderr().write_all(text.as_bytes());
+    // Unusual paths need memory, for which there is one attempt.
+    temporary_file::try_remove();
     exit()
 }
 
