@@ -243,3 +243,19 @@ fn main() -> ExitCode {
     let written = LiveStdout::get().map_or(Ok(()), LiveStdout::finish);
     result.and_then(|code| written.map(|()| code)).unwrap_or_else(|failure| failure.report(&globals))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A longer line would be broken into a line and a word. Commands are not broken.
+    #[test]
+    fn texts_after_the_options_fit_80_columns() {
+        for command in Cli::command().get_subcommands() {
+            let text = command.get_after_help().map(ToString::to_string).unwrap_or_default();
+            for line in text.lines().filter(|line| !line.starts_with("  dotnet-ipc ")) {
+                assert!(line.chars().count() <= 80, "{}: {line}", command.get_name());
+            }
+        }
+    }
+}

@@ -25,9 +25,9 @@ Layers of containers cannot be cleaned from the host, because listeners in the
 container are not visible there. Shared file systems (NFS, SMB, 9P, FUSE) are
 refused, because the listener can be on another machine.
 
-The cache of `stack` needs no cleaning: when `stack` writes to it, it removes the
-files of processes that have ended, those older than a week, and the oldest of
-more than 32.
+The cache of `stack` needs no cleaning: when `stack` writes to it, it removes
+the files of processes that have ended, those older than a week, and the oldest
+of more than 32.
 
 Examples:
   dotnet-ipc clean               show, ask, remove

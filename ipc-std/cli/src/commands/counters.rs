@@ -57,8 +57,8 @@ Meters\\PROVIDER select one of the two, and a meter can end with *. What a
 provider has as a meter is not shown again as event counters.
 
 `counters list PID` shows what there is: meters, event counters of .NET and its
-libraries, and on Linux those of event sources that the program's assemblies name
-in an attribute. Others are listed if they are named after PID.
+libraries, and on Linux those of event sources that the program's assemblies
+name in an attribute. Others are listed if they are named after PID.
 
 On a terminal, a table shows each series with its value, what it grew by each
 second, and its last minute; keys sort, filter and pause it. Otherwise, also in
@@ -80,11 +80,12 @@ quotes: [list=\"a,b\"], in which \\ precedes a quote or another \\. Lines of
 traces of version 6 state their process, and --process selects one.
 
 With --all, each process needs one open file, and one more while its session
-ends. The tool raises its limit of open files. Every 2 s it retries the processes
-that it could not start because files, memory or threads were missing, or because
-the process accepted no connection. At the end it names the processes that were
-left out, and exits with status 1. An output that takes nothing ends the sessions,
-with exit status 1: standard output when 64 MiB wait for it, others after 10 s.
+ends. The tool raises its limit of open files. Every 2 s it retries the
+processes that it could not start because files, memory or threads were missing,
+or because the process accepted no connection. At the end it names the processes
+that were left out, and exits with status 1. An output that takes nothing ends
+the sessions, with exit status 1: standard output when 64 MiB wait for it,
+others after 10 s.
 
 --from and --to show the samples of a trace between two times. T is a time since
 its start (90s, 00:01:30, 1.5), or a date such as 2026-11-20T21:45:13Z. There is
@@ -116,12 +117,12 @@ and counters end with _total. Names of types within a name become value
 become _current, _amount and _buckets. A name that is taken by another type
 starts with its provider. Increments that are negative or no number are not
 added. An up-down counter since the start of the session is no gauge: its type
-is untyped, and its name ends with _since_start. A series has at most 64 tags, 16
-quantiles and 160 buckets, and with them 64 KiB, in lines of 16 KiB; those of a
-process have 32 MiB, and all 256 MiB. A note and a comment in the text state what
-is left out. Other limits: 1,024 tags of a series, 16 of an instrument and of a
-meter, which have 512 bytes, or are left out with a note; 16 quantiles and 32
-characters of a unit in lines and in CSV; 10,000 series of a counter in a
+is untyped, and its name ends with _since_start. A series has at most 64 tags,
+16 quantiles and 160 buckets, and with them 64 KiB, in lines of 16 KiB; those of
+a process have 32 MiB, and all 256 MiB. A note and a comment in the text state
+what is left out. Other limits: 1,024 tags of a series, 16 of an instrument and
+of a meter, which have 512 bytes, or are left out with a note; 16 quantiles and
+32 characters of a unit in lines and in CSV; 10,000 series of a counter in a
 process, and 100,000 of all, for --until.
 
 --until ends with status 0 as soon as a CONDITION holds in one process, and

@@ -24,9 +24,9 @@ use crate::recording::analysis_input::{AnalysisArgs, Needs};
 #[command(mut_arg("thread", |arg| arg.hide(true)))]
 #[command(after_help = "\
 A number is a process ID, anything else a file; --file makes a number a file. A
-process is recorded for --duration or until Ctrl-C, as by `trace --profile sick`:
-samples of all threads, collections, allocations, exceptions, locks, compiled
-methods, HTTP requests and the counters of System.Runtime.
+process is recorded for --duration or until Ctrl-C, as by `trace --profile
+sick`: samples of all threads, collections, allocations, exceptions, locks,
+compiled methods, HTTP requests and the counters of System.Runtime.
 
 The figures come first, then the findings, the worst first: each with its
 evidence, the method of the program that causes it, if the events know it, and
@@ -49,8 +49,9 @@ With --json, the result is one object: the figures \"process_id\", \"seconds\",
 \"threads_waiting_for_locks\", \"longest_lock_wait_ms\", \"thread_pool_threads\",
 \"thread_pool_queue\", \"timers\", \"threads\", \"descriptors\", \"descriptor_limit\",
 \"sockets\", \"compiled_methods\", \"compilation_ms\", \"requests_in_flight\",
-\"finished_requests_per_second\", \"outgoing_requests\", \"new_connections\", and \"findings\": {\"kind\", \"severity\", \"evidence\", \"method\",
-\"next\"}. The severity is \"high\", \"medium\" or \"info\".
+\"finished_requests_per_second\", \"outgoing_requests\", \"new_connections\", and
+\"findings\": {\"kind\", \"severity\", \"evidence\", \"method\", \"next\"}. The severity is
+\"high\", \"medium\" or \"info\".
 
 Examples:
   dotnet-ipc diagnose 4242

@@ -67,14 +67,14 @@ are strings. \"cut\": true marks a line without all parts: a name has 256
 characters at most, a stack 256 addresses or 64 KiB of names, and the fields
 4 KiB and 64 bytes for each byte of the payload.
 
---where compares numbers, and texts by their characters, with < and > if they are
-in quotes; a path of names such as Payload.Mean is a field in a field. An event
-without the field is not shown. Events also have time_ns, provider, id, version,
-name, level, thread_id, thread_name, process_id, processor, activity_id and
-labels.NAME, which --columns shows too. A field that the event does not have is
-- there, and null with --json. A line of text names the process as in [200/7] if
-it is not that of the trace. If --only, --where, --process or --thread finds no
-event, or the trace has none between --from and --to, the exit status is 9.
+--where compares numbers, and texts by their characters, with < and > if they
+are in quotes; a path of names such as Payload.Mean is a field in a field. An
+event without the field is not shown. Events also have time_ns, provider, id,
+version, name, level, thread_id, thread_name, process_id, processor, activity_id
+and labels.NAME, which --columns shows too. A field that the event does not have
+is - there, and null with --json. A line of text names the process as in [200/7]
+if it is not that of the trace. If --only, --where, --process or --thread finds
+no event, or the trace has none between --from and --to, the exit status is 9.
 
 --until shows its event, and then stops the session of a process. If the event
 does not arrive before the end of --duration or of the trace, or before the

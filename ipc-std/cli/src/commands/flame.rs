@@ -21,25 +21,25 @@ not name it; --short leaves out module and arguments.
 
 Stacks are added up, except in files of chromium and firefox, and of speedscope
 with --thread-time or --contention: these show each thread in the order of time.
-Their --thread-time has the times of `dotnet-trace convert`. It ignores events of
-event sources, which `report` counts, and ends with CPU_TIME if the thread ran,
-UNMANAGED_CODE_TIME if it waited or ran native code. Such a file has at most
-1,048,576 changes of stacks, from the beginning of the trace.
+Their --thread-time has the times of `dotnet-trace convert`. It ignores events
+of event sources, which `report` counts, and ends with CPU_TIME if the thread
+ran, UNMANAGED_CODE_TIME if it waited or ran native code. Such a file has at
+most 1,048,576 changes of stacks, from the beginning of the trace.
 
 In html and svg, code of the program (see --own) is orange and other code blue,
 [threads and async] stands for functions that start threads, dispatch work items
-and continue async methods, and ~ marks the part of an async method or an iterator
-that the compiler moved into a MoveNext. A narrow label has no arguments, then no
-module, then less of the namespace. --raw shows all functions with exact names, as
---thread-time and the other formats do.
+and continue async methods, and ~ marks the part of an async method or an
+iterator that the compiler moved into a MoveNext. A narrow label has no
+arguments, then no module, then less of the namespace. --raw shows all functions
+with exact names, as --thread-time and the other formats do.
 
-A page of html has all clocks and threads of the trace to choose from, loads nothing
-and sends nothing. It and a picture of svg show 50,000 calls at most, the heaviest;
-smaller ones count for their callers.
+A page of html has all clocks and threads of the trace to choose from, loads
+nothing and sends nothing. It and a picture of svg show 50,000 calls at most,
+the heaviest; smaller ones count for their callers.
 
 --diff compares shares, because recordings differ in length: OLD is read whole,
-and its weights are scaled to the new total. Red is a larger share, blue a smaller
-one. A line of folded ends with both weights, before and after.
+and its weights are scaled to the new total. Red is a larger share, blue a
+smaller one. A line of folded ends with both weights, before and after.
 
 Processes have the names that the trace states, or else that of the file. In
 files of chromium, an id of a thread with more than 32 bits is a small number,

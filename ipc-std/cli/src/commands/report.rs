@@ -37,15 +37,16 @@ If the process exits meanwhile, the events before that are shown, not all with
 names, and the exit status is 7.
 
 A clock decides what counts:
-  --cpu          samples of threads in managed code that do not wait; the default
+  --cpu          samples of threads in managed code that do not wait [default]
   --wall         all samples: of threads that wait or run native code, too
   --thread-time  the time between samples, by the rule of `dotnet-trace report`
-  --allocations  allocated bytes, by an event every 100 KB or so; since .NET 10 by
-                 AllocationSampled, if it is recorded (--clr-events
+  --allocations  allocated bytes, by an event every 100 KB or so; since .NET 10
+                 by AllocationSampled, if it is recorded (--clr-events
                  allocationsampling); --by-type shows the types of the objects
   --exceptions   thrown exceptions
   --contention   the time of waiting for locks
-  --event        the events of a provider, or one kind of them; all: those with a stack
+  --event        the events of a provider, or one kind of them; all: those with
+                 a stack
 
 A sample says that a thread would run, not that it had a processor: five threads
 can run on two. A thread that wakes from a wait for the sample is not CPU; an
@@ -57,30 +58,32 @@ only with --cpu. A program that was compiled ahead of time does not tell running
 from waiting: its report is that of --wall.
 
 EXCLUSIVE is the share of stacks in which a function is the innermost one, and
-INCLUSIVE the share of those that have it. OWN is the share of stacks in which it
-is the innermost function of the program: its work, and what the framework does
-for it. The first table has the three such functions with the largest share, and
-before them the function of the program that most stacks have in common; --by own
-shows all. A sample does not see native code: it counts for the managed function
-that called it. ?!? is an address that the trace does not name; between methods,
-it is code of the runtime that calls static constructors, reflection and callbacks.
+INCLUSIVE the share of those that have it. OWN is the share of stacks in which
+it is the innermost function of the program: its work, and what the framework
+does for it. The first table has the three such functions with the largest
+share, and before them the function of the program that most stacks have in
+common; --by own shows all. A sample does not see native code: it counts for the
+managed function that called it. ?!? is an address that the trace does not name;
+between methods, it is code of the runtime that calls static constructors,
+reflection and callbacks.
 
-* marks functions of the program (see --own). ~ marks the part of an async method
-or an iterator that the compiler moved into a MoveNext. [threads and async] stands
-for functions that start threads, dispatch work items and continue async methods.
-The runtime's functions that throw, wait for a lock, send an event, start a
-thread or allocate are left out at the end of stacks, so that --exceptions,
---contention, --event and --allocations show the functions that call them; a line
-names what is left out. --raw shows all with exact names; so does --thread-time,
-and so do files of `flame` but html and svg. On a terminal, a long name loses its
-arguments first, then its module, then its namespace from the left.
+* marks functions of the program (see --own). ~ marks the part of an async
+method or an iterator that the compiler moved into a MoveNext. [threads and
+async] stands for functions that start threads, dispatch work items and continue
+async methods. The runtime's functions that throw, wait for a lock, send an
+event, start a thread or allocate are left out at the end of stacks, so that
+--exceptions, --contention, --event and --allocations show the functions that
+call them; a line names what is left out. --raw shows all with exact names; so
+does --thread-time, and so do files of `flame` but html and svg. On a terminal,
+a long name loses its arguments first, then its module, then its namespace from
+the left.
 
 A wait for a lock that has not ended counts up to the end of the trace. Waits of
-which the trace lacks the start or the end have no time. Notes state both, and how
-many threads wait from before the recording: samples show them, which are taken at
-the end for a process; not with .NET 8 and 9, which wait in native code. COUNT
-of --by-type is the number of events, not of objects. If there is nothing to
-show, the exit status is 9.
+which the trace lacks the start or the end have no time. Notes state both, and
+how many threads wait from before the recording: samples show them, which are
+taken at the end for a process; not with .NET 8 and 9, which wait in native
+code. COUNT of --by-type is the number of events, not of objects. If there is
+nothing to show, the exit status is 9.
 
 --from, --to and --thread show a part of the trace, with the names of all of it.
 T is a time since the start of the trace or of the recording (90s, 00:01:30,
@@ -92,17 +95,16 @@ its events show, such as .NET Finalizer. --diff reads OLD whole.
 With --json, the result is {\"clock\", \"unit\", \"total\", \"samples\", \"lost\",
 \"unnamed_frames\", \"not_own\", \"frames\"}; a frame is {\"name\", \"exclusive\",
 \"inclusive\", \"own_share\", \"own\"}: \"own\" states whether it is a function of the
-program, and \"not_own\" is the share of stacks without any. Shares are in percent.
---threads adds \"threads\", and --tree adds \"tree\", whose
-nodes have a \"depth\" and follow their caller. --diff adds \"total_before\" and
+program, and \"not_own\" is the share of stacks without any. Shares are in
+percent. --threads adds \"threads\", and --tree adds \"tree\", whose nodes have a
+\"depth\" and follow their caller. --diff adds \"total_before\" and
 \"samples_before\", and to a frame \"exclusive_before\", \"inclusive_before\" and
-\"own_share_before\".
---by-type adds \"types\" of {\"type\", \"bytes\", \"count\", \"share\"}, and
-\"type_functions\" that also have a \"function\". \"left_out\" has the functions that
-are left out, \"waits\" the numbers of waits {\"open\", \"without_end\",
-\"without_start\"}, \"waiting_before\" that of threads that wait from before the
-recording, \"uncounted\" that of allocations without a size. With --cpu,
-\"system_cores\", \"sampled_cores\", \"sampler_cores\", \"compilation_cores\" and
+\"own_share_before\". --by-type adds \"types\" of {\"type\", \"bytes\", \"count\",
+\"share\"}, and \"type_functions\" that also have a \"function\". \"left_out\" has the
+functions that are left out, \"waits\" the numbers of waits {\"open\",
+\"without_end\", \"without_start\"}, \"waiting_before\" that of threads that wait from
+before the recording, \"uncounted\" that of allocations without a size. With
+--cpu, \"system_cores\", \"sampled_cores\", \"sampler_cores\", \"compilation_cores\" and
 \"collection_cores\" are cores, null if they are not known, \"pool_spin\" and
 \"session\" shares of the samples: the spin of idle pool threads, and work for the
 recording. \"tells_running\" is false if that clock became \"wall\". A total or an

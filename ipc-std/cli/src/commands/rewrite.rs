@@ -21,12 +21,12 @@ use crate::output::stdout;
 /// Copy a trace: only some events, in another format, or without command lines
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
-T is a time since the start of the trace (90s, 00:01:30, 1.5), or a date such
-as 2026-11-20T21:45:13Z. Events at exactly T are kept, and those of all times
-that name code: the rundown, and loads and unloads of methods and modules. --only
-can leave them out. Blocks of format 4 that state other times are skipped then,
-and lost events next to them are not counted; otherwise the copy has the same
-lost events as the original. Removed events do not count as lost.
+T is a time since the start of the trace (90s, 00:01:30, 1.5), or a date such as
+2026-11-20T21:45:13Z. Events at exactly T are kept, and those of all times that
+name code: the rundown, and loads and unloads of methods and modules. --only can
+leave them out. Blocks of format 4 that state other times are skipped then, and
+lost events next to them are not counted; otherwise the copy has the same lost
+events as the original. Removed events do not count as lost.
 
 --strip-command-line empties the fields with the command line of the program,
 and removes labels, attributes and properties of that name. If it is unknown

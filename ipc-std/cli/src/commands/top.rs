@@ -52,10 +52,10 @@ all samples are shown.
 Of a thread, RUN is the share of its own samples that are in managed code, SHARE
 its share in the samples of all threads there, and then comes the function that
 was innermost most often. \"GC paused\" counts the pauses of collections that have
-ended. ?!? is code that the runtime does not name. * marks functions of the program
-(see --own), ~ the part of an async method or an iterator that the compiler moved
-into a MoveNext. [threads and async] stands for functions that start threads,
-dispatch work items and continue async methods; --raw shows them.
+ended. ?!? is code that the runtime does not name. * marks functions of the
+program (see --own), ~ the part of an async method or an iterator that the
+compiler moved into a MoveNext. [threads and async] stands for functions that
+start threads, dispatch work items and continue async methods; --raw shows them.
 
   f, t, Tab   functions, threads, the other one
   s           sort by SELF or TOTAL, threads by RUN or number

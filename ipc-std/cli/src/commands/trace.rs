@@ -32,12 +32,12 @@ dotnet-sampled-thread-time are recorded. `list-profiles` describes all
 profiles. A --provider or --clr-events replaces the provider of that name in a
 profile.
 
-The profile sick has in one trace what `report` needs for each of its clocks, and
-what `diagnose`, `gc`, `jit`, `locks`, `requests` and `counters` need. On .NET 10,
-it adds 0.15 cores and 0.9 MB a second to an idle program, 0.3 cores and 2 MB to
-one with 480 requests a second, and 0.4 cores and 7 MB to one that also throws
-12,000 exceptions a second. The sampler adds half a core for each 1,000 threads.
-NativeAOT sends no events of requests and meters by default.
+The profile sick has in one trace what `report` needs for each of its clocks,
+and what `diagnose`, `gc`, `jit`, `locks`, `requests` and `counters` need. On
+.NET 10, it adds 0.15 cores and 0.9 MB a second to an idle program, 0.3 cores
+and 2 MB to one with 480 requests a second, and 0.4 cores and 7 MB to one that
+also throws 12,000 exceptions a second. The sampler adds half a core for each
+1,000 threads. NativeAOT sends no events of requests and meters by default.
 
 --duration, Ctrl-C, SIGTERM and SIGHUP end the trace properly: the runtime
 writes the rest, with the method names, and the file is complete. An event of
@@ -57,8 +57,8 @@ The names of methods are at the end of a trace, which a process that is killed
 does not send. With --names-first, the tool takes them at the start too, and
 writes them when the process ends; they need some megabytes of memory. Methods
 that are compiled later have names in events, but precompiled methods that the
-process first calls later have none. With --no-rundown, these are the only names,
-and the trace ends sooner.
+process first calls later have none. With --no-rundown, these are the only
+names, and the trace ends sooner.
 
 The runtime drops events when its buffer is full, and events over 64 KiB. The
 tool counts them while it records. A larger --buffer, or fewer events, help if
