@@ -164,8 +164,8 @@ pub(crate) fn is_pipe(found: &Metadata) -> bool {
     is_pipe
 }
 
-/// Gives a new file the owner, the group and the mode of the file that it replaces. If the tool may not set the group,
-/// the group of the new file gets no access.
+/// Gives a new file the mode of the file that it replaces, and its owner and group as far as the tool may. If the group
+/// is another one, it gets no access.
 #[cfg(unix)]
 fn keep_access(file: &File, existing: &Metadata) -> io::Result<()> {
     use rustix::fs::{Gid, Uid, fchown};

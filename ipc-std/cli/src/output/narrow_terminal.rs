@@ -44,10 +44,12 @@ pub(crate) fn draw_steadily(bar: &ProgressBar) {
     let bar = bar.downgrade();
     // The thread of the progress bar would panic if the system has no threads. Without it, only the line is missing.
     let _ = spawn("progress", move || {
-        while let Some(bar) = bar.upgrade().filter(|bar| !bar.is_finished()) {
-            bar.tick();
-            drop(bar);
+        loop {
             thread::sleep(INTERVAL);
+            match bar.upgrade().filter(|bar| !bar.is_finished()) {
+                Some(bar) => bar.tick(),
+                None => return,
+            }
         }
     });
 }
