@@ -7,9 +7,14 @@ use crate::rows::AllocationRow;
 
 /// Returns the id of an event of the runtime's provider; `None` for events of other providers.
 pub(crate) fn runtime_event_id(event: &TraceEvent<'_>) -> Option<u32> {
-    let metadata = event.metadata()?;
-    let is_runtime = KnownProvider::of(metadata.provider) == Some(KnownProvider::Runtime);
-    is_runtime.then_some(metadata.event_id)
+    let description = event.description()?;
+    let is_runtime = KnownProvider::of(description.provider()) == Some(KnownProvider::Runtime);
+    is_runtime.then_some(description.event_id())
+}
+
+/// Returns whether the event has this name.
+pub(crate) fn is_named(event: &TraceEvent<'_>, name: &str) -> bool {
+    event.description().is_some_and(|description| description.name() == name)
 }
 
 pub(crate) fn number(event: &TraceEvent<'_>, field: &str) -> Option<u64> {

@@ -9,6 +9,7 @@ pub mod call_tree;
 pub mod counters;
 mod durations;
 mod event_fields;
+mod event_kinds;
 pub mod formats;
 pub mod gc;
 pub mod jit;

@@ -42,19 +42,21 @@ mod frames;
 mod modules;
 mod spelling;
 
+use alloc::string::String;
 use alloc::sync::Arc;
 use core::ops::Range;
 
-use nettrace::{Metadata, TraceEvent};
+use nettrace::TraceEvent;
 
 use self::code_map::CodeMap;
 use self::frames::{Address, FOLDED, FrameTable, State, UNKNOWN};
 pub use self::frames::{AddressId, FrameId};
 use self::modules::{Modules, NO_MODULE, ROWS};
+use self::spelling::push_method_name;
 use self::spelling::{MAX_METHOD, is_method, module_name, split_managed};
 pub(crate) use self::spelling::{cut, method_name};
 pub use self::spelling::{short_name, source_name};
-use crate::event_fields::{number, text};
+use crate::event_fields::{is_named, number, text};
 use crate::rows::{MethodRow, ModuleRow};
 use crate::text::owned;
 use crate::{KnownProvider, OwnCode};
@@ -104,21 +106,16 @@ impl Names {
 
     /// Takes the next event of the trace. Events that name nothing are ignored.
     pub fn event(&mut self, event: &TraceEvent<'_>) {
-        let Some(metadata) = event.metadata() else { return };
-        if let Some(provider) = KnownProvider::of(metadata.provider) {
-            self.known_event(event, &metadata, provider);
+        let Some(description) = event.description() else { return };
+        if let Some(provider) = KnownProvider::of(description.provider()) {
+            self.known_event(event, provider, description.event_id());
         }
     }
 
-    /// Takes an event whose description is known.
-    pub(crate) fn known_event(
-        &mut self,
-        event: &TraceEvent<'_>,
-        metadata: &Metadata<'_>,
-        provider: KnownProvider,
-    ) {
+    /// Takes an event whose provider is known.
+    pub(crate) fn known_event(&mut self, event: &TraceEvent<'_>, provider: KnownProvider, event_id: u32) {
         let payload = event.payload();
-        match (provider, metadata.event_id) {
+        match (provider, event_id) {
             (KnownProvider::Runtime, 143) | (KnownProvider::Rundown, 143 | 144) => {
                 if let Ok(row) = MethodRow::decode(payload) {
                     self.load(process_of(event), &row);
@@ -134,10 +131,10 @@ impl Names {
                     self.modules.load(process_of(event), &row);
                 }
             }
-            (KnownProvider::UniversalSystem, _) if metadata.name == "ProcessMapping" => {
+            (KnownProvider::UniversalSystem, _) if is_named(event, "ProcessMapping") => {
                 self.modules.map(process_of(event), event)
             }
-            (KnownProvider::UniversalSystem, _) if metadata.name == "ProcessSymbol" => self.symbol(event),
+            (KnownProvider::UniversalSystem, _) if is_named(event, "ProcessSymbol") => self.symbol(event),
             _ => {}
         }
     }
@@ -285,7 +282,7 @@ impl Names {
         }
         let module = self.modules.of_id(process, row.module);
         let end = row.start.saturating_add(row.size.into());
-        self.insert(process, row.start..end, &method_name(&row.names), module);
+        self.insert(process, row.start..end, module, |to| push_method_name(to, &row.names));
     }
 
     fn unload(&mut self, process: u64, row: &MethodRow<'_>) {
@@ -301,13 +298,18 @@ impl Names {
     }
 
     /// Adds code, and removes other code at its addresses.
-    fn insert(&mut self, process: u64, range: Range<u64>, text: &str, module: u32) {
-        let text = cut(text, MAX_METHOD);
-        if self.code.has(process, &range, text, module) {
-            return;
-        }
-        while let Some(start) = self.code.overlapping(process, range.start, range.end) {
-            self.retire(process, start);
+    fn insert(&mut self, process: u64, range: Range<u64>, module: u32, push_text: impl FnOnce(&mut String)) {
+        let text = self.code.add_text(push_text);
+        if let Some(known) = self.code.overlapping(process, range.start, range.end) {
+            if self.code.has(process, &range, text, module) {
+                self.code.remove_text(text);
+                return;
+            }
+            let mut overlapping = Some(known);
+            while let Some(start) = overlapping {
+                self.retire(process, start);
+                overlapping = self.code.overlapping(process, range.start, range.end);
+            }
         }
         if !self.code.insert(process, range, text, module) {
             self.dropped = self.dropped.saturating_add(1);
@@ -346,7 +348,7 @@ impl Names {
         };
         for part in self.code.unnamed(process, range) {
             if !part.is_empty() {
-                self.insert(process, part, method, module);
+                self.insert(process, part, module, |to| to.push_str(method));
             }
         }
     }

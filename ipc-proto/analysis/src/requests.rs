@@ -55,7 +55,7 @@ use alloc::vec::Vec;
 
 use ipc_proto::Guid;
 use ipc_proto::wire::to_u32;
-use nettrace::{Metadata, TraceClock, TraceEvent};
+use nettrace::{MetadataBuf, TraceClock, TraceEvent};
 
 pub use self::folded_path::FoldedPath;
 use self::operations::Operations;
@@ -65,11 +65,12 @@ use self::routes::Routes;
 pub use self::summary::{Direction, OwnMethod, RequestGroup, RequestSummary, RouteDurations};
 use crate::durations::elapsed;
 use crate::event_fields::{number, text};
+use crate::event_kinds::EventKinds;
 use crate::known_provider::is_name;
 use crate::names::{Names, cut};
 use crate::place::{at, at_mut};
 use crate::text::owned;
-use crate::{KnownProvider, OwnCode, Part, StackId, Stacks};
+use crate::{OwnCode, Part, StackId, Stacks};
 
 /// Finds the HTTP requests in the events of a trace, which must come in the order of time: see
 /// [`EventAssembler::in_order`](nettrace::EventAssembler::in_order). The [module](self) has the rules.
@@ -100,6 +101,7 @@ use crate::{KnownProvider, OwnCode, Part, StackId, Stacks};
 /// ```
 #[derive(Debug, Default)]
 pub struct Requests {
+    kinds: EventKinds,
     open: BTreeMap<RequestKey, OpenRequest>,
     groups: Vec<Group>,
     numbers: BTreeMap<GroupKey, u32>,
@@ -135,12 +137,12 @@ enum Kind {
 }
 
 impl Kind {
-    fn of(metadata: &Metadata<'_>) -> Option<Self> {
+    fn of(description: &MetadataBuf) -> Option<Self> {
         use Direction::{Incoming, Outgoing};
 
-        let provider = metadata.provider;
+        let provider = description.provider();
         if is_name(provider, "Microsoft.AspNetCore.Hosting") {
-            return Some(match metadata.event_id {
+            return Some(match description.event_id() {
                 3 => Self::Start(Incoming),
                 4 => Self::Stop(Incoming),
                 // UnhandledException.
@@ -149,7 +151,7 @@ impl Kind {
             });
         }
         if is_name(provider, "System.Net.Http") {
-            return Some(match metadata.event_id {
+            return Some(match description.event_id() {
                 1 => Self::Start(Outgoing),
                 2 => Self::Stop(Outgoing),
                 3 => Self::Failed(Outgoing),
@@ -157,7 +159,7 @@ impl Kind {
             });
         }
         if is_name(provider, "System.Threading.Tasks.TplEventSource") {
-            return Some(match metadata.event_id {
+            return Some(match description.event_id() {
                 14 => Self::Begin,
                 15 => Self::End,
                 _ => return None,
@@ -187,9 +189,9 @@ impl Requests {
 
     /// Takes the next event of the trace. `names` must take the event too, before or after.
     pub fn event(&mut self, event: &TraceEvent<'_>, names: &mut Names) {
-        let Some(metadata) = event.metadata() else { return };
-        let is_rundown = KnownProvider::of(metadata.provider) == Some(KnownProvider::Rundown)
-            || is_name(metadata.provider, "Microsoft-DotNETCore-EventPipe");
+        let Some(description) = event.description() else { return };
+        let Some(event_kind) = self.kinds.of(event) else { return };
+        let is_rundown = event_kind.is_rundown();
         if !(is_rundown && self.is_rundown) {
             self.last_ticks = event.timestamp();
         }
@@ -200,8 +202,8 @@ impl Requests {
         if !is_inside && self.part.overlap(event.nanoseconds(), i64::MAX).is_none() {
             return;
         }
-        self.routes.event(event, &metadata, is_inside);
-        let Some(kind) = Kind::of(&metadata) else { return };
+        self.routes.event(event, description, is_inside);
+        let Some(kind) = Kind::of(description) else { return };
         let activity = event.activity_id();
         let count = |number: &mut u64| *number = number.saturating_add(is_inside.into());
         match kind {

@@ -73,7 +73,7 @@ use alloc::vec::Vec;
 use core::fmt::Write;
 
 use ipc_proto::wire::{to_u32, to_usize};
-use nettrace::{EventSelector, Metadata, Str, TraceClock, TraceEvent};
+use nettrace::{EventSelector, MetadataBuf, Str, TraceClock, TraceEvent};
 
 pub use self::clock::{Clock, Unit};
 pub use self::cpu_causes::CpuCauses;
@@ -82,7 +82,8 @@ use self::stack_values::stack_values;
 pub use self::thread_roles::ThreadRoles;
 pub(crate) use self::waiting::WaitingStacks;
 use crate::durations::elapsed;
-use crate::event_fields::{allocation_tick, number, sampled_allocation, text};
+use crate::event_fields::{allocation_tick, is_named, number, sampled_allocation, text};
+use crate::event_kinds::{EventKind, EventKinds};
 use crate::known_provider::is_name;
 use crate::names::{FrameId, Names, cut, process_of};
 use crate::place::{at, at_mut};
@@ -204,6 +205,7 @@ pub struct SampledThread {
 pub struct Samples {
     /// The events that are weighed. The others can name code and threads.
     part: Part,
+    kinds: EventKinds,
     names: Names,
     stacks: Stacks,
     recordings: Vec<Recording>,
@@ -320,6 +322,7 @@ impl Samples {
         };
         Self {
             part: Part::default(),
+            kinds: EventKinds::default(),
             names: Names::default(),
             stacks: Stacks::default(),
             recordings: clocks.into_iter().map(recording).collect(),
@@ -365,23 +368,21 @@ impl Samples {
     /// time, the intervals do not overlap. Intervals without a duration are included.
     /// [`formats::Timeline`](crate::formats::Timeline) collects the intervals.
     pub fn event_with(&mut self, event: &TraceEvent<'_>, each: &mut dyn FnMut(&Clock, &Interval)) {
-        let Some(metadata) = event.metadata() else { return };
-        let provider = KnownProvider::of(metadata.provider);
+        let Some(kind) = self.kinds.of(event) else { return };
         if self.trace_process.is_none() {
             self.header(event);
         }
-        let is_info = provider.is_none() && is_name(metadata.provider, "Microsoft-DotNETCore-EventPipe");
-        let is_rundown = is_info || provider == Some(KnownProvider::Rundown);
+        let is_rundown = kind.is_rundown();
         if !(is_rundown && self.is_rundown) {
             self.last_ticks = event.timestamp();
         }
         self.is_rundown = is_rundown;
         self.has_stacks = self.has_stacks || event.stack().len() > 0;
         let is_inside = self.part.includes(event);
-        let event = Seen { event, metadata: &metadata, provider, is_inside };
-        if let Some(provider) = provider {
-            self.names.known_event(event.event, &metadata, provider);
-            match (provider, metadata.event_id) {
+        let event = Seen { event, kind, is_inside };
+        if let Some(provider) = kind.provider {
+            self.names.known_event(event.event, provider, kind.event_id);
+            match (provider, kind.event_id) {
                 (KnownProvider::Runtime, 85) | (KnownProvider::Rundown, 159) => self.thread_row(event.event),
                 // GCFinalizersBegin.
                 (KnownProvider::Runtime, 14) => {
@@ -390,7 +391,7 @@ impl Samples {
                 (KnownProvider::Runtime, ALLOCATION_SAMPLED) => {
                     self.sampled.insert(process_of(event.event));
                 }
-                (KnownProvider::UniversalSystem, _) => self.process_row(event.event, &metadata),
+                (KnownProvider::UniversalSystem, _) => self.process_row(event.event),
                 _ => {}
             }
             if let Some(sample) = event.sample().filter(|_| is_inside) {
@@ -398,7 +399,7 @@ impl Samples {
                 self.managed = self.managed.saturating_add(u64::from(sample.running > 0));
                 self.has_processor_samples |= provider == KnownProvider::UniversalEvents;
             }
-        } else if is_info {
+        } else if kind.is_info {
             let command_line = text(event.event, "CommandLine").map(owned);
             let name = command_line.as_deref().and_then(program_name);
             self.name_process(process_of(event.event), name);
@@ -461,7 +462,7 @@ impl Samples {
                 Some((time, stack, Weight::new(amount, true)))
             }
             Effect::Show { runs, has_label } => {
-                let stack = if has_label { self.labelled(stack, event.metadata) } else { stack };
+                let stack = if has_label { self.labelled(stack, event.event) } else { stack };
                 let Some(state) = at_mut(&mut self.states, thread) else { return };
                 let state = if is_sampled { &mut state.sampled_time } else { &mut state.thread_time };
                 let added = state.advance(time, stack, runs);
@@ -563,12 +564,13 @@ impl Samples {
     }
 
     /// Adds the name of an event to a stack.
-    fn labelled(&mut self, stack: StackId, metadata: &Metadata<'_>) -> StackId {
+    fn labelled(&mut self, stack: StackId, event: &TraceEvent<'_>) -> StackId {
         let mut label = core::mem::take(&mut self.label);
         label.push_str("EventName: ");
-        push_text(&mut label, metadata.provider);
+        let (provider, name) = event.description().map(|it| (it.provider(), it.name())).unwrap_or_default();
+        push_text(&mut label, provider);
         label.push('/');
-        push_event_name(&mut label, metadata.name);
+        push_event_name(&mut label, name);
         let address = self.names.label(&label);
         label.clear();
         self.label = label;
@@ -602,8 +604,8 @@ impl Samples {
     }
 
     /// Takes a row about a process of an operating system.
-    fn process_row(&mut self, event: &TraceEvent<'_>, metadata: &Metadata<'_>) {
-        if ["ProcessCreate", "ExistingProcess"].iter().any(|name| metadata.name == *name) {
+    fn process_row(&mut self, event: &TraceEvent<'_>) {
+        if ["ProcessCreate", "ExistingProcess"].iter().any(|name| is_named(event, name)) {
             let name = text(event, "Name").map(owned);
             self.name_process(process_of(event), name.as_deref());
         }
@@ -866,8 +868,7 @@ impl Samples {
 /// An event with its description.
 struct Seen<'a> {
     event: &'a TraceEvent<'a>,
-    metadata: &'a Metadata<'a>,
-    provider: Option<KnownProvider>,
+    kind: EventKind,
     /// Whether the event is in the part of the trace that is weighed.
     is_inside: bool,
 }
@@ -911,7 +912,7 @@ impl<'a> Seen<'a> {
             Clock::Contention if self.is_runtime(91) => return Some(Effect::StopWaiting),
             Clock::Events { provider, event_id } => {
                 let selector = EventSelector { provider, event_id: *event_id, event_name: None };
-                selector.keeps(self.metadata).then_some(one)?
+                selector.keeps(&self.event.metadata()?).then_some(one)?
             }
             Clock::AllEvents => return Some(Effect::Weigh { weight: one, needs_stack: true }),
             _ => return None,
@@ -931,17 +932,17 @@ impl<'a> Seen<'a> {
     }
 
     fn is_runtime(&self, event_id: u32) -> bool {
-        self.provider == Some(KnownProvider::Runtime) && self.metadata.event_id == event_id
+        self.kind.provider == Some(KnownProvider::Runtime) && self.kind.event_id == event_id
     }
 
     /// Returns what a sample of a thread weighs; `None` for other events.
     fn sample(&self) -> Option<Weight> {
-        match self.provider? {
-            KnownProvider::SampleProfiler if self.metadata.event_id == 0 => {
+        match self.kind.provider? {
+            KnownProvider::SampleProfiler if self.kind.event_id == 0 => {
                 let kind = self.event.payload().first_chunk().map(|kind| u32::from_le_bytes(*kind));
                 Some(Weight::new(1, kind == Some(MANAGED)))
             }
-            KnownProvider::UniversalEvents if self.metadata.name == "cpu" => {
+            KnownProvider::UniversalEvents if is_named(self.event, "cpu") => {
                 Some(Weight::new(number(self.event, "Value").unwrap_or(1), true))
             }
             _ => None,
@@ -949,7 +950,7 @@ impl<'a> Seen<'a> {
     }
 
     fn thread_time(&self) -> Option<Effect<'a>> {
-        let runs = match self.provider {
+        let runs = match self.kind.provider {
             Some(KnownProvider::SampleProfiler) => self.sample()?.running > 0,
             // AllocationTick, and the two kinds of sampled allocations: each shows that the thread runs.
             Some(KnownProvider::Runtime) => {
@@ -957,7 +958,7 @@ impl<'a> Seen<'a> {
             }
             Some(_) => return None,
             None => {
-                return is_event_source(self.metadata)
+                return is_event_source(self.event, self.kind.event_id)
                     .then_some(Effect::Show { runs: false, has_label: true });
             }
         };
@@ -965,7 +966,7 @@ impl<'a> Seen<'a> {
     }
 
     fn is_allocation(&self) -> bool {
-        matches!(self.metadata.event_id, ALLOCATION_TICK | 20 | 32)
+        matches!(self.kind.event_id, ALLOCATION_TICK | 20 | 32)
     }
 }
 
@@ -982,17 +983,17 @@ const FINALIZER: &str = ".NET Finalizer";
 const MANAGED: u32 = 2;
 
 /// Returns whether an event comes from an event source whose events show what a thread does.
-fn is_event_source(metadata: &Metadata<'_>) -> bool {
+fn is_event_source(event: &TraceEvent<'_>, event_id: u32) -> bool {
     const OTHERS: [&str; 3] = [
         "Microsoft-Windows-DotNETRuntimePrivate",
         "Microsoft-Windows-DotNETRuntimeStress",
         "System.Threading.Tasks.TplEventSource",
     ];
     // A manifest describes other events, so it shows nothing about the thread.
-    let is_manifest = metadata.event_id == 0xfffe;
-    let provider = metadata.provider;
+    let is_manifest = event_id == 0xfffe;
+    let provider = event.description().map_or(Str::EMPTY, MetadataBuf::provider);
     if is_name(provider, "System.Diagnostics.Eventing.FrameworkEventSource") {
-        return matches!(metadata.event_id, 140..=143);
+        return matches!(event_id, 140..=143);
     }
     !is_manifest && !OTHERS.iter().any(|other| is_name(provider, other))
 }

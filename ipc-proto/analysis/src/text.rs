@@ -13,25 +13,38 @@ pub(crate) fn owned(text: Str<'_>) -> String {
 /// Appends a text, most of which is ASCII.
 pub(crate) fn push_text(to: &mut String, text: Str<'_>) {
     match text {
-        Str::Utf16(units) if units.chunks_exact(2).all(|unit| matches!(unit, [0..=0x7f, 0])) => {
-            const PIECE: usize = 64;
-            // Text is read in pieces, because one character at a time takes several times as long.
-            let mut piece = [0; PIECE];
-            for units in units.chunks(2 * PIECE) {
-                let units = units.chunks_exact(2);
-                let len = units.len();
-                let bytes = units.filter_map(|unit| unit.first());
-                piece.iter_mut().zip(bytes).for_each(|(to, byte)| *to = *byte);
-                let ascii = piece.get(..len).and_then(|piece| core::str::from_utf8(piece).ok());
-                to.push_str(ascii.unwrap_or_default());
-            }
-        }
+        Str::Utf16(units) if push_ascii(to, units) => {}
         Str::Utf8(bytes) => match core::str::from_utf8(bytes) {
             Ok(text) => to.push_str(text),
             Err(_) => to.extend(text.chars()),
         },
         Str::Utf16(_) => to.extend(text.chars()),
     }
+}
+
+/// Appends UTF-16 if all of it is ASCII. Otherwise, nothing changes.
+///
+/// The units are read in pieces and without a branch for each, because one at a time takes several times as long.
+fn push_ascii(to: &mut String, units: &[u8]) -> bool {
+    const PIECE: usize = 64;
+    let (start, mut piece) = (to.len(), [0; PIECE]);
+    for units in units.chunks(2 * PIECE) {
+        let units = units.chunks_exact(2);
+        let (len, mut all) = (units.len(), 0);
+        for (to, unit) in piece.iter_mut().zip(units) {
+            if let [low, high] = *unit {
+                *to = low;
+                all |= low | if high == 0 { 0 } else { 0x80 };
+            }
+        }
+        let ascii = piece.get(..len).filter(|_| all < 0x80);
+        let Some(ascii) = ascii.and_then(|ascii| core::str::from_utf8(ascii).ok()) else {
+            to.truncate(start);
+            return false;
+        };
+        to.push_str(ascii);
+    }
+    true
 }
 
 /// Returns the text before the first of the `separators`, which are ASCII, and the text after it.

@@ -98,8 +98,9 @@ mod events {
     pub(crate) mod json;
     pub(crate) mod lines;
     pub(crate) mod plain_text;
-    pub(crate) mod repeated_text;
+    pub(crate) mod stack_texts;
     pub(crate) mod summary;
+    pub(crate) mod templates;
 }
 
 /// Traces and other files to read.

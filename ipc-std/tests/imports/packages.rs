@@ -55,6 +55,7 @@ const ANALYSIS: Layers = &[
     &[
         "durations",
         "event_fields",
+        "event_kinds",
         "known_provider",
         "outline",
         "own_code",

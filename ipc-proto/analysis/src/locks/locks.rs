@@ -9,7 +9,7 @@ use super::report::report;
 use super::room::{self, Room};
 use crate::durations::elapsed;
 use crate::event_fields::pointer_size;
-use crate::known_provider::is_name;
+use crate::event_kinds::EventKinds;
 use crate::names::Names;
 use crate::rows::{ContentionRow, ThreadRow, contention_time, runtime_version};
 use crate::{KnownProvider, OwnCode, Part, StackId, Stacks};
@@ -41,6 +41,7 @@ use crate::{KnownProvider, OwnCode, Part, StackId, Stacks};
 #[derive(Debug, Default)]
 pub struct Locks {
     part: Part,
+    kinds: EventKinds,
     names: Names,
     stacks: Stacks,
     processes: BTreeMap<Option<u64>, ProcessLocks>,
@@ -80,10 +81,8 @@ impl Locks {
 
     /// Takes an event of any kind.
     pub fn event(&mut self, event: &TraceEvent<'_>) {
-        let Some(metadata) = event.metadata() else { return };
-        let provider = KnownProvider::of(metadata.provider);
-        let is_info = provider.is_none() && is_name(metadata.provider, "Microsoft-DotNETCore-EventPipe");
-        let is_rundown = is_info || provider == Some(KnownProvider::Rundown);
+        let Some(kind) = self.kinds.of(event) else { return };
+        let is_rundown = kind.is_rundown();
         let time = event.nanoseconds();
         let is_inside = self.part.includes(event);
         if self.part.has_time(time) {
@@ -93,10 +92,10 @@ impl Locks {
             }
         }
         self.is_rundown = is_rundown;
-        let Some(provider) = provider else { return };
-        self.names.known_event(event, &metadata, provider);
+        let Some(provider) = kind.provider else { return };
+        self.names.known_event(event, provider, kind.event_id);
         let payload = event.payload();
-        match (provider, metadata.event_id) {
+        match (provider, kind.event_id) {
             (KnownProvider::Runtime, id::CONTENTION_START) if is_inside => self.contention_start(event, time),
             (KnownProvider::Runtime, id::CONTENTION_STOP) if is_inside => {
                 if let Some((process, room)) = self.process(event) {

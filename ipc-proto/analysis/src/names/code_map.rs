@@ -8,6 +8,7 @@ use ipc_proto::wire::{to_u32, to_usize};
 
 use super::frames::FrameId;
 use super::modules::ROWS;
+use super::spelling::{MAX_METHOD, cut};
 use crate::place::{at, at_mut};
 
 /// The methods of processes by their addresses.
@@ -26,12 +27,18 @@ pub(super) struct CodeMap {
 
 #[derive(Debug)]
 pub(super) struct Method {
-    /// `Type.Method(args)` in the arena.
-    start: u32,
-    len: u32,
+    /// `Type.Method(args)`.
+    text: ArenaText,
     pub(super) module: u32,
     /// The frame, once it was searched, and whether its name is complete: with the name of the module.
     pub(super) frame: Option<(FrameId, bool)>,
+}
+
+/// The place of a text in the arena.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct ArenaText {
+    start: u32,
+    len: u32,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -67,26 +74,39 @@ impl CodeMap {
     }
 
     /// Returns whether exactly this code is at these addresses.
-    pub(super) fn has(&self, process: u64, range: &Range<u64>, text: &str, module: u32) -> bool {
+    pub(super) fn has(&self, process: u64, range: &Range<u64>, text: ArenaText, module: u32) -> bool {
         let known = self.ranges.get(&(process, range.start)).filter(|known| known.end == range.end);
         let method = known.and_then(|known| at(&self.methods, known.method));
-        method.is_some_and(|method| method.module == module && self.text(method) == text)
+        method.is_some_and(|method| method.module == module && self.text(method) == self.text_at(text))
     }
 
-    /// Adds code at addresses that have none. Returns whether there is room.
-    pub(super) fn insert(&mut self, process: u64, range: Range<u64>, text: &str, module: u32) -> bool {
-        let room = self.arena.len().saturating_sub(self.garbage).saturating_add(text.len());
-        if room > Self::LIMIT || self.len() >= ROWS {
-            return false;
-        }
+    /// Adds a text at the end of the arena, cut at the longest length of a name.
+    pub(super) fn add_text(&mut self, push_text: impl FnOnce(&mut String)) -> ArenaText {
         // Compact only if more than half of the arena is garbage: then fewer bytes move than are removed, so that the
         // work is proportional to the bytes that were added.
         if self.garbage > self.arena.len() / 2 && self.garbage > 1 << 16 {
             self.compact();
         }
-        let start = to_u32(self.arena.len());
-        self.arena.push_str(text);
-        let method = Method { start, len: to_u32(text.len()), module, frame: None };
+        let start = self.arena.len();
+        push_text(&mut self.arena);
+        let len = cut(self.arena.get(start..).unwrap_or_default(), MAX_METHOD).len();
+        self.arena.truncate(start.saturating_add(len));
+        ArenaText { start: to_u32(start), len: to_u32(len) }
+    }
+
+    /// Removes the text that was added last.
+    pub(super) fn remove_text(&mut self, text: ArenaText) {
+        self.arena.truncate(to_usize(text.start));
+    }
+
+    /// Adds code at addresses that have none, with the text that was added last. Returns whether there is room;
+    /// otherwise, removes the text.
+    pub(super) fn insert(&mut self, process: u64, range: Range<u64>, text: ArenaText, module: u32) -> bool {
+        if self.arena.len().saturating_sub(self.garbage) > Self::LIMIT || self.len() >= ROWS {
+            self.remove_text(text);
+            return false;
+        }
+        let method = Method { text, module, frame: None };
         let place = match self.vacant.pop() {
             Some(place) => {
                 if let Some(slot) = at_mut(&mut self.methods, place) {
@@ -112,7 +132,7 @@ impl CodeMap {
     /// Removes a method whose range was removed.
     pub(super) fn free(&mut self, place: u32) {
         let Some(method) = at_mut(&mut self.methods, place) else { return };
-        self.garbage = self.garbage.saturating_add(to_usize(core::mem::take(&mut method.len)));
+        self.garbage = self.garbage.saturating_add(to_usize(core::mem::take(&mut method.text.len)));
         self.vacant.push(place);
     }
 
@@ -123,7 +143,7 @@ impl CodeMap {
         for method in &mut methods {
             let start = to_u32(arena.len());
             arena.push_str(self.text(method));
-            method.start = start;
+            method.text.start = start;
         }
         self.methods = methods;
         self.arena = arena;
@@ -145,8 +165,12 @@ impl CodeMap {
 
     /// Returns `Type.Method(args)`.
     pub(super) fn text(&self, method: &Method) -> &str {
-        let start = to_usize(method.start);
-        self.arena.get(start..start.saturating_add(to_usize(method.len))).unwrap_or_default()
+        self.text_at(method.text)
+    }
+
+    fn text_at(&self, text: ArenaText) -> &str {
+        let start = to_usize(text.start);
+        self.arena.get(start..start.saturating_add(to_usize(text.len))).unwrap_or_default()
     }
 
     /// Returns the method of an address.

@@ -2,7 +2,7 @@
 use alloc::string::String;
 
 use crate::rows::MethodNames;
-use crate::text::{owned, push_text, split_once};
+use crate::text::{push_text, split_once};
 
 /// Returns a full name without module and arguments. The name of an unknown method stays as it is.
 ///
@@ -55,17 +55,23 @@ pub(super) fn is_method(text: &str) -> bool {
 
 /// Returns `Type.Method(args)`; an empty text for a method without a name.
 pub(crate) fn method_name(row: &MethodNames<'_>) -> String {
-    let mut to = owned(row.type_name);
-    if !to.is_empty() {
+    let mut to = String::new();
+    push_method_name(&mut to, row);
+    to
+}
+
+/// Appends `Type.Method(args)`; nothing for a method without a name.
+pub(super) fn push_method_name(to: &mut String, row: &MethodNames<'_>) {
+    push_text(to, row.type_name);
+    if !row.type_name.is_empty() {
         to.push('.');
     }
-    push_text(&mut to, row.name);
+    push_text(to, row.name);
     // In a signature, the return type and the calling convention come before the arguments.
     if let (_, Some(arguments)) = split_once(row.signature, b"(") {
         to.push('(');
-        push_text(&mut to, arguments);
+        push_text(to, arguments);
     }
-    to
 }
 
 /// The longest name of a module in bytes, which is the limit for the name of a file. The frames of all methods of a

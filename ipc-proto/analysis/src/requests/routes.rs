@@ -4,7 +4,7 @@ use alloc::collections::BTreeMap;
 use alloc::string::String;
 use core::time::Duration;
 
-use nettrace::{Metadata, TraceEvent};
+use nettrace::{MetadataBuf, TraceEvent};
 
 use super::summary::RouteDurations;
 use crate::counters::{CounterEvent, CounterReader, Measurement, Sample};
@@ -22,8 +22,8 @@ pub(super) struct Routes {
 impl Routes {
     pub(super) const LIMIT: usize = 1 << 10;
 
-    pub(super) fn event(&mut self, event: &TraceEvent<'_>, metadata: &Metadata<'_>, is_inside: bool) {
-        if !is_name(metadata.provider, "System.Diagnostics.Metrics") {
+    pub(super) fn event(&mut self, event: &TraceEvent<'_>, description: &MetadataBuf, is_inside: bool) {
+        if !is_name(description.provider(), "System.Diagnostics.Metrics") {
             return;
         }
         if let Some(CounterEvent::Sample(sample)) = self.reader.event(event) {

@@ -272,20 +272,26 @@ impl<'a> TraceEvent<'a> {
         of_thread.or_else(|| self.catalog().process_id().map(u64::from))
     }
 
+    #[inline]
+    fn activities(&self) -> [Guid; 2] {
+        match &self.0 {
+            Stream(event) => [event.header.activity_id, event.header.related_activity_id],
+            Segment(event) => event.activities(),
+        }
+    }
+
     /// Returns the id of the activity; nil if there is none.
     #[must_use]
     pub fn activity_id(&self) -> Guid {
-        let labels = self.label_digest();
-        labels.and_then(|labels| labels.activity_id).unwrap_or_else(|| self.header().activity_id)
+        let [activity, _] = self.activities();
+        self.label_digest().and_then(|labels| labels.activity_id).unwrap_or(activity)
     }
 
     /// Returns the id of the activity that started this activity; nil if there is none.
     #[must_use]
     pub fn related_activity_id(&self) -> Guid {
-        let labels = self.label_digest();
-        labels
-            .and_then(|labels| labels.related_activity_id)
-            .unwrap_or_else(|| self.header().related_activity_id)
+        let [_, related] = self.activities();
+        self.label_digest().and_then(|labels| labels.related_activity_id).unwrap_or(related)
     }
 
     /// Returns the W3C trace id of the event's labels, with its bytes in the order of the text form; V6.

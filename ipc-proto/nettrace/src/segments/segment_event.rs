@@ -1,4 +1,6 @@
 //! One event of a segment.
+use ipc_proto::Guid;
+
 use crate::catalog::catalog::UNDESCRIBED;
 use crate::catalog::thread_buf::ThreadBuf;
 use crate::join::label_digest::LabelDigest;
@@ -24,7 +26,7 @@ impl<'a> SegmentEvent<'a> {
     pub(crate) fn header(&self) -> Event<'a> {
         let batch = self.view.batch;
         let origin = self.origin();
-        let [activity_id, related_activity_id] = batch.activities_of(self.entry);
+        let [activity_id, related_activity_id] = self.activities();
         Event {
             metadata_id: match self.view.catalog.description(self.kind()) {
                 Some(description) => description.id(),
@@ -48,6 +50,11 @@ impl<'a> SegmentEvent<'a> {
     #[inline]
     pub(crate) fn origin(&self) -> Origin {
         self.view.batch.origin_of(self.entry)
+    }
+
+    /// Returns the ids of the activity and of the one that started it.
+    pub(crate) fn activities(&self) -> [Guid; 2] {
+        self.view.batch.activities_of(self.entry)
     }
 
     #[inline]

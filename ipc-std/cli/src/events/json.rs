@@ -119,16 +119,30 @@ pub(super) fn push_base64(bytes: &[u8], out: &mut Vec<u8>) {
     out.push(b'"');
 }
 
-/// Appends numbers as `"0x2a","0x0"`.
-pub(super) fn push_hexadecimal(numbers: &[u64], out: &mut Vec<u8>) {
-    for (n, number) in numbers.iter().enumerate() {
-        let _ = write!(out, "{}\"{number:#x}\"", if n == 0 { "" } else { "," });
+/// Appends a number as `"0x2a"`.
+pub(super) fn push_hexadecimal(number: u64, out: &mut Vec<u8>) {
+    const DIGITS: &[u8; 16] = b"0123456789abcdef";
+    out.extend_from_slice(b"\"0x");
+    let len = 67_u32.saturating_sub(number.leading_zeros()) / 4;
+    for place in (0..len.max(1)).rev() {
+        let nibble = number.wrapping_shr(place.saturating_mul(4)) & 0xf;
+        out.extend(usize::try_from(nibble).ok().and_then(|nibble| DIGITS.get(nibble)));
     }
+    out.push(b'"');
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn hexadecimal_numbers() {
+        for number in [0, 1, 0xf, 0x10, 0x1234_5678_9abc_def0, u64::MAX] {
+            let mut out = Vec::new();
+            push_hexadecimal(number, &mut out);
+            assert_eq!(String::from_utf8(out).unwrap(), format!("\"{number:#x}\""));
+        }
+    }
 
     /// Each event can refer to the same long name, so the work for one is limited.
     #[test]

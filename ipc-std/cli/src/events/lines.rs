@@ -9,7 +9,8 @@ use nettrace::{Item, Label, Metadata, Str, ThreadEntry, TraceEvent, Value, Value
 
 use super::field::{ENTRIES_LIMIT, thread_name};
 use super::json;
-use super::repeated_text::{DescriptionTexts, StackTexts};
+use super::stack_texts::StackTexts;
+use super::templates::{FieldKeys, Templates};
 use crate::output::printable::printable_name;
 use crate::stacks::stack_names::{NamedStack, STACK_LIMIT};
 
@@ -26,7 +27,9 @@ pub(crate) struct Lines {
     open: Vec<Open>,
     /// Whether a part of the event is not in its line.
     is_cut: bool,
-    descriptions: DescriptionTexts,
+    templates: Templates,
+    /// The keys of the event that is being added.
+    field_keys: FieldKeys,
     stacks: StackTexts,
     /// What all events of the trace have in common, once the first one is read.
     trace: Option<TraceFacts>,
@@ -76,7 +79,8 @@ impl Lines {
             many: HashMap::new(),
             open: Vec::new(),
             is_cut: false,
-            descriptions: DescriptionTexts::new(),
+            templates: Templates::default(),
+            field_keys: FieldKeys::default(),
             stacks: StackTexts::new(),
             trace: None,
         }
@@ -117,7 +121,7 @@ impl Lines {
         self.raw(b",\"process_id\":");
         self.number_or_null(event.process_id());
         match metadata {
-            Some(metadata) => self.description(metadata),
+            Some(metadata) => self.description(event.kind(), metadata),
             None => self.raw(
                 b",\"provider\":null,\"id\":null,\"version\":null,\"name\":null,\"level\":null,\"opcode\":null,\
                   \"keywords\":null",
@@ -142,7 +146,7 @@ impl Lines {
         match metadata.filter(|metadata| !metadata.fields.is_empty() || payload.is_empty()) {
             Some(metadata) => {
                 self.raw(b",\"fields\":{");
-                let (rest, error) = self.items(metadata.fields.values(payload), payload);
+                let (rest, error) = self.fields(event.kind(), metadata, payload);
                 self.raw(b"}");
                 if !rest.is_empty() {
                     self.raw(b",\"rest\":");
@@ -248,15 +252,21 @@ impl Lines {
         self.raw(b",\"opcode\":");
         self.number_or_null(metadata.opcode.map(u64::from));
         self.raw(b",\"keywords\":");
-        json::push_hexadecimal(&[metadata.keywords], &mut self.bytes);
+        json::push_hexadecimal(metadata.keywords, &mut self.bytes);
     }
 
     /// Adds the addresses of an event's stack, without brackets.
     fn json_addresses(&mut self, event: &TraceEvent<'_>) {
         let len = event.stack().len();
         if len > 0 {
-            let stack = || event.stack().take(STACK_LIMIT);
-            let text = self.stacks.get(event.header().stack_id, stack, json::push_hexadecimal);
+            let text = self.stacks.get(event.stack_number(), |text| {
+                for (n, address) in event.stack().take(STACK_LIMIT).enumerate() {
+                    if n > 0 {
+                        text.push(b',');
+                    }
+                    json::push_hexadecimal(address, text);
+                }
+            });
             self.bytes.extend_from_slice(text);
             self.is_cut |= len > STACK_LIMIT;
         }
@@ -275,14 +285,14 @@ impl Lines {
             }
             match names.next().flatten() {
                 Some(name) => self.string(name.into()),
-                None => json::push_hexadecimal(&[address], &mut self.bytes),
+                None => json::push_hexadecimal(address, &mut self.bytes),
             }
         }
     }
 
     /// Adds the description of an event.
-    fn description(&mut self, metadata: &Metadata<'_>) {
-        if let Some((text, is_cut)) = self.descriptions.get(metadata) {
+    fn description(&mut self, kind: u32, metadata: &Metadata<'_>) {
+        if let Some((text, is_cut)) = self.templates.description(kind, metadata) {
             self.bytes.extend_from_slice(text);
             self.is_cut |= is_cut;
             return;
@@ -295,7 +305,7 @@ impl Lines {
         }
         // No part of a line before the description can be cut, so `is_cut` is about the description.
         let text = self.bytes.get(start..).unwrap_or_default();
-        self.descriptions.insert(metadata, text, self.is_cut);
+        self.templates.set_description(kind, metadata, text, self.is_cut);
     }
 
     fn text_description(&mut self, metadata: &Metadata<'_>) {
@@ -340,7 +350,7 @@ impl Lines {
         self.raw(b"] ");
         let payload = event.payload();
         match metadata {
-            Some(metadata) => self.description(metadata),
+            Some(metadata) => self.description(event.kind(), metadata),
             None => self.raw(b"(not described)"),
         }
         let activity = event.activity_id();
@@ -349,7 +359,7 @@ impl Lines {
         }
         match metadata.filter(|metadata| !metadata.fields.is_empty()) {
             Some(metadata) => {
-                let (rest, error) = self.items(metadata.fields.values(payload), payload);
+                let (rest, error) = self.fields(event.kind(), metadata, payload);
                 if !rest.is_empty() {
                     self.raw(b" (rest: ");
                     self.base64(rest);
@@ -385,6 +395,19 @@ impl Lines {
     /// Returns whether more than `limit` bytes follow `start`.
     fn is_longer(&self, start: usize, limit: usize) -> bool {
         self.bytes.len().saturating_sub(start) > limit
+    }
+
+    /// Adds the fields of an event of this kind, as [`items`](Self::items) does.
+    fn fields<'p>(
+        &mut self,
+        kind: u32,
+        metadata: &Metadata<'p>,
+        payload: &'p [u8],
+    ) -> (&'p [u8], Option<String>) {
+        self.field_keys = self.templates.take_keys(kind);
+        let read = self.items(metadata.fields.values(payload), payload);
+        self.templates.put_keys(kind, core::mem::take(&mut self.field_keys));
+        read
     }
 
     /// Adds the fields of a payload, without braces around them. Returns the bytes of the payload after the fields, and
@@ -462,27 +485,42 @@ impl Lines {
         let Some(open) = self.open.last_mut() else { return };
         let Open { is_array, is_payload, is_empty, first_key } = *open;
         open.is_empty = false;
-        if self.json {
-            if !is_empty {
-                self.raw(b",");
-            }
-            if !is_array {
-                let start = self.bytes.len();
-                self.name(name);
-                self.make_unique(start, first_key);
-                self.raw(b":");
+        let start = self.bytes.len();
+        let separator: &[u8] = match (self.json, is_payload, is_empty) {
+            (true, _, true) | (false, false, true) => b"",
+            (true, _, false) => b",",
+            (false, true, _) => b" ",
+            (false, false, false) => b", ",
+        };
+        let key = start.saturating_add(separator.len());
+        if is_payload && self.field_keys.append(name, &mut self.bytes) {
+            if self.json {
+                let place = key..self.bytes.len().saturating_sub(1);
+                self.keys.push(ObjectKey { place, next_suffix: 2 });
             }
             return;
         }
-        match (is_payload, is_empty) {
-            (true, _) => self.raw(b" "),
-            (false, true) => {}
-            (false, false) => self.raw(b", "),
+        self.raw(separator);
+        if is_array {
+            return;
         }
-        if !is_array {
+        let was_cut = core::mem::replace(&mut self.is_cut, false);
+        if self.json {
+            self.name(name);
+            if self.field_keys.take_has_copied() && self.keys.len() > FEW {
+                self.index(0..self.keys.len(), 0);
+            }
+            self.make_unique(key, first_key);
+            self.raw(b":");
+        } else {
             self.printable(name);
             self.raw(b"=");
         }
+        if is_payload && !self.is_cut {
+            let text = self.bytes.get(start..).unwrap_or_default();
+            self.templates.add_key(&mut self.field_keys, name, text);
+        }
+        self.is_cut |= was_cut;
     }
 
     /// Adds a suffix to the key that begins at `start` if its object, whose first key is `first`, already has a key of
@@ -512,6 +550,11 @@ impl Lines {
             FEW => first..self.keys.len(),
             _ => last..self.keys.len(),
         };
+        self.index(added, first);
+    }
+
+    /// Adds keys of the object whose first key is `first` to the index.
+    fn index(&mut self, added: Range<usize>, first: usize) {
         for at in added {
             let place = self.keys.get(at).map(|key| key.place.clone()).unwrap_or_default();
             let name = self.bytes.get(place).unwrap_or_default().to_vec();
