@@ -1,4 +1,5 @@
-//! Reads the same traces with this library and with others, in turns, and prints how fast each reader was. See the
+//! Reads the same traces with this library and with others, and prints how fast each reader was. Each pair of a reader
+//! and a trace has a process of its own, so that neither memory nor code that another one has warmed up counts. See the
 //! script `beside`.
 #![allow(
     clippy::arithmetic_side_effects,
@@ -8,74 +9,111 @@
 )]
 use core::fmt::Write;
 use core::hint::black_box;
+use std::collections::BTreeMap;
 use std::env;
+use std::fs::{self, File};
 use std::process::{Command, exit};
 use std::time::Instant;
 
-use ipc_benches::traces::{Joins, events, joined, ordered_in, whole_trace};
-use nettrace::Held;
+use ipc_benches::traces::{Joins, events, joined, ordered_in, read_all, whole_trace};
+use ipc_std::TraceReader;
+use nettrace::{EventAssembler, Held};
 
 /// How often the readers take turns.
 const ROUNDS: usize = 3;
 
-/// The passes of a reader over a trace.
-struct Row {
+/// The passes that TraceEvent needs until the runtime has compiled all of it at its last tier, for most of them.
+const WARM_PASSES: usize = 63;
+
+/// What a reader does, and how it gets the bytes.
+#[derive(Clone, Copy, PartialEq)]
+struct OwnRow {
     reader: &'static str,
     work: &'static str,
-    events: u64,
-    /// The time of each pass, in seconds.
-    seconds: Vec<f64>,
+    /// Whether the allocator returns memory after each pass, as if the pass were the first of its process.
+    is_fresh: bool,
 }
 
-impl Row {
+const OWN_ROWS: [OwnRow; 10] = [
+    OwnRow::new("memcpy", "copy"),
+    OwnRow::new("ipc-proto", "events"),
+    OwnRow::new("ipc-proto", "joined"),
+    OwnRow::new("ipc-proto", "ordered"),
+    OwnRow::new("ipc-proto", "equal"),
+    OwnRow::new("ipc-proto", "equal").fresh(),
+    OwnRow::new("ipc-proto", "file"),
+    OwnRow::new("ipc-proto", "file").fresh(),
+    OwnRow::new("ipc-proto", "stream"),
+    OwnRow::new("ipc-proto", "stream").fresh(),
+];
+
+impl OwnRow {
     const fn new(reader: &'static str, work: &'static str) -> Self {
-        Self { reader, work, events: 0, seconds: Vec::new() }
+        Self { reader, work, is_fresh: false }
     }
 
-    /// Returns the median in seconds, and the range of the middle half of the passes as a share of the median.
-    fn median(&mut self) -> (f64, f64) {
-        self.seconds.sort_by(f64::total_cmp);
-        let at = |quarters: usize| self.seconds[(self.seconds.len() - 1) * quarters / 4];
-        (at(2), (at(3) - at(1)) / at(2))
+    const fn fresh(self) -> Self {
+        Self { is_fresh: true, ..self }
     }
 
-    fn measure(&mut self, runs: usize, mut pass: impl FnMut() -> u64) {
-        for _ in 0..runs {
-            let start = Instant::now();
-            self.events = black_box(pass());
-            self.seconds.push(start.elapsed().as_secs_f64());
-        }
+    /// Starts this program as the reader of one row.
+    fn run(self, file: &str, runs: usize) -> Result<Measured, String> {
+        // A fixed threshold keeps the allocator from learning that large blocks are wanted again.
+        let tunables = match self.is_fresh {
+            true => "glibc.malloc.mmap_threshold=131072:glibc.malloc.trim_threshold=131072",
+            false => {
+                "glibc.malloc.mmap_threshold=4294967296:glibc.malloc.trim_threshold=4294967296:glibc.malloc.top_pad=67108864"
+            }
+        };
+        let mut command = Command::new(env::current_exe().unwrap());
+        command.args(["row", self.work, file, &runs.to_string()]).env("GLIBC_TUNABLES", tunables);
+        measured(&mut command)
     }
+
+    fn label(self) -> String {
+        format!("{}{}", self.work, if self.is_fresh { ", fresh memory" } else { "" })
+    }
+}
+
+/// What one process has measured.
+#[derive(Debug, Clone, Copy)]
+struct Measured {
+    events: u64,
+    /// The median.
+    seconds: f64,
 }
 
 /// A program that reads a trace some times and prints `events=N` and `median=N ms`, when it is called as
 /// `PROGRAM bench FILE RUNS`. The name of the program may have arguments after it.
 struct Other {
-    reader: &'static str,
+    reader: String,
     work: &'static str,
     program: String,
+    least_runs: usize,
 }
 
 impl Other {
-    fn run(&self, file: &str, runs: usize, row: &mut Row) {
+    fn run(&self, file: &str, runs: usize) -> Result<Measured, String> {
         let mut words = self.program.split_whitespace();
-        let program = words.next().unwrap_or_default();
-        let output = Command::new(program).args(words).args(["bench", file, &runs.to_string()]).output();
-        let output = output.unwrap_or_else(|e| fail(&format!("cannot start {}: {e}", self.program)));
-        let text = String::from_utf8_lossy(&output.stdout).into_owned();
-        let number = |name: &str| {
-            let (_, rest) = text.split_once(name)?;
-            rest.split_whitespace().next()?.parse::<f64>().ok()
-        };
-        match (number("events="), number("median=")) {
-            (Some(events), Some(milliseconds)) => {
-                row.events = format!("{events:.0}").parse().unwrap();
-                row.seconds.push(milliseconds / 1000.0);
-            }
-            _ => {
-                eprintln!("{} does not read {file}: {}", self.reader, String::from_utf8_lossy(&output.stderr))
-            }
+        let mut command = Command::new(words.next().unwrap_or_default());
+        command.args(words).args(["bench", file, &runs.max(self.least_runs).to_string()]);
+        measured(&mut command)
+    }
+}
+
+/// Runs a reader, and returns what it prints.
+fn measured(command: &mut Command) -> Result<Measured, String> {
+    let output = command.output().map_err(|e| format!("cannot start {command:?}: {e}"))?;
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    let number = |name: &str| {
+        let (_, rest) = text.split_once(name)?;
+        rest.split_whitespace().next()?.parse::<f64>().ok()
+    };
+    match (number("events="), number("median=")) {
+        (Some(events), Some(milliseconds)) => {
+            Ok(Measured { events: format!("{events:.0}").parse().unwrap(), seconds: milliseconds / 1000.0 })
         }
+        _ => Err(format!("{command:?} fails: {}", String::from_utf8_lossy(&output.stderr))),
     }
 }
 
@@ -85,78 +123,134 @@ fn fail(message: &str) -> ! {
 }
 
 fn main() {
-    let mut files: Vec<String> = env::args().skip(1).collect();
-    let is_json = files.iter().any(|arg| arg == "--json");
-    files.retain(|arg| arg != "--json");
+    let args: Vec<String> = env::args().skip(1).collect();
+    if let ["row", work, file, runs] = args.iter().map(|arg| &**arg).collect::<Vec<_>>()[..] {
+        return row(work, file, runs.parse().unwrap());
+    }
+    let (mut files, mut others, mut is_json) = (Vec::new(), Vec::new(), false);
+    for (variable, reader, work, least_runs) in
+        [("CONFORM", "TraceEvent", "equal", WARM_PASSES), ("WASM", "wasm", "events", 1)]
+    {
+        if let Ok(program) = env::var(variable) {
+            others.push(Other { reader: reader.to_owned(), work, program, least_runs });
+        }
+    }
+    let mut args = args.into_iter();
+    while let Some(arg) = args.next() {
+        match &*arg {
+            "--json" => is_json = true,
+            "--reader" => match args.next().as_deref().and_then(|reader| reader.split_once('=')) {
+                Some((reader, program)) => {
+                    let (reader, program) = (reader.to_owned(), program.to_owned());
+                    others.push(Other { reader, work: "equal", program, least_runs: WARM_PASSES });
+                }
+                None => fail("--reader needs NAME=COMMAND"),
+            },
+            _ => files.push(arg),
+        }
+    }
     if files.is_empty() {
-        fail("usage: benches/beside [--json] FILE…");
+        fail("usage: benches/beside [--json] [--reader NAME=COMMAND]… FILE…");
     }
     let runs =
         env::var("RUNS").map_or(21, |runs| runs.parse().unwrap_or_else(|_| fail("RUNS is not a number")));
-    let each = usize::max(runs / ROUNDS, 1);
-    let others: Vec<Other> = [("CONFORM", "TraceEvent", "equal"), ("WASM", "wasm", "events")]
-        .into_iter()
-        .filter_map(|(variable, reader, work)| {
-            Some(Other { reader, work, program: env::var(variable).ok()? })
-        })
-        .collect();
     let mut table = Table::default();
     for file in &files {
-        let bytes = std::fs::read(file).unwrap_or_else(|e| fail(&format!("cannot read {file}: {e}")));
-        let mut rows = measure(&bytes, file, &others, each);
-        rows.retain(|row| !row.seconds.is_empty());
+        let rows = measure(file, &others, usize::max(runs / ROUNDS, 1));
         if is_json {
-            for row in &mut rows {
-                let (seconds, _) = row.median();
-                let Row { reader, work, events, .. } = row;
+            for Row { reader, work, events, is_fresh, seconds, .. } in &rows {
+                let memory = if *is_fresh { "fresh" } else { "kept" };
+                let work = if *is_fresh { format!("{work} fresh") } else { (*work).to_owned() };
                 println!(
-                    "{{\"reader\":\"{reader}\",\"file\":{file:?},\"work\":\"{work}\",\"events\":{events},\"seconds\":{seconds:e}}}"
+                    "{{\"reader\":{reader:?},\"file\":{file:?},\"work\":{work:?},\"memory\":\"{memory}\",\"events\":{events},\"seconds\":{seconds:e}}}"
                 );
             }
         } else {
-            table.add(file, bytes.len(), &mut rows);
+            table.add(file, &rows);
         }
     }
     print!("{}", table.0);
 }
 
-/// Measures each reader in turn, [`ROUNDS`] times.
-fn measure(bytes: &[u8], file: &str, others: &[Other], runs: usize) -> Vec<Row> {
-    let mut copy = vec![0; bytes.len()];
-    let mut joins = Joins::new(1 << 14, 1 << 18, 1 << 14);
-    let mut slots = vec![Held::default(); 1 << 16];
-    let ours = ["copy", "events", "joined", "ordered", "equal"]
-        .map(|work| Row::new(if work == "copy" { "memcpy" } else { "ipc-proto" }, work));
-    let mut rows = Vec::from(ours);
-    rows.extend(others.iter().map(|other| Row::new(other.reader, other.work)));
-    for round in 0..=ROUNDS {
-        // The first round warms up.
-        let runs = if round == 0 { 1 } else { runs };
-        rows[0].measure(runs, || {
-            copy.copy_from_slice(black_box(bytes));
-            black_box(&copy);
-            0
-        });
-        rows[1].measure(runs, || events(black_box(bytes)));
-        rows[2].measure(runs, || joined(black_box(bytes), &mut joins));
-        rows[3].measure(runs, || ordered_in(black_box(bytes), &mut slots));
-        rows[4].measure(runs, || whole_trace(black_box(bytes)));
-        if round == 0 {
-            rows.iter_mut().for_each(|row| row.seconds.clear());
-            continue;
-        }
-        for (other, row) in others.iter().zip(&mut rows[5..]) {
-            other.run(file, runs, row);
+/// A result: the median of the rounds, and their range as a share of it.
+struct Row {
+    reader: String,
+    work: &'static str,
+    label: String,
+    is_fresh: bool,
+    events: u64,
+    seconds: f64,
+    range: f64,
+}
+
+/// Starts each reader in turn, [`ROUNDS`] times.
+fn measure(file: &str, others: &[Other], runs: usize) -> Vec<Row> {
+    let mut results: BTreeMap<usize, Vec<Measured>> = BTreeMap::new();
+    for _ in 0..ROUNDS {
+        let own = OWN_ROWS.iter().map(|row| row.run(file, runs));
+        let others = others.iter().map(|other| other.run(file, runs));
+        for (place, result) in own.chain(others).enumerate() {
+            match result {
+                Ok(measured) => results.entry(place).or_default().push(measured),
+                Err(message) => eprintln!("{message}"),
+            }
         }
     }
-    let events = rows[1].events;
-    rows[0].events = events;
-    for row in &rows {
-        if !row.seconds.is_empty() && row.events != events {
-            eprintln!("{file}: {} finds {} events, and ipc-proto {events}", row.reader, row.events);
+    let events = results[&1][0].events;
+    let mut rows = Vec::new();
+    for (place, mut results) in results {
+        let (reader, work, label, is_fresh) = match OWN_ROWS.get(place) {
+            Some(own) => (own.reader.to_owned(), own.work, own.label(), own.is_fresh),
+            None => {
+                let other = &others[place - OWN_ROWS.len()];
+                (other.reader.clone(), other.work, other.work.to_owned(), false)
+            }
+        };
+        results.sort_by(|a, b| a.seconds.total_cmp(&b.seconds));
+        let (first, last) = (results[0], results[results.len() - 1]);
+        let Measured { events: found, seconds } = results[results.len() / 2];
+        let found = if work == "copy" { events } else { found };
+        if found != events {
+            eprintln!("{file}: {reader} finds {found} events, and ipc-proto {events}");
         }
+        let range = (last.seconds - first.seconds) / seconds;
+        rows.push(Row { reader, work, label, is_fresh, events: found, seconds, range });
     }
     rows
+}
+
+/// Measures one row, in this process.
+fn row(work: &str, file: &str, runs: usize) {
+    let read = || fs::read(file).unwrap_or_else(|e| fail(&format!("cannot read {file}: {e}")));
+    let open = || File::open(file).unwrap_or_else(|e| fail(&format!("cannot open {file}: {e}")));
+    let bytes = if matches!(work, "file" | "stream") { Vec::new() } else { read() };
+    let (mut copy, mut slots) = (Vec::new(), vec![Held::default(); 1 << 16]);
+    let mut joins = Joins::new(1 << 14, 1 << 18, 1 << 14);
+    let mut pass = || match work {
+        "copy" => {
+            copy.resize(bytes.len(), 0);
+            copy.copy_from_slice(black_box(&bytes));
+            black_box(&copy);
+            0
+        }
+        "events" => events(black_box(&bytes)),
+        "joined" => joined(black_box(&bytes), &mut joins),
+        "ordered" => ordered_in(black_box(&bytes), &mut slots),
+        "equal" => whole_trace(black_box(&bytes)),
+        "file" => read_all(TraceReader::new(open()).by_segment(EventAssembler::SEGMENT_LIMIT)),
+        _ => read_all(TraceReader::new(open()).in_order(EventAssembler::ORDER_LIMIT)),
+    };
+    // The first pass warms up, as the passes of other readers do.
+    let events = pass();
+    let mut seconds: Vec<f64> = (0..runs)
+        .map(|_| {
+            let start = Instant::now();
+            black_box(pass());
+            start.elapsed().as_secs_f64()
+        })
+        .collect();
+    seconds.sort_by(f64::total_cmp);
+    println!("events={events} median={:.6} ms", seconds[seconds.len() / 2] * 1000.0);
 }
 
 /// The results as a table in Markdown.
@@ -164,23 +258,22 @@ fn measure(bytes: &[u8], file: &str, others: &[Other], runs: usize) -> Vec<Row> 
 struct Table(String);
 
 impl Table {
-    fn add(&mut self, file: &str, len: usize, rows: &mut [Row]) {
+    fn add(&mut self, file: &str, rows: &[Row]) {
         if self.0.is_empty() {
-            self.0.push_str("| trace | MB | events | reader | work | million events a second | spread | times TraceEvent |\n");
+            self.0.push_str("| trace | MB | events | reader | work | million events a second | range | times TraceEvent |\n");
             self.0.push_str("|---|---|---|---|---|---|---|---|\n");
         }
-        let reference = rows.iter_mut().find(|row| row.reader == "TraceEvent").map(|row| row.median().0);
+        let megabytes = fs::metadata(file).unwrap().len() as f64 / 1e6;
+        let reference = rows.iter().find(|row| row.reader == "TraceEvent").map(|row| row.seconds);
         let name = std::path::Path::new(file).file_stem().unwrap_or_default().to_string_lossy().into_owned();
-        for row in rows {
-            let (seconds, spread) = row.median();
-            let Row { reader, work, events, .. } = row;
-            let (megabytes, rate) = (len as f64 / 1e6, *events as f64 / seconds / 1e6);
+        for Row { reader, label, events, seconds, range, .. } in rows {
+            let rate = *events as f64 / seconds / 1e6;
             let times =
                 reference.map_or_else(|| "–".to_owned(), |reference| format!("{:.1}", reference / seconds));
             writeln!(
                 self.0,
-                "| {name} | {megabytes:.1} | {events} | {reader} | {work} | {rate:.1} | {:.0} % | {times} |",
-                spread * 100.0
+                "| {name} | {megabytes:.1} | {events} | {reader} | {label} | {rate:.1} | {:.0} % | {times} |",
+                range * 100.0
             )
             .unwrap();
         }

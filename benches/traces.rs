@@ -7,12 +7,13 @@
     reason = "a benchmark"
 )]
 use core::hint::black_box;
-use std::io::{self, Write};
+use std::io::{self, Read, Write};
 
+use ipc_std::TraceReader;
 use nettrace::{
     AssemblerStep, Counter, Event, EventAssembler, Fields, Held, IdMap, Limits, LossCounter, Metadata, Order,
-    Parser, Record, Scalar, SequencePoint, Slot, Stack, ThreadSequence, Trace, TraceBytes, TraceWriter,
-    Version, WholeTrace, clr,
+    Parser, Record, Scalar, SequencePoint, Slot, Stack, ThreadSequence, Trace, TraceBytes, TraceEvent,
+    TraceWriter, Version, WholeTrace, clr,
 };
 
 /// Room for the tables of [`joined`]: metadata with a count of its events, stacks, threads.
@@ -186,6 +187,25 @@ pub fn ordered_in<'w>(bytes: &'w [u8], slots: &mut Vec<Held<Event<'w>>>) -> u64 
     }
 }
 
+/// Finds the description, the stack, the thread and the time of an event.
+#[inline]
+fn visited(event: &TraceEvent<'_>) -> u64 {
+    let description = event.description().map_or(0, |description| u64::from(description.event_id()));
+    event.nanoseconds().unsigned_abs() ^ event.thread_id() ^ event.stack().len() as u64 ^ description
+}
+
+/// Reads each event of a reader, with its description, its stack, its thread and its time, and returns the number of
+/// events.
+pub fn read_all<R: Read>(mut trace: TraceReader<R>) -> u64 {
+    let (mut events, mut sum) = (0, 0);
+    while let Some(event) = trace.next_event().unwrap() {
+        events += 1;
+        sum ^= visited(&event);
+    }
+    black_box(sum);
+    events
+}
+
 /// Reads each event of a trace that is in memory in the order of time, with its description, its stack, its thread and
 /// its time, and returns the number of events.
 pub fn whole_trace(bytes: &[u8]) -> u64 {
@@ -194,8 +214,7 @@ pub fn whole_trace(bytes: &[u8]) -> u64 {
     while let Some(segment) = trace.next_segment() {
         for event in segment.events() {
             events += 1;
-            sum ^= event.nanoseconds().unsigned_abs() ^ event.thread_id() ^ event.stack().len() as u64;
-            sum ^= event.description().map_or(0, |metadata| metadata.get().keywords);
+            sum ^= visited(&event);
         }
     }
     black_box(sum);
@@ -215,8 +234,7 @@ pub fn assembled(mut bytes: &[u8], limit: Option<usize>) -> u64 {
             AssemblerStep::Event => {
                 let event = assembler.event().unwrap();
                 events += 1;
-                sum ^= event.nanoseconds().unsigned_abs() ^ event.thread_id() ^ event.stack().len() as u64;
-                sum ^= event.metadata().map_or(0, |metadata| metadata.keywords);
+                sum ^= visited(&event);
             }
             AssemblerStep::More => {
                 let space = assembler.space();

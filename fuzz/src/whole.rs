@@ -29,7 +29,10 @@ pub(crate) fn whole(bytes: &[u8]) {
         assert_eq!(whole.late, sorted.late);
     }
     if traces(bytes) == 1 {
-        let mut events = read(assembler(), bytes, once()).events;
+        let stream = read(assembler(), bytes, once());
+        let by_block = read(assembler().by_block(), bytes, [997, 64].into_iter().cycle());
+        assert!(stream == by_block, "the events by block differ from those of the stream");
+        let mut events = stream.events;
         let mut other = whole.events;
         events.sort_unstable();
         other.sort_unstable();

@@ -104,6 +104,14 @@ impl<R: Read> TraceReader<R> {
         self
     }
 
+    /// Returns events in the order of the stream in less time, but later: for files, see [`EventAssembler::by_block`].
+    /// Call it before the first event is requested, instead of `in_order`.
+    #[must_use]
+    pub fn by_block(mut self) -> Self {
+        self.assembler = self.assembler.by_block();
+        self
+    }
+
     /// Makes the reader store no stacks, which saves memory and time. Its events have no stacks then.
     #[must_use]
     pub fn without_stacks(mut self) -> Self {

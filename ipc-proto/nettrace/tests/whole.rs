@@ -87,20 +87,32 @@ fn times(bytes: &[u8]) -> Vec<Vec<u64>> {
     segments
 }
 
+/// Reads a trace in the order of the stream.
+fn by_block(bytes: &[u8], piece: usize) -> Seen {
+    read(EventAssembler::new(Limits::default()).by_block(), bytes, piece)
+}
+
+fn in_stream(bytes: &[u8]) -> Seen {
+    read(EventAssembler::new(Limits::default()), bytes, bytes.len())
+}
+
 /// Recorded traces, whole and cut. The property `assemble` also compares damaged ones.
 #[test]
 fn recorded_traces() {
     for trace in ipc_testdata::TRACES {
         let expected = assembled(trace.bytes);
         assert_eq!(whole(trace.bytes), expected, "{}", trace.name);
+        let unsorted = in_stream(trace.bytes);
         for piece in [1009, 100_003, trace.bytes.len()] {
             assert!(by_segment(trace.bytes, piece) == expected, "{}, in pieces of {piece}", trace.name);
+            assert!(by_block(trace.bytes, piece) == unsorted, "{}, in pieces of {piece}", trace.name);
         }
         for at in (0..trace.bytes.len()).step_by(trace.bytes.len() / 6 + 1) {
             let cut = &trace.bytes[..at];
             let expected = assembled(cut);
             assert_eq!(whole(cut), expected, "{}, cut at {at}", trace.name);
             assert!(by_segment(cut, 4099) == expected, "{}, cut at {at}, in pieces", trace.name);
+            assert!(by_block(cut, 4099) == in_stream(cut), "{}, cut at {at}, in pieces", trace.name);
         }
     }
 }
@@ -306,6 +318,7 @@ fn a_segment_longer_than_the_limit() {
             assembler = EventAssembler::new(Limits::default()).by_segment(limit);
         }
     }
+    assert!(by_block(&bytes, 30_011) == in_stream(&bytes));
     // Without room, events come too early, and none is lost.
     let bytes = many(100_000, 100_000);
     let mut early = read(EventAssembler::new(Limits::default()).by_segment(0), &bytes, 100_000);

@@ -75,6 +75,7 @@ use crate::segments::segment_core::SegmentStep;
 #[derive(Debug)]
 pub struct EventAssembler {
     limits: Limits,
+    omits_stacks: bool,
     assembler: Assembler,
 }
 
@@ -96,7 +97,7 @@ impl EventAssembler {
     /// Creates an assembler that starts with the first byte of a stream, and returns events in the order of the stream.
     #[must_use]
     pub fn new(limits: Limits) -> Self {
-        Self { limits, assembler: Assembler::Stream(StreamAssembler::new(limits)) }
+        Self { limits, omits_stacks: false, assembler: Assembler::Stream(StreamAssembler::new(limits)) }
     }
 
     /// Returns events in the order of time, and events of the same time in the order of the stream. Call it first.
@@ -129,13 +130,36 @@ impl EventAssembler {
     ///   to them have no stack or labels.
     #[must_use]
     pub fn by_segment(mut self, limit: usize) -> Self {
-        self.assembler = Assembler::Segments(SegmentBuf::new(self.limits, limit));
+        self.assembler = Assembler::Segments(self.segments(limit));
         self
+    }
+
+    /// Returns events in the order of the stream in less time, but later: for traces that are complete, such as files.
+    /// Call it first.
+    ///
+    /// Events are returned when some thousand of them were read, or at the end of the bytes that have arrived. The memory
+    /// is that of [`by_segment`](Self::by_segment) without the events: a buffer with the stacks and label lists up to
+    /// the next sequence point.
+    #[must_use]
+    pub fn by_block(mut self) -> Self {
+        let mut segments = self.segments(Self::SEGMENT_LIMIT);
+        segments.core.keep_order();
+        self.assembler = Assembler::Segments(segments);
+        self
+    }
+
+    fn segments(&self, limit: usize) -> SegmentBuf {
+        let mut segments = SegmentBuf::new(self.limits, limit);
+        if self.omits_stacks {
+            segments.core.omit_stacks();
+        }
+        segments
     }
 
     /// Stores no stacks: events have none, and memory and time are saved.
     #[must_use]
     pub const fn without_stacks(mut self) -> Self {
+        self.omits_stacks = true;
         match &mut self.assembler {
             Assembler::Stream(stream) => stream.omit_stacks(),
             Assembler::Segments(segments) => segments.core.omit_stacks(),

@@ -20,6 +20,9 @@ const BATCH: usize = 1 << 18;
 /// The number of waiting events from which on all are returned, although older ones may follow.
 const MOST_EVENTS: usize = 1 << 20;
 
+/// The number of events from which on they are returned after a block, if they are not sorted.
+const UNSORTED: usize = 1 << 12;
+
 /// The most stacks up to a sequence point.
 const MOST_STACKS: usize = 1 << 20;
 
@@ -45,6 +48,8 @@ pub(crate) struct Batch {
     /// The offset in the window of the segment's first byte. It wraps: the window can begin after that byte.
     base: usize,
     entries: Vec<EventEntry>,
+    /// Whether events are returned in the order of time, and not in that of the stream.
+    sorts: bool,
     runs: Runs,
     origins: Vec<Origin>,
     /// Pairs of an activity and the activity that started it. The first pair is nil.
@@ -90,6 +95,7 @@ impl Batch {
         let mut batch = Self {
             base: 0,
             entries: Vec::new(),
+            sorts: true,
             runs: Runs::default(),
             origins: Vec::new(),
             activities: alloc::vec![[Guid::NIL; 2]],
@@ -107,6 +113,16 @@ impl Batch {
         };
         batch.begin_segment(0);
         batch
+    }
+
+    /// Returns events in the order of the stream from now on.
+    pub(crate) const fn keep_order(&mut self) {
+        self.sorts = false;
+    }
+
+    /// Returns the release of events that need not be sorted, once they are worth it.
+    pub(crate) fn release_after_block(&self) -> Option<Release> {
+        (!self.sorts && self.entries.len() >= UNSORTED).then_some(Release::ALL)
     }
 
     /// Starts a segment at an offset of the window. No event may wait.
@@ -199,7 +215,9 @@ impl Batch {
     #[inline(always)]
     fn push(&mut self, header: &Event<'_>, payload: ByteRange, kind: u32, stack: u32, origin: u32) {
         let Event { timestamp, sequence, sorted, .. } = *header;
-        self.runs.add(timestamp, sorted);
+        // Without times, all events are one run.
+        let (time, releases) = if self.sorts { (timestamp, sorted) } else { (0, false) };
+        self.runs.add(time, releases);
         let origin = if sorted { origin | EventEntry::SORTED } else { origin };
         self.entries.push(EventEntry { timestamp, payload, kind, stack, sequence, origin });
     }
@@ -329,7 +347,7 @@ impl Batch {
         self.runs.merge(&self.entries, release);
         let len = self.runs.merged();
         let timestamp = |number| self.ready(number).map(|entry| entry.timestamp);
-        let ends = timestamp(0).zip(timestamp(len.wrapping_sub(1)));
+        let ends = timestamp(0).zip(timestamp(len.wrapping_sub(1))).filter(|_| self.sorts);
         match ends {
             None => {}
             Some((first, last)) if first >= self.newest && self.runs.is_sorted() => self.newest = last,
@@ -462,6 +480,9 @@ impl Batch {
     pub(crate) fn release_before_more(&mut self, is_over_limit: bool) -> Option<Release> {
         if self.entries.is_empty() {
             return None;
+        }
+        if !self.sorts {
+            return Some(Release::ALL);
         }
         let released = self.runs.released();
         if is_over_limit {

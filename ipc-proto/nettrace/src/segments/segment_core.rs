@@ -69,6 +69,11 @@ impl SegmentCore {
         }
     }
 
+    /// Returns events in the order of the stream.
+    pub(crate) const fn keep_order(&mut self) {
+        self.batch.keep_order();
+    }
+
     /// Stores no stacks from now on.
     pub(crate) const fn omit_stacks(&mut self) {
         self.omits_stacks = true;
@@ -153,7 +158,11 @@ impl SegmentCore {
             match record {
                 // A filter needs the range that the block states, which follows.
                 Record::Block(_) => {
-                    self.is_before_block = self.times.is_none() && self.parser.is_before_events()
+                    self.is_before_block = self.times.is_none() && self.parser.is_before_events();
+                    let released = self.batch.release_after_block();
+                    if released.is_some() {
+                        return released;
+                    }
                 }
                 Record::Trace(trace) => self.catalog.set_trace(&trace),
                 Record::Metadata(record) => self.catalog.store_metadata(record.payload),

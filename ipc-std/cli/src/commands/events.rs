@@ -176,7 +176,8 @@ fn show_file(file: &Path, args: &Args, part: TracePart, globals: &Globals) -> Re
     };
     // Only a regular file is read with output in the background: lines from a pipe must be visible as soon as possible.
     let output = EventOutput::new(BulkStdout::open(source.is_regular())?, globals);
-    let mut events = Events::new(source, args, part, None, names, &output);
+    let may_delay = source.is_regular();
+    let mut events = Events::new(source, args, part, None, names, may_delay, &output);
     let end = loop {
         match events.show_next() {
             Ok(Some(end)) => break Ok(end),
@@ -214,7 +215,7 @@ fn show_process(
     let LiveSession { session, resumed, .. } = session::start(client.clone(), &plan, None, globals)?;
     // The names are read after the session has started, so that no method is compiled in between.
     let names = args.stacks.then(|| names_of(&client)).transpose()?;
-    let mut events = Events::new(session, args, part, Some(&plan), names, &output);
+    let mut events = Events::new(session, args, part, Some(&plan), names, false, &output);
     let (end, read) = session::read_events(&mut events);
     let written = events.finish(&output, globals);
     let bytes = events.source().received();
@@ -281,18 +282,23 @@ impl<'a, R: Read> Events<'a, R> {
         part: TracePart,
         plan: Option<&'a SessionPlan<'a>>,
         names: Option<StackNames>,
+        may_delay: bool,
         output: &Rc<RefCell<EventOutput>>,
     ) -> Self {
         let reader = FlushingReader { reader, output: Rc::clone(output) };
-        let mut trace = TraceReader::new(reader);
+        // The address of a method can belong to another method later. So names need the events in the order of time.
+        let sorts = args.ordered || (names.is_some() && plan.is_none());
+        let trace = TraceReader::new(reader);
+        let mut trace = match (sorts, may_delay) {
+            (true, true) => trace.by_segment(EventAssembler::SEGMENT_LIMIT),
+            (false, true) => trace.by_block(),
+            (true, false) => trace.in_order(EventAssembler::ORDER_LIMIT),
+            (false, false) => trace,
+        };
         // The stacks of a process are dropped unless `--stacks` asks for them: only old runtimes send them then.
         let shows_addresses = output.borrow().lines.shows_addresses() && plan.is_none();
         if names.is_none() && !shows_addresses {
             trace = trace.without_stacks();
-        }
-        // The address of a method can belong to another method later. So names need the events in the order of time.
-        if args.ordered || (names.is_some() && plan.is_none()) {
-            trace = trace.in_order(EventAssembler::ORDER_LIMIT);
         }
         Self {
             trace,

@@ -121,13 +121,15 @@ pub(super) fn push_base64(bytes: &[u8], out: &mut Vec<u8>) {
 
 /// Appends a number as `"0x2a"`.
 pub(super) fn push_hexadecimal(number: u64, out: &mut Vec<u8>) {
-    const DIGITS: &[u8; 16] = b"0123456789abcdef";
-    out.extend_from_slice(b"\"0x");
-    let len = 67_u32.saturating_sub(number.leading_zeros()) / 4;
-    for place in (0..len.max(1)).rev() {
-        let nibble = number.wrapping_shr(place.saturating_mul(4)) & 0xf;
-        out.extend(usize::try_from(nibble).ok().and_then(|nibble| DIGITS.get(nibble)));
+    let mut digits = [0; 16];
+    for (two, byte) in digits.chunks_exact_mut(2).zip(number.to_be_bytes()) {
+        for (digit, nibble) in two.iter_mut().zip([byte >> 4, byte & 0xf]) {
+            *digit = nibble.wrapping_add(if nibble < 10 { b'0' } else { b'a' - 10 });
+        }
     }
+    let zeros = usize::try_from(number.leading_zeros() / 4).unwrap_or_default();
+    out.extend_from_slice(b"\"0x");
+    out.extend_from_slice(digits.get(zeros.min(15)..).unwrap_or_default());
     out.push(b'"');
 }
 
