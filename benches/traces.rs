@@ -187,8 +187,9 @@ pub fn ordered_in<'w>(bytes: &'w [u8], slots: &mut Vec<Held<Event<'w>>>) -> u64 
     }
 }
 
-/// Finds the description, the stack, the thread and the time of an event.
-#[inline]
+/// Finds the description, the stack, the thread and the time of an event. It is part of each loop, as the code of a
+/// program is that has one loop.
+#[inline(always)]
 fn visited(event: &TraceEvent<'_>) -> u64 {
     let description = event.description().map_or(0, |description| u64::from(description.event_id()));
     event.nanoseconds().unsigned_abs() ^ event.thread_id() ^ event.stack().len() as u64 ^ description

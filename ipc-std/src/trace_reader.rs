@@ -112,6 +112,14 @@ impl<R: Read> TraceReader<R> {
         self
     }
 
+    /// Reads `bytes`, which are the whole trace, in place, instead of those of the reader, which is not read: see
+    /// [`EventAssembler::of_bytes`]. Call it after the method that chooses the order.
+    #[must_use]
+    pub fn of_bytes(mut self, bytes: impl AsRef<[u8]> + Send + Sync + 'static) -> Self {
+        (self.assembler, self.is_read) = (self.assembler.of_bytes(bytes), true);
+        self
+    }
+
     /// Makes the reader store no stacks, which saves memory and time. Its events have no stacks then.
     #[must_use]
     pub fn without_stacks(mut self) -> Self {

@@ -187,7 +187,8 @@ impl Requests {
         Self { part, ..self }
     }
 
-    /// Takes the next event of the trace. `names` must take the event too, before or after.
+    /// Takes the next event of the trace. `names` must take the event too, before or after. All events must come from one
+    /// assembler.
     pub fn event(&mut self, event: &TraceEvent<'_>, names: &mut Names) {
         let Some(description) = event.description() else { return };
         let Some(event_kind) = self.kinds.of(event) else { return };

@@ -357,7 +357,14 @@ impl Samples {
         &self.part
     }
 
-    /// Takes the next event of the trace.
+    /// Takes events of another assembler from now on, which has other numbers of kinds and of stacks.
+    pub fn begin_trace(&mut self) {
+        self.kinds = EventKinds::default();
+        self.stacks.begin_trace();
+    }
+
+    /// Takes the next event of the trace. All events must come from one assembler, unless
+    /// [`begin_trace`](Self::begin_trace) was called.
     pub fn event(&mut self, event: &TraceEvent<'_>) {
         self.event_with(event, &mut |_, _| {});
     }

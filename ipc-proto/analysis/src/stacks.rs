@@ -108,8 +108,13 @@ impl Stacks {
     /// The number of entries of [`Self::recent_calls`].
     const RECENT_CALLS: usize = 1 << 15;
 
+    /// Takes events of another assembler from now on, which has other numbers of stacks.
+    pub fn begin_trace(&mut self) {
+        self.numbered.clear();
+    }
+
     /// Returns the stack of an event. All events must come from one assembler: stacks are recognized by
-    /// [`TraceEvent::stack_number`].
+    /// [`TraceEvent::stack_number`]. For those of another one, call [`begin_trace`](Self::begin_trace) before.
     pub fn of(&mut self, event: &TraceEvent<'_>, names: &mut Names) -> StackId {
         if event.stack().len() == 0 {
             return StackId::EMPTY;

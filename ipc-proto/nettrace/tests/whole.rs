@@ -103,6 +103,9 @@ fn recorded_traces() {
         let expected = assembled(trace.bytes);
         assert_eq!(whole(trace.bytes), expected, "{}", trace.name);
         let unsorted = in_stream(trace.bytes);
+        let in_place = |assembler: EventAssembler| read(assembler.of_bytes(trace.bytes), &[], 1);
+        assert!(in_place(EventAssembler::new(Limits::default())) == expected, "{}, in place", trace.name);
+        assert!(in_place(EventAssembler::new(Limits::default()).by_block()) == unsorted, "{}", trace.name);
         for piece in [1009, 100_003, trace.bytes.len()] {
             assert!(by_segment(trace.bytes, piece) == expected, "{}, in pieces of {piece}", trace.name);
             assert!(by_block(trace.bytes, piece) == unsorted, "{}, in pieces of {piece}", trace.name);

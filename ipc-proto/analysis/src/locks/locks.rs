@@ -79,7 +79,7 @@ impl Locks {
         Self { part, ..self }
     }
 
-    /// Takes an event of any kind.
+    /// Takes an event of any kind. All events must come from one assembler.
     pub fn event(&mut self, event: &TraceEvent<'_>) {
         let Some(kind) = self.kinds.of(event) else { return };
         let is_rundown = kind.is_rundown();

@@ -1,4 +1,5 @@
 //! Whole events from bytes that arrive in pieces, in the order of the stream or of time.
+use alloc::boxed::Box;
 use alloc::vec::Vec;
 
 use ipc_proto::wire::copy;
@@ -144,6 +145,20 @@ impl EventAssembler {
     pub fn by_block(mut self) -> Self {
         let mut segments = self.segments(Self::SEGMENT_LIMIT);
         segments.core.keep_order();
+        self.assembler = Assembler::Segments(segments);
+        self
+    }
+
+    /// Reads `bytes`, which are a whole trace, in place, instead of bytes that arrive: a mapped file, for example. Call
+    /// it first, after the method that chooses the order: [`by_block`](Self::by_block), or else events come
+    /// [by segment](Self::by_segment). Bytes that arrive nevertheless are ignored.
+    #[must_use]
+    pub fn of_bytes(mut self, bytes: impl AsRef<[u8]> + Send + Sync + 'static) -> Self {
+        let mut segments = match self.assembler {
+            Assembler::Segments(segments) => segments,
+            Assembler::Stream(_) => self.segments(Self::SEGMENT_LIMIT),
+        };
+        segments.read_whole(Box::new(bytes));
         self.assembler = Assembler::Segments(segments);
         self
     }

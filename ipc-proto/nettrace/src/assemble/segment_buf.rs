@@ -1,5 +1,7 @@
 //! Segments of a stream that arrives in pieces: one buffer holds the bytes of the current segment.
+use alloc::boxed::Box;
 use alloc::vec::Vec;
+use core::fmt;
 
 use ipc_proto::wire::steps;
 
@@ -7,10 +9,12 @@ use crate::parse::parser::Limits;
 use crate::segments::segment_core::{Rest, SegmentCore, SegmentStep};
 use crate::segments::segment_event::SegmentEvent;
 
-/// A [`SegmentCore`] with the bytes of its segment.
+/// A [`SegmentCore`] with the bytes of its segment, or with those of the whole trace.
 #[derive(Debug)]
 pub(crate) struct SegmentBuf {
     pub(crate) core: SegmentCore,
+    /// All bytes of the trace, if they are in memory already.
+    whole: Option<WholeBytes>,
     /// The bytes of the segment, then those that follow, up to `end`; then space.
     buf: Vec<u8>,
     /// The start of the parser's window, which ends at `end`. The bytes of the segment can begin before it.
@@ -23,6 +27,16 @@ pub(crate) struct SegmentBuf {
     has_event: bool,
     /// The length from which on the buffer does not grow before events are returned.
     limit: usize,
+}
+
+/// Bytes that the caller has.
+struct WholeBytes(Box<dyn AsRef<[u8]> + Send + Sync>);
+
+impl fmt::Debug for WholeBytes {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self(bytes) = self;
+        write!(f, "{} bytes", (**bytes).as_ref().len())
+    }
 }
 
 /// The most space for the next bytes of the stream, so that they are still in the processor's cache when they are read;
@@ -40,6 +54,7 @@ impl SegmentBuf {
         let core = SegmentCore::new(limits);
         Self {
             core,
+            whole: None,
             buf: Vec::new(),
             window: 0,
             end: 0,
@@ -47,6 +62,21 @@ impl SegmentBuf {
             returned: 0,
             has_event: false,
             limit,
+        }
+    }
+
+    /// Reads these bytes, which are a whole trace.
+    pub(crate) fn read_whole(&mut self, bytes: Box<dyn AsRef<[u8]> + Send + Sync>) {
+        (self.end, self.is_closed) = ((*bytes).as_ref().len(), true);
+        self.whole = Some(WholeBytes(bytes));
+    }
+
+    /// Returns the bytes in which the window is.
+    #[inline]
+    fn bytes(&self) -> &[u8] {
+        match &self.whole {
+            None => &self.buf,
+            Some(WholeBytes(bytes)) => (**bytes).as_ref(),
         }
     }
 
@@ -66,7 +96,12 @@ impl SegmentBuf {
     fn step_slowly(&mut self) -> SegmentStep {
         self.release();
         let rest = if self.is_closed { Rest::Closed } else { self.reduce() };
-        let step = self.core.step(self.buf.get(self.window..self.end).unwrap_or_default(), rest);
+        let Self { core, whole, buf, window, end, .. } = self;
+        let bytes = match whole {
+            None => buf.as_slice(),
+            Some(WholeBytes(bytes)) => (**bytes).as_ref(),
+        };
+        let step = core.step(bytes.get(*window..*end).unwrap_or_default(), rest);
         self.has_event = matches!(step, SegmentStep::Segment);
         self.returned = usize::from(self.has_event);
         step
@@ -78,7 +113,7 @@ impl SegmentBuf {
         if !self.has_event {
             return None;
         }
-        let bytes = self.buf.get(self.first()..self.end).unwrap_or_default();
+        let bytes = self.bytes().get(self.first()..self.end).unwrap_or_default();
         SegmentEvent::ready(self.core.view(bytes), self.returned.checked_sub(1)?)
     }
 
@@ -110,6 +145,10 @@ impl SegmentBuf {
     /// Returns space for the next bytes of the stream, which is never empty.
     pub(crate) fn space(&mut self) -> &mut [u8] {
         self.has_event = false;
+        if self.whole.is_some() {
+            self.buf.resize(SPACE, 0);
+            return &mut self.buf;
+        }
         self.release();
         let first = self.first();
         if first > 0 && self.end.saturating_sub(first) <= first / RATIO {
@@ -124,6 +163,9 @@ impl SegmentBuf {
 
     /// Reports that the first `n` bytes of [`space`](Self::space) were filled; 0 bytes are the end of the input.
     pub(crate) fn advance(&mut self, n: usize) {
+        if self.whole.is_some() {
+            return;
+        }
         self.is_closed = n == 0;
         self.end = self.end.saturating_add(n).min(self.buf.len());
     }

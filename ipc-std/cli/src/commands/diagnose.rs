@@ -69,7 +69,7 @@ pub(crate) struct Args {
 
 pub(crate) fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
     args.analysis.part.check_no_threads("a diagnosis is that of the whole process")?;
-    let input = args.analysis.input(&args.target)?;
+    let input = args.analysis.input(&args.target, globals)?;
     let local = match input.target {
         // The figures of the system are those of the whole recording.
         TraceTarget::Process(target) if input.part.is_whole() => target.process_id(),

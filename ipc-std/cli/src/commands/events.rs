@@ -146,7 +146,7 @@ pub(crate) struct Args {
 
 pub(crate) fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
     let target = args.target.target(args.is_about_sessions())?;
-    let (name, part) = (target.to_string(), args.part.part(target)?);
+    let (name, part) = (target.to_string(), args.part.part(target, globals)?);
     match target {
         TraceTarget::File(file) => show_file(file, args, part, globals),
         TraceTarget::Process(target) => show_process(target, &name, args, part, globals),
@@ -170,14 +170,19 @@ fn show_file(file: &Path, args: &Args, part: TracePart, globals: &Globals) -> Re
     let source = Source::open(file)?;
     let name = source.name().to_string();
     let names = match args.stacks {
-        true if source.is_regular() => Some(StackNames::of_file(file)?),
+        true if source.is_regular() => Some(StackNames::of_file(file, globals)?),
         true => Some(StackNames::default()),
         false => None,
     };
     // Only a regular file is read with output in the background: lines from a pipe must be visible as soon as possible.
     let output = EventOutput::new(BulkStdout::open(source.is_regular())?, globals);
-    let may_delay = source.is_regular();
+    // Blocks outside of a part of the trace are skipped from the first event on, so that event must come soon.
+    let may_delay = source.is_regular() && part.is_whole();
+    let bytes = if may_delay { source.map(globals)? } else { None };
     let mut events = Events::new(source, args, part, None, names, may_delay, &output);
+    if let Some(bytes) = bytes {
+        events.trace = events.trace.of_bytes(bytes);
+    }
     let end = loop {
         match events.show_next() {
             Ok(Some(end)) => break Ok(end),

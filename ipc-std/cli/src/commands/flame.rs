@@ -68,7 +68,7 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
-    let input = args.analysis.input(&args.target)?;
+    let input = args.analysis.input(&args.target, globals)?;
     let overwrite = &args.analysis.connection.wire_log.overwrite;
     let mut stacks = args.stacks.open(overwrite, input.part.part(), globals)?;
     let needs = Needs::of(&stacks.clocks());

@@ -82,7 +82,7 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
-    let input = args.analysis.input(&args.target)?;
+    let input = args.analysis.input(&args.target, globals)?;
     let mut locks = Locks::default().of_part(input.part.part());
     let InputRead { lost, process_id, result: read, .. } =
         input.read(Needs::of_locks(), false, globals, |event| {

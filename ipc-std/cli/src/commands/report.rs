@@ -157,7 +157,7 @@ enum ReportOrder {
 pub(crate) fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
     let (clock, clock_name) = args.clock.clock()?;
     // A mistake on the command line is reported before the older trace is read, which can take long.
-    let input = args.analysis.input(&args.target)?;
+    let input = args.analysis.input(&args.target, globals)?;
     let old = args.diff.as_deref().map(|trace| ReadOld::read(trace, &clock, args, globals)).transpose()?;
     let mut samples = args.samples(&clock).of_part(input.part.part());
     let InputRead { lost, cpu, client, result: read, .. } =
@@ -169,6 +169,7 @@ pub(crate) fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
     if let (Clock::Contention, Some(client), Ok(()), true) =
         (&clock, &client, &read, samples.part().is_whole())
     {
+        samples.begin_trace();
         // A failure is ignored: without samples, only a note is missing.
         let _ = thread_samples::read(client, |event| samples.event(event));
     }

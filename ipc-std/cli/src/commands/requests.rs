@@ -86,7 +86,7 @@ pub(crate) struct Args {
 
 pub(crate) fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
     args.analysis.part.check_no_threads("a request can move from thread to thread")?;
-    let input = args.analysis.input(&args.target)?;
+    let input = args.analysis.input(&args.target, globals)?;
     let (mut requests, mut names) = (Requests::default().of_part(input.part.part()), Names::default());
     let InputRead { lost, result: read, .. } =
         input.read(Needs::of_requests(!args.no_waits), false, globals, |event| {

@@ -65,7 +65,8 @@ pub(crate) struct Args {
 
 pub(crate) fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
     // Before the trace is read, which a pipe allows only once.
-    let mut stats = Stats { part: args.part.part(TraceTarget::File(&args.file))?, ..Stats::default() };
+    let mut stats =
+        Stats { part: args.part.part(TraceTarget::File(&args.file), globals)?, ..Stats::default() };
     let mut steps = RecordReader::new(Source::open(&args.file)?.with_progress());
     let mut digest = if args.digest { Some(EventDigest::new()?) } else { None };
     let end = loop {

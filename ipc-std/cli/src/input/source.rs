@@ -9,10 +9,12 @@ use std::os::fd::AsFd;
 use std::os::windows::io::AsHandle;
 use std::path::{Path, PathBuf};
 
+use memmap2::Mmap;
 use nettrace::{Corruption, End};
 
 use super::reading_progress::ReadingProgress;
 use crate::output::failure::{Failure, Kind};
+use crate::output::globals::Globals;
 
 /// A trace to read.
 #[derive(Debug)]
@@ -40,6 +42,21 @@ impl Source {
     /// Returns whether the trace can be read twice: it is a file with a name.
     pub(crate) fn is_regular(&self) -> bool {
         self.path.as_os_str() != "-" && self.file.metadata().is_ok_and(|metadata| metadata.is_file())
+    }
+
+    /// Maps a regular file into memory, if the option `--map` is given.
+    #[allow(
+        unsafe_code,
+        reason = "nothing else maps a file, and no function can know that nobody shortens it"
+    )]
+    pub(crate) fn map(&self, globals: &Globals) -> Result<Option<Mmap>, Failure> {
+        if !globals.map || !self.is_regular() {
+            return Ok(None);
+        }
+        // SAFETY: the bytes may change while they are read, which a parser of untrusted bytes bears. If the file becomes
+        // shorter, the process ends by SIGBUS, as the help of `--map` states.
+        let map = unsafe { Mmap::map(&self.file) };
+        map.map(Some).map_err(|e| Failure::io(format_args!("cannot map {}", self.name()), &e))
     }
 
     /// Returns the source with its progress, which standard error shows if it is a terminal.

@@ -11,8 +11,14 @@ use crate::output::failure::Failure;
 use crate::output::globals::Globals;
 
 /// Opens a trace, to be read with its stacks in the order of time. A terminal shows the progress of reading.
-pub(crate) fn open(file: &Path) -> Result<TraceReader<Source>, Failure> {
-    Ok(TraceReader::new(Source::open(file)?.with_progress()).by_segment(EventAssembler::SEGMENT_LIMIT))
+pub(crate) fn open(file: &Path, globals: &Globals) -> Result<TraceReader<Source>, Failure> {
+    let source = Source::open(file)?;
+    let bytes = source.map(globals)?;
+    let trace = TraceReader::new(source.with_progress()).by_segment(EventAssembler::SEGMENT_LIMIT);
+    Ok(match bytes {
+        Some(bytes) => trace.of_bytes(bytes),
+        None => trace,
+    })
 }
 
 /// Passes each event of the trace to `take`, until that breaks.

@@ -267,7 +267,7 @@ pub(crate) fn name_of(code: Code) -> String {
 pub(crate) fn report_usage(e: &clap::Error) -> ExitCode {
     // Clap returns no options with an error, so that --json is searched for.
     let json = std::env::args_os().any(|arg| arg == "--json");
-    let globals = Globals { json, no_hints: true, cli: clap::Command::default };
+    let globals = Globals { json, no_hints: true, map: false, cli: clap::Command::default };
     let missing_command = e.kind() == UsageError::DisplayHelpOnMissingArgumentOrSubcommand;
     if missing_command || !e.use_stderr() {
         return match e.print() {

@@ -48,10 +48,14 @@ impl AnalysisArgs {
     const DURATION: Duration = Duration::from_secs(10);
 
     /// Returns the trace or the process to read. A trace is read for the names of its threads, if `--thread` has one.
-    pub(crate) fn input<'a>(&'a self, target: &'a TraceTargetArgs) -> Result<AnalysisInput<'a>, Failure> {
+    pub(crate) fn input<'a>(
+        &'a self,
+        target: &'a TraceTargetArgs,
+        globals: &Globals,
+    ) -> Result<AnalysisInput<'a>, Failure> {
         let is_about_sessions = self.live.is_used() || self.connection.is_used();
         let target = target.target(is_about_sessions)?;
-        Ok(AnalysisInput { target, part: self.part.part(target)?, args: self })
+        Ok(AnalysisInput { target, part: self.part.part(target, globals)?, args: self })
     }
 }
 
@@ -204,7 +208,7 @@ impl AnalysisInput<'_> {
         };
         let mut read = match self.target {
             TraceTarget::File(path) => {
-                let mut trace = trace_file::open(path)?;
+                let mut trace = trace_file::open(path, globals)?;
                 if !needs.stacks {
                     trace = trace.without_stacks();
                 }

@@ -65,7 +65,7 @@ impl FindingsArgs {
         needs: Needs,
         globals: &Globals,
     ) -> Result<(), Failure> {
-        let input = self.analysis.input(&self.target)?;
+        let input = self.analysis.input(&self.target, globals)?;
         let (mut analysis, mut count) = (A::of_part(input.part.part()), 0_u64);
         let read = |is_output, show: &mut dyn FnMut(&A::Finding) -> ControlFlow<()>| {
             let mut take = |event: Option<&TraceEvent<'_>>| {

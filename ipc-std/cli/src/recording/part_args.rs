@@ -13,6 +13,7 @@ use crate::args::time_range_args::TimeRangeArgs;
 use crate::input::source::Source;
 use crate::input::trace_file;
 use crate::output::failure::{Failure, Kind};
+use crate::output::globals::Globals;
 use crate::output::printable::printable_name;
 use crate::process::trace_target::TraceTarget;
 
@@ -58,13 +59,13 @@ impl PartArgs {
 
     /// Returns the part of a trace or of the recording of a process. A trace is read for the names of its threads, if
     /// one is named. Fails if no thread has the name.
-    pub(crate) fn part(&self, target: TraceTarget<'_>) -> Result<TracePart, Failure> {
+    pub(crate) fn part(&self, target: TraceTarget<'_>, globals: &Globals) -> Result<TracePart, Failure> {
         let part = self.times.part();
         if self.thread.is_empty() {
             return Ok(TracePart::new(part));
         }
         let has_name = self.thread.iter().any(|thread| matches!(thread, ThreadArg::Name(_)));
-        let names = if has_name { names_of(target)? } else { BTreeMap::new() };
+        let names = if has_name { names_of(target, globals)? } else { BTreeMap::new() };
         let mut ids = BTreeSet::new();
         for thread in &self.thread {
             match thread {
@@ -85,7 +86,7 @@ impl PartArgs {
 }
 
 /// Returns the names of the threads of a trace by their ids.
-fn names_of(target: TraceTarget<'_>) -> Result<BTreeMap<u64, String>, Failure> {
+fn names_of(target: TraceTarget<'_>, globals: &Globals) -> Result<BTreeMap<u64, String>, Failure> {
     let failure = |message: &str| {
         let failure = Failure::new(Kind::Usage, message.to_owned());
         failure.with_hint("use its ID, which `report --threads` shows, or write a trace to a file first")
@@ -95,13 +96,13 @@ fn names_of(target: TraceTarget<'_>) -> Result<BTreeMap<u64, String>, Failure> {
         TraceTarget::File(file) if !Source::open(file)?.is_regular() => {
             Err(failure("the name of a thread follows its events, so the trace must be a file"))
         }
-        TraceTarget::File(file) => read_names(file),
+        TraceTarget::File(file) => read_names(file, globals),
     }
 }
 
 /// Reads a whole trace for the names of its threads. The next reader reports where the trace is truncated or corrupt.
-fn read_names(file: &Path) -> Result<BTreeMap<u64, String>, Failure> {
-    let mut trace = trace_file::open(file)?;
+fn read_names(file: &Path, globals: &Globals) -> Result<BTreeMap<u64, String>, Failure> {
+    let mut trace = trace_file::open(file, globals)?;
     // Each event with a stack is weighed, because its stack can show the purpose of its thread.
     let mut samples = Samples::new([Clock::AllEvents]);
     loop {

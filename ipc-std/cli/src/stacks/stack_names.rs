@@ -6,6 +6,7 @@ use nettrace_analysis::names::{AddressId, FrameId, Names};
 
 use crate::input::trace_file;
 use crate::output::failure::Failure;
+use crate::output::globals::Globals;
 
 /// Names the stack of each event of a trace.
 #[derive(Debug, Default)]
@@ -38,8 +39,8 @@ impl StackNames {
 
     /// Reads a whole trace, because a name can follow the stacks that contain it. The next reader reports where the
     /// trace is truncated or corrupt.
-    pub(crate) fn of_file(file: &Path) -> Result<Self, Failure> {
-        let mut trace = trace_file::open(file)?;
+    pub(crate) fn of_file(file: &Path, globals: &Globals) -> Result<Self, Failure> {
+        let mut trace = trace_file::open(file, globals)?;
         let mut names = Self::default();
         loop {
             match trace.next_event() {
