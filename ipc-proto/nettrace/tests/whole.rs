@@ -323,7 +323,13 @@ fn a_segment_longer_than_the_limit() {
     }
     assert!(by_block(&bytes, 30_011) == in_stream(&bytes));
     // Without room, events come too early, and none is lost.
-    let bytes = many(100_000, 100_000);
+    let bytes = written(Version::V4, |stream| {
+        for number in 0..10_000u32 {
+            let event =
+                Event { sequence: number + 1, timestamp: u64::from(10_000 - number), ..Event::default() };
+            put!(stream.event(&Event { metadata_id: 1, payload: &long, ..event }));
+        }
+    });
     let mut early = read(EventAssembler::new(Limits::default()).by_segment(0), &bytes, 100_000);
     expected = assembled(&bytes);
     assert!(early.late > 0);

@@ -123,8 +123,8 @@ impl EventAssembler {
     /// and [`late`](Self::late) counts the events that should have come before one of them.
     ///
     /// # Memory
-    /// * The buffer: up to one and a half times `limit`, and up to twice [`Limits::record`] if a record needs that. It is
-    ///   as long as the largest segment and half of it more.
+    /// * The buffer: 4 MiB, or up to one and a half times the bytes of the largest segment, of `limit`, or of
+    ///   [`Limits::record`]. Its pages are used as far as bytes arrive.
     /// * An event that waits takes 36 bytes, a change of its thread or processor 48 bytes more, one of its activities 80,
     ///   and a stack 36 bytes besides its bytes in the buffer.
     /// * If stacks and label lists take more than half of the buffer at its limit, all are removed, and events that refer

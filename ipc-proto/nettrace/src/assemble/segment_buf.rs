@@ -3,7 +3,7 @@ use alloc::boxed::Box;
 use alloc::vec::Vec;
 use core::fmt;
 
-use ipc_proto::wire::steps;
+use ipc_proto::wire::{copy, steps};
 
 use crate::parse::parser::Limits;
 use crate::segments::segment_core::{Rest, SegmentCore, SegmentStep};
@@ -46,8 +46,9 @@ const SPACE: usize = 256 << 10;
 /// The bytes of a segment move to the start of the buffer if at least `RATIO` times as many precede them.
 const RATIO: usize = 4;
 
-/// The length of the first buffer.
-const FIRST: usize = 512 << 10;
+/// The length of the first buffer. The operating system supplies its pages on first use, so a short trace touches few of
+/// them.
+const FIRST: usize = 4 << 20;
 
 impl SegmentBuf {
     pub(crate) fn new(limits: Limits, limit: usize) -> Self {
@@ -176,11 +177,12 @@ impl SegmentBuf {
     fn make_space(&mut self) {
         let first = self.first();
         if self.buf.is_empty() {
-            // The operating system supplies zero pages on first use, so a short trace does not touch most of them.
             self.buf = alloc::vec![0; FIRST];
         } else if first > 0 && self.end.saturating_sub(first) <= first {
             self.drop_front(first);
-        } else if !self.move_segment() {
+        } else if self.move_segment() {
+            self.drop_front(self.first());
+        } else {
             let len = self.buf.len().saturating_add(self.buf.len() / 2);
             steps::count(len);
             self.buf.resize(len, 0);
@@ -195,25 +197,20 @@ impl SegmentBuf {
         self.end = self.end.saturating_sub(len);
     }
 
-    /// Moves the bytes of the segment that are still needed and the window to a new buffer, if the segment takes half of
-    /// the buffer, and at least half of its bytes are not needed.
+    /// Moves the bytes of the segment that are still needed together, directly before the window, if at least half of the
+    /// bytes of the segment are not needed. Returns whether it did.
     fn move_segment(&mut self) -> bool {
         let segment = self.first()..self.window;
-        if segment.len() < self.buf.len() / 2 || self.core.ready_len() > 0 {
+        if segment.len() < self.buf.len().min(self.limit) / 2 || self.core.ready_len() > 0 {
             return false;
         }
-        let mut moved = Vec::with_capacity(self.buf.len());
-        let bytes = self.buf.get(segment).unwrap_or_default();
-        if !self.core.move_to(&mut moved, bytes) {
+        let mut needed = Vec::new();
+        if !self.core.move_to(&mut needed, self.buf.get(segment).unwrap_or_default()) {
             return false;
         }
-        let window = self.buf.get(self.window..self.end).unwrap_or_default();
-        steps::count(window.len());
-        self.window = moved.len();
-        moved.extend_from_slice(window);
-        self.end = moved.len();
-        moved.resize(self.buf.len(), 0);
-        self.buf = moved;
+        if let Some(room) = self.buf.get_mut(self.window.saturating_sub(needed.len())..self.window) {
+            copy(room, &needed);
+        }
         true
     }
 }

@@ -217,8 +217,8 @@ impl SegmentCore {
         self.batch.base()
     }
 
-    /// Moves the bytes of the segment that are still needed to the empty `to`, directly before the window, if they are
-    /// at most half of the segment's bytes. Returns whether it did.
+    /// Copies the bytes of the segment that are still needed to the empty `to`, if they are at most half of the segment's
+    /// bytes. Returns whether it did. The caller must put them directly before the window.
     pub(crate) fn move_to(&mut self, to: &mut Vec<u8>, segment: &[u8]) -> bool {
         let has_own_stacks = self.has_own_stacks();
         let referred = self.batch.referred(segment, has_own_stacks);
