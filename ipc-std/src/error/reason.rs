@@ -155,9 +155,12 @@ pub enum Signs {
     Unknown,
     /// No mapped file is a runtime. A NativeAOT program also has this sign: its runtime is linked into the program.
     Absent,
-    /// A runtime is loaded.
+    /// A runtime is loaded. Whether it listens is unknown: it is older than .NET 11, or does not show its version.
     Loaded,
-    /// A runtime is loaded and has made a socket. Only newer runtimes leave this sign, .NET 10 among them.
+    /// A runtime of .NET 11 or newer is loaded, and has no sign that it listens.
+    NotListening,
+    /// A runtime has made its socket. Runtimes of .NET 11 leave this sign, NativeAOT among them, and late ones of
+    /// .NET 10.
     Listening,
 }
 
@@ -368,11 +371,17 @@ impl Signs {
                  without diagnostics, it is starting or ending, or its socket was deleted"
             }
             Self::Loaded => {
-                ", although a .NET runtime is loaded: it is starting or ending, its diagnostics are switched off, or \
-                 its socket was deleted and the process must be restarted"
+                ", although a .NET runtime is loaded (before .NET 11 it is unknown whether that listens): it is \
+                 starting or ending, its diagnostics are switched off, its socket is in another TMPDIR, or it was \
+                 deleted and the process must be restarted"
+            }
+            Self::NotListening => {
+                ", and its runtime does not listen: it is starting or ending, or its diagnostics are switched off and \
+                 the process must be restarted with them"
             }
             Self::Listening => {
-                ", although it made one: the socket was deleted and the process must be restarted"
+                ", although it made one and listens: its socket is in another TMPDIR or was deleted; connect by the \
+                 path of the socket, or the process must be restarted"
             }
         }
     }
@@ -384,6 +393,7 @@ impl fmt::Display for Signs {
             Self::Unknown => "its memory map cannot be read",
             Self::Absent => "there is no runtime in its memory",
             Self::Loaded => "a runtime is loaded",
+            Self::NotListening => "a runtime is loaded and does not listen",
             Self::Listening => "a runtime is loaded and has made a socket",
         })
     }

@@ -13,12 +13,17 @@ pub(crate) fn to_json(reason: &Reason) -> Value {
         Reason::DiagnosticsOff { variable, value } => json!({ "variable": variable, "value": value }),
         Reason::NoSocket { searched, signs } => {
             let searched: Vec<_> = searched.iter().map(|path| path.to_string_lossy()).collect();
-            let runtime = match signs {
-                Signs::Absent => Value::from(false),
-                Signs::Loaded | Signs::Listening => true.into(),
-                _ => Value::Null,
+            let is_loaded = match signs {
+                Signs::Absent => Some(false),
+                Signs::Loaded | Signs::NotListening | Signs::Listening => Some(true),
+                _ => None,
             };
-            json!({ "searched": searched, "runtime_loaded": runtime })
+            let is_listening = match signs {
+                Signs::NotListening => Some(false),
+                Signs::Listening => Some(true),
+                _ => None,
+            };
+            json!({ "searched": searched, "runtime_loaded": is_loaded, "runtime_listens": is_listening })
         }
         Reason::TmpdirTooLong { limit, .. } | Reason::PathTooLong { limit, .. } => json!({ "limit": limit }),
         Reason::Unreadable { denied, .. } | Reason::Permission { denied, .. } => of_denied(denied),

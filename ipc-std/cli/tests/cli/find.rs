@@ -104,20 +104,26 @@ fn no_socket() {
     let why = not_found(ours.path(), idle.id(), 3, "not_found", "no_socket");
     assert_eq!(why.reason["searched"], json!([theirs.path(), ours.path()]));
     assert_eq!(why.reason["runtime_loaded"], false);
+    assert_eq!(why.reason["runtime_listens"], Value::Null);
     why.says(&["no diagnostic socket in", "no .NET runtime in its memory", "not a .NET process"]);
 }
 
 #[test]
 fn a_process_with_a_runtime_but_no_socket() {
     let directory = TempDir::new().unwrap();
-    for (name, text) in [
-        ("libcoreclr.so", "a .NET runtime is loaded"),
-        ("libmonosgen-2.0.so", "a .NET runtime is loaded"),
-        ("memfd:doublemapper", "a .NET runtime is loaded"),
-        ("memfd:dotnet_ipc_created", "although it made one"),
+    let unknown = "before .NET 11 it is unknown whether that listens";
+    for (name, text, listens) in [
+        ("libcoreclr.so", unknown, None),
+        ("Microsoft.NETCore.App/10.0.12/libcoreclr.so", unknown, None),
+        ("libmonosgen-2.0.so", unknown, None),
+        ("memfd:doublemapper", unknown, None),
+        ("Microsoft.NETCore.App/11.0.0/libcoreclr.so", "its runtime does not listen", Some(false)),
+        ("Microsoft.NETCore.App/12.0.0-preview.1/libcoreclr.so", "diagnostics are switched off", Some(false)),
+        ("memfd:dotnet_ipc_created", "although it made one and listens", Some(true)),
     ] {
-        // Discovery compares only the name of the mapped file.
+        // Discovery compares only the end of the path of the mapped file.
         let program = directory.path().join(name);
+        fs::create_dir_all(program.parent().unwrap()).unwrap();
         copy_program(&crate::tool::which("cat"), &program);
         let idle = Idle::of(&mut Command::new(&program));
         let maps = format!("/proc/{}/maps", idle.id());
@@ -125,6 +131,7 @@ fn a_process_with_a_runtime_but_no_socket() {
         let why =
             not_found(directory.path(), idle.id(), 3, "not_found", "no_socket").says(&[text, "restarted"]);
         assert_eq!(why.reason["runtime_loaded"], true, "{why:?}");
+        assert_eq!(why.reason["runtime_listens"], json!(listens), "{why:?}");
         // The process has a row although it has no socket.
         let rows = run_in(directory.path(), &["ps", "--why", "--json", "--timeout", LONG]).well().lines();
         let row = rows.iter().find(|row| row["process_id"] == idle.id()).unwrap();
@@ -435,6 +442,27 @@ fn no_tmpdir() {
     let why = not_found(directory.path(), idle.id(), 3, "not_found", "no_tmpdir");
     assert_eq!(why.reason["path"], json!(nowhere));
     why.says(&["does not exist", "restart the process"]);
+}
+
+/// One diagnosis: a runtime that listens has read another environment than the one that the process was started with.
+#[test]
+fn a_runtime_that_listens_contradicts_its_environment() {
+    let directory = TempDir::new().unwrap();
+    let program = directory.path().join("memfd:dotnet_ipc_created");
+    copy_program(&crate::tool::which("cat"), &program);
+    let long = directory.path().join("d".repeat(100));
+    fs::create_dir(&long).unwrap();
+    for (variable, value) in [("DOTNET_EnableDiagnostics", "0"), ("TMPDIR", long.to_str().unwrap())] {
+        let idle = Idle::of(Command::new(&program).env(variable, value));
+        let maps = format!("/proc/{}/maps", idle.id());
+        until("the file is never mapped", || {
+            fs::read_to_string(&maps).unwrap().contains("dotnet_ipc_created")
+        });
+        let why = not_found(directory.path(), idle.id(), 3, "not_found", "no_socket");
+        let why = why.says(&["it made one and listens", "in another TMPDIR or was deleted"]);
+        assert!(!format!("{why:?}").contains("switched off"), "{why:?}");
+        assert!(!format!("{why:?}").contains("too long"), "{why:?}");
+    }
 }
 
 /// One diagnosis: a runtime that has made a socket cannot have started without the directory.

@@ -6,6 +6,8 @@ use std::path::{Component, Path};
 use ipc_proto::plan::Flavour;
 use ipc_proto::port::{Config, Variable};
 
+use crate::error::Signs;
+
 /// The content of `mountinfo`. Every mount has a unique number, so two processes with equal content have the same
 /// mounts and the same root.
 #[derive(Debug, PartialEq, Eq)]
@@ -98,6 +100,42 @@ impl Status {
         let leader = line("Tgid:").and_then(|id| id.trim().parse().ok());
         Some(Self { user_id, leader, local_process_id: ids.and_then(|id| id.parse().ok()) })
     }
+}
+
+/// Returns the signs of a runtime in `/proc/PID/maps`.
+///
+/// A runtime of .NET 11, or of a late .NET 10, maps `/memfd:dotnet_ipc_created` when it has made its socket; NativeAOT
+/// does too.
+pub(crate) fn runtime_signs(maps: &[u8]) -> Signs {
+    let mut signs = Signs::Absent;
+    for line in maps.split(|byte| *byte == b'\n') {
+        let file = line.iter().position(|byte| *byte == b'/').and_then(|start| line.get(start..));
+        let file = file.unwrap_or_default();
+        let has = |part: &[u8]| file.windows(part.len()).any(|window| window == part);
+        if has(b"/memfd:dotnet_ipc_created") {
+            return Signs::Listening;
+        }
+        if shared_runtime_version(file).is_some_and(|version| version >= FIRST_WITH_MARK) {
+            signs = Signs::NotListening;
+        }
+        // A single-file program has only the last of these mappings.
+        let is_runtime = [&b"/libcoreclr.so"[..], b"/libmonosgen", b"/memfd:doublemapper"].into_iter().any(has);
+        if is_runtime && signs == Signs::Absent {
+            signs = Signs::Loaded;
+        }
+    }
+    signs
+}
+
+/// The first version whose runtimes all show that they listen.
+const FIRST_WITH_MARK: u32 = 11;
+
+/// Returns the major version of a shared runtime, whose folder has the name of the version; `None` for another file.
+fn shared_runtime_version(file: &[u8]) -> Option<u32> {
+    let folder = Path::new(OsStr::from_bytes(file)).parent()?;
+    let is_shared = file.ends_with(b"/libcoreclr.so") && folder.parent()?.ends_with("Microsoft.NETCore.App");
+    let version = folder.file_name().filter(|_| is_shared)?.to_str()?;
+    version.split('.').next()?.parse().ok()
 }
 
 /// The environment with which a process was started.

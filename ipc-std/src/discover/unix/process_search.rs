@@ -111,7 +111,7 @@ impl ProcessSearch {
         }
         let signs = process.signs();
         // If the process has ended meanwhile, its end is the reason to report: all other failures follow from it.
-        let is_loaded = matches!(signs, Signs::Loaded | Signs::Listening);
+        let is_loaded = matches!(signs, Signs::Loaded | Signs::NotListening | Signs::Listening);
         let reason = match process.is_alive() {
             // The missing directory explains why there is no socket.
             true if is_loaded && !has_tmpdir => None,

@@ -16,7 +16,7 @@ use super::directory::{or_tmp, unreadable};
 #[cfg(any(target_os = "linux", target_os = "android"))]
 use super::target_tmpdir::TargetTmpdir;
 #[cfg(any(target_os = "linux", target_os = "android"))]
-use crate::discover::procfs::{Environ, Process};
+use crate::discover::procfs::{Environ, Process, runtime_signs};
 use crate::discover::search::{Search, SearchSubject};
 use crate::error::{Reason, Signs};
 use crate::sys;
@@ -106,29 +106,18 @@ impl ProcessView {
             (directory.as_os_str().len() > limit)
                 .then(|| Reason::TmpdirTooLong { tmpdir: directory.clone(), limit })
         });
+        // A runtime that listens has read another environment: the program may have changed it before its start.
+        let reason = reason.filter(|_| self.signs() != Signs::Listening);
         search.note(SearchSubject::Environment { tmpdir: tmpdir.map(PathBuf::from) }, reason);
         let tmpdir = TargetTmpdir::new(self.process_id, process, directory, self.key, context);
         Some(tmpdir.location(context))
     }
 
     pub(super) fn signs(&self) -> Signs {
-        let Some(Ok(maps)) = self.process.as_deref().map(Process::maps) else {
-            return Signs::Unknown;
-        };
-        let mut signs = Signs::Absent;
-        for line in maps.split(|byte| *byte == b'\n') {
-            let name = line.iter().position(|byte| *byte == b'/').and_then(|start| line.get(start..));
-            let name = name.unwrap_or_default();
-            let has = |part: &[u8]| name.windows(part.len()).any(|window| window == part);
-            if has(b"/memfd:dotnet_ipc_created") {
-                return Signs::Listening;
-            }
-            // A single-file program has only the last of these mappings.
-            if [&b"/libcoreclr.so"[..], b"/libmonosgen", b"/memfd:doublemapper"].into_iter().any(has) {
-                signs = Signs::Loaded;
-            }
+        match self.process.as_deref().map(Process::maps) {
+            Some(Ok(maps)) => runtime_signs(&maps),
+            _ => Signs::Unknown,
         }
-        signs
     }
 
     pub(super) fn is_alive(&self) -> bool {
