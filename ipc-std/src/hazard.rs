@@ -2,9 +2,8 @@
 use std::path::Path;
 
 use ipc_proto::Request;
-#[cfg(unix)]
 use ipc_proto::RouterSocketName;
-use ipc_proto::plan::{self, Flavour, Hazard, Runtime};
+use ipc_proto::plan::{self, Explanation, Flavour, Hazard, Runtime};
 
 use crate::client::Client;
 #[cfg(unix)]
@@ -35,6 +34,7 @@ impl Client {
     pub(crate) fn describe_runtime(&self) -> Result<Runtime, Error> {
         match self.process_info() {
             Err(e) if e.kind() == ErrorKind::Unsupported => Ok(Runtime::WITHOUT_INFO),
+            Err(e) if e.explanation() == Some(Explanation::InfoTooLong) => Ok(Runtime::default()),
             info => Ok(Runtime::from(&info?)),
         }
     }
@@ -47,8 +47,7 @@ impl Client {
     }
 
     /// Returns the id of the runtime's process, if the process is visible.
-    #[cfg(unix)]
-    fn visible_runtime(&self) -> Option<u32> {
+    pub(crate) fn visible_runtime(&self) -> Option<u32> {
         let name = self.path().and_then(Path::file_name).and_then(|name| name.to_str());
         // The process at the socket of a router is the router itself, not the runtime.
         let is_router = name.is_some_and(|name| name.parse::<RouterSocketName>().is_ok());

@@ -23,6 +23,7 @@ mod hazard;
 mod monitor;
 mod server;
 mod sys;
+mod system_process;
 mod trace;
 mod transport;
 #[cfg(unix)]
@@ -35,6 +36,7 @@ pub use error::{Error, ErrorKind, Phase};
 pub use observer::{Observed, Observer};
 pub use process_info::ProcessInfo;
 pub use record_reader::RecordReader;
+pub use system_process::SystemProcess;
 pub use timeouts::Timeouts;
 pub use trace_reader::{TraceReader, system_time};
 

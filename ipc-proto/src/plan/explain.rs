@@ -3,7 +3,7 @@ use core::fmt;
 
 use crate::{
     Code, CollectTracing, CollectTracing2, CollectTracing3, CollectTracing4, CollectTracing5,
-    CollectTracing6, Command, CommandInfo, HResult,
+    CollectTracing6, Command, CommandInfo, GetProcessInfo, GetProcessInfo2, GetProcessInfo3, HResult,
 };
 
 /// The meaning of a refusal for the user. Its `Display` is a clause without a final period.
@@ -20,6 +20,8 @@ pub enum Explanation {
         /// Whether the command can also request a session of `user_events`, which not every kernel supports.
         user_events: bool,
     },
+    /// The process information of the runtime is longer than a message can be. Its other commands work.
+    InfoTooLong,
     /// The meaning of the code, which is the same for every command.
     Code(HResult),
 }
@@ -40,6 +42,9 @@ impl fmt::Display for Explanation {
                 write!(f, "it could not start a session; the runtime allows {SESSION_LIMIT} at a time")?;
                 f.write_str(if user_events { ", and user_events need a kernel that has them" } else { "" })
             }
+            Self::InfoTooLong => f.write_str(
+                "its process information does not fit into a message of 64 KiB, probably because of its command line",
+            ),
             Self::Code(hresult) => f.write_str(hresult.hint().unwrap_or_default()),
         }
     }
@@ -69,6 +74,9 @@ pub fn explain(command: Code, hresult: HResult) -> Option<Explanation> {
         ) => Some(Explanation::SessionLimit { user_events: false }),
         (HResult::FAIL, CollectTracing5::CODE | CollectTracing6::CODE) => {
             Some(Explanation::SessionLimit { user_events: true })
+        }
+        (HResult::FAIL, GetProcessInfo::CODE | GetProcessInfo2::CODE | GetProcessInfo3::CODE) => {
+            Some(Explanation::InfoTooLong)
         }
         _ => hresult.hint().map(|_| Explanation::Code(hresult)),
     }

@@ -155,6 +155,7 @@ mod process {
     pub(crate) mod process_name;
     pub(crate) mod profiler;
     pub(crate) mod reasons;
+    pub(crate) mod system_process;
     pub(crate) mod system_threads;
     pub(crate) mod target;
     pub(crate) mod trace_target;

@@ -1,6 +1,8 @@
 //! `Found`: a runtime that was found.
 use std::path::PathBuf;
 
+use ipc_proto::plan::Explanation;
+
 use crate::client::Client;
 use crate::process_info::ProcessInfo;
 use crate::sys;
@@ -20,8 +22,11 @@ pub struct Found {
     pub path: PathBuf,
     /// Whether the socket belongs to `dotnet-dsrouter`: then `info` describes a runtime on another device.
     pub router: bool,
-    /// What the runtime reported; `None` for .NET Core 3, which has no command for process information.
+    /// What the runtime reported; `None` if it cannot report anything, for the reason in `refusal`.
     pub info: Option<ProcessInfo>,
+    /// Why there is no `info`: [`Explanation::Older`] for .NET Core 3, which has no command for process information, or
+    /// [`Explanation::InfoTooLong`].
+    pub refusal: Option<Explanation>,
     pub(super) client: Client,
 }
 
@@ -32,7 +37,7 @@ impl Found {
         self.client.clone()
     }
 
-    /// Returns the command line of the process: as the runtime reports it, or for .NET Core 3 as the operating system
+    /// Returns the command line of the process: as the runtime reports it, or without `info` as the operating system
     /// does if it shows the process.
     #[must_use]
     pub fn command_line(&self) -> Option<String> {

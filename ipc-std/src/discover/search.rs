@@ -3,10 +3,12 @@ use core::fmt;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
+use ipc_proto::plan::Explanation;
+
 use super::found::Found;
 use super::system::Candidate;
 use crate::client::Client;
-use crate::error::{Error, ErrorKind, Phase, Reason, SearchError, Signs};
+use crate::error::{Error, Phase, Reason, SearchError, Signs};
 use crate::observer::Observer;
 use crate::process_info::ProcessInfo;
 use crate::timeouts::{Deadline, Timeouts};
@@ -161,15 +163,17 @@ impl Search {
                     let client = candidate.client(self.process_id, self.target);
                     let timeouts = Timeouts { call, ..Timeouts::default() };
                     let timed = client.clone().with_timeouts(timeouts).with_observer(observer.cloned());
-                    identify(candidate, &timed).map(|info| (info, client))
+                    identify(candidate, &timed).map(|identified| (identified, client))
                 }
             };
             let mut reason = identified.as_ref().err().cloned();
-            if let Ok((info, client)) = identified {
+            if let Ok((identified, client)) = identified {
                 let Candidate { local_process_id, ref path, router, .. } = *candidate;
                 let (process_id, path) = (self.process_id, path.clone());
                 let listener = client.connector().process_id();
-                let found = Found { process_id, listener, local_process_id, path, router, info, client };
+                let (info, refusal) = (identified.clone().ok(), identified.err());
+                let found =
+                    Found { process_id, listener, local_process_id, path, router, info, refusal, client };
                 if listener.is_some() {
                     self.steps.push(SearchStep { subject, reason });
                     return Ok(found);
@@ -209,8 +213,9 @@ impl Search {
     }
 }
 
-/// Requests the process information of the runtime at a socket, and checks its process id.
-fn identify(candidate: &Candidate, client: &Client) -> Result<Option<ProcessInfo>, Reason> {
+/// Requests the process information of the runtime at a socket, and checks its process id. Also returns why a runtime
+/// cannot report it, so that the id cannot be checked.
+fn identify(candidate: &Candidate, client: &Client) -> Result<Result<ProcessInfo, Explanation>, Reason> {
     match client.process_info() {
         Ok(ProcessInfo { process_id: reported, .. })
             if !candidate.router && reported != u64::from(candidate.local_process_id) =>
@@ -218,10 +223,11 @@ fn identify(candidate: &Candidate, client: &Client) -> Result<Option<ProcessInfo
             let path = candidate.path.clone();
             Err(Reason::OtherProcess { path, reported, expected: candidate.local_process_id })
         }
-        Ok(info) => Ok(Some(info)),
-        // .NET Core 3 has no command for process information, so the id cannot be checked.
-        Err(e) if e.kind() == ErrorKind::Unsupported => Ok(None),
-        Err(e) => Err(candidate.reason(e)),
+        Ok(info) => Ok(Ok(info)),
+        Err(e) => match e.explanation() {
+            Some(why @ (Explanation::Older { .. } | Explanation::InfoTooLong)) => Ok(Err(why)),
+            _ => Err(candidate.reason(e)),
+        },
     }
 }
 

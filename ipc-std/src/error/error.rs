@@ -5,7 +5,8 @@ use std::ffi::OsString;
 use std::io;
 use std::path::PathBuf;
 
-use ipc_proto::{Code, CommandInfo, EncodeError, FieldPath, HResult, ProtocolError, Violation, plan};
+use ipc_proto::plan::{self, Explanation};
+use ipc_proto::{Code, CommandInfo, EncodeError, FieldPath, HResult, ProtocolError, Violation};
 
 use super::denied::Denied;
 use super::kind::ErrorKind;
@@ -239,13 +240,17 @@ impl Error {
 
     /// Returns an explanation of a refusal: see [`plan::explain`].
     #[must_use]
-    pub fn hint(&self) -> Option<String> {
+    pub fn explanation(&self) -> Option<Explanation> {
         match self {
-            Self::Refused { command, hresult, .. } => {
-                plan::explain(*command, *hresult).map(|explanation| explanation.to_string())
-            }
+            Self::Refused { command, hresult, .. } => plan::explain(*command, *hresult),
             _ => None,
         }
+    }
+
+    /// Returns the sentence of the [`explanation`](Self::explanation).
+    #[must_use]
+    pub fn hint(&self) -> Option<String> {
+        self.explanation().map(|explanation| explanation.to_string())
     }
 }
 

@@ -1,4 +1,5 @@
 //! `find`: shows where the socket of a runtime is, or why it is not found.
+use ipc_proto::plan::Explanation;
 use ipc_std::discover::{self, Found, Search, SearchStep};
 use serde_json::{Value, json};
 
@@ -96,7 +97,10 @@ fn sentence(found: &Found) -> String {
             format!("found: dsrouter listens at {path} for a runtime in process {}", info.process_id)
         }
         Some(info) => format!("found: the runtime at {path} has the cookie {}", info.runtime_cookie),
-        None => format!("found: the runtime at {path} is too old to report its cookie"),
+        None => match found.refusal {
+            Some(why @ Explanation::InfoTooLong) => format!("found: the runtime at {path}; {why}"),
+            _ => format!("found: the runtime at {path} is too old to report its cookie"),
+        },
     };
     sentence + &place
 }

@@ -8,12 +8,17 @@ use crate::output::printable::printable;
 use crate::output::stdout::{json_to_stdout, to_stdout};
 use crate::output::tables::write_fields;
 use crate::process::connection_args::ConnectionArgs;
-use crate::process::process_fields::process_fields;
+use crate::process::process_fields::{process_fields, system_fields};
+use crate::process::system_process;
 use crate::process::target::TargetArgs;
 
 /// Show command line, runtime version, OS and architecture of a process
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
+.NET cannot report a process whose command line is longer than 64 KiB. Then the
+command line is that of /proc, which command_line_from states, and the other
+fields are null.
+
 Examples:
   dotnet-ipc info 4242
   dotnet-ipc info 4242 --json | jq -r .clr_product_version
@@ -27,7 +32,10 @@ pub(crate) struct Args {
 
 pub(crate) fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
     args.connection.call(args.target.target(), |client| {
-        let fields = process_fields(&client.process_info()?);
+        let fields = match client.process_info() {
+            Ok(info) => process_fields(&info),
+            Err(e) => system_fields(&system_process::unreported(&client, e, globals)?),
+        };
         if globals.json {
             return json_to_stdout(&fields.into());
         }

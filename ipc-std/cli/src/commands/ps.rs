@@ -4,6 +4,7 @@ use std::io::{self, IsTerminal};
 use std::path::{Path, PathBuf};
 
 use comfy_table::{ColumnConstraint, Width, presets};
+use ipc_proto::plan::Explanation;
 use ipc_std::discover::{self, Found, Reason, ScanConfig, Search, SearchError, Signs};
 use ipc_std::{Error, ProcessInfo};
 use serde_json::{Value, json};
@@ -16,9 +17,10 @@ use crate::output::next_command::show_next;
 use crate::output::printable::printable;
 use crate::output::stdout::{json_to_stdout, to_stdout};
 use crate::process::connection_args::ConnectionArgs;
-use crate::process::process_fields::process_fields;
+use crate::process::process_fields::{process_fields, system_command_line};
 use crate::process::process_name;
 use crate::process::reasons;
+use crate::process::system_process;
 
 /// List running .NET processes
 #[derive(Debug, clap::Args)]
@@ -30,9 +32,11 @@ time. On a terminal and with --json, a row appears when its runtime responds;
 otherwise the rows are sorted by process ID.
 
 STATUS, or VERSION in parentheses if there is none: `ok`; `timeout`; `refused`
-(.NET Core 3 has no command for it); `protocol`; `permission`; `gone`. With
---why also `not_found` and `no_listener`. If TMPDIR cannot be searched, --why
-reports that too: in JSON with null for `process_id`.
+(.NET Core 3 has no command for it, and no .NET reports a command line over
+64 KiB: the mark [/proc], in JSON command_line_from, states the source of such a
+command line); `protocol`; `permission`; `gone`. With --why also `not_found` and
+`no_listener`. If TMPDIR cannot be searched, --why reports that too: in JSON with
+null for `process_id`.
 
 Examples:
   dotnet-ipc ps
@@ -87,6 +91,11 @@ pub(crate) fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
         Err(failure) => local = Err(failure),
     });
     rows.sort_by_key(|row| row.process_id);
+    for row in &rows {
+        if let Some(why @ Explanation::InfoTooLong) = row.refusal {
+            globals.note(&system_process::note(row.process_id, why));
+        }
+    }
     if !globals.json {
         let present: Vec<_> = rows.iter().filter(|row| row.is_present()).collect();
         if !live && !present.is_empty() {
@@ -150,8 +159,10 @@ struct Row {
     process_id: u32,
     socket: Option<PathBuf>,
     name: Option<String>,
-    /// From the runtime, or else from the operating system: .NET Core 3 has no command that returns it.
+    /// From the runtime, or else from the operating system.
     command_line: Option<String>,
+    /// Why the runtime, which was identified, does not report its process.
+    refusal: Option<Explanation>,
     /// The process information, or else the status and the reasons.
     answer: Result<ProcessInfo, (&'static str, Option<SearchError>)>,
 }
@@ -161,7 +172,8 @@ impl Row {
         let (process_id, socket) = (search.process_id(), search.path().map(Path::to_owned));
         let name = process_name::name(search, found.as_ref().ok());
         let command_line = found.as_ref().ok().and_then(Found::command_line);
-        let row = |socket, answer| Ok(Self { process_id, socket, name, command_line, answer });
+        let refusal = found.as_ref().ok().and_then(|found| found.refusal);
+        let row = |socket, answer| Ok(Self { process_id, socket, name, command_line, refusal, answer });
         match found {
             Ok(found) => row(Some(found.path), found.info.ok_or((REFUSED, None))),
             Err(error) => match status(error.kind().into()) {
@@ -196,14 +208,13 @@ impl Row {
             Ok(info) => process_fields(info).into_iter().for_each(|(key, value)| {
                 fields.entry(key).or_insert(value);
             }),
-            Err(_) => {
-                fields.extend(self.command_line.clone().map(|line| ("command_line".to_owned(), line.into())))
-            }
+            Err(_) => fields.extend(self.command_line.iter().flat_map(|line| system_command_line(line))),
         }
         if with_why {
             let error = self.answer.as_ref().err().and_then(|(_, error)| error.as_ref());
             let all = error.map(|error| error.reasons().iter().map(reasons::to_json).collect::<Vec<_>>());
-            fields.insert("why".to_owned(), error.map(SearchError::to_string).into());
+            let refusal = || self.refusal.map(|why| why.to_string());
+            fields.insert("why".to_owned(), error.map(SearchError::to_string).or_else(refusal).into());
             fields.insert("reasons".to_owned(), all.unwrap_or_default().into());
         }
         row
@@ -260,7 +271,11 @@ impl ProcessTable {
     }
 
     fn cells(&self, row: &Row) -> Vec<String> {
-        let (pid, command_line) = (row.process_id.to_string(), cell(row.command_line.clone()));
+        let command_line = match &row.answer {
+            Ok(_) => row.command_line.clone(),
+            Err(_) => row.command_line.as_deref().map(system_process::marked),
+        };
+        let (pid, command_line) = (row.process_id.to_string(), cell(command_line));
         if self.wide {
             let info = row.answer.as_ref().ok();
             vec![
@@ -313,6 +328,7 @@ mod tests {
             socket: None,
             name: Some("\u{597d}".repeat(15)),
             command_line: None,
+            refusal: None,
             answer: Err((REFUSED, None)),
         };
         let cells = ProcessTable::new(false).cells(&row);

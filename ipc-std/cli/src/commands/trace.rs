@@ -13,6 +13,7 @@ use crate::output::failure::{self, Failure};
 use crate::output::globals::Globals;
 use crate::output::stdout::wrote;
 use crate::process::connection_args::ConnectionArgs;
+use crate::process::system_process;
 use crate::process::target::TargetArgs;
 use crate::recording::args::RecordingArgs;
 use crate::recording::names_first::{CompiledNames, take_names};
@@ -99,7 +100,7 @@ pub(crate) fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
     let plan = if args.names_first { plan.with_names(EventLevel::INFORMATIONAL)? } else { plan };
     plan.check_until(&args.until)?;
     let (client, wire_log) = args.connection.session_client(args.target.target())?;
-    let path = args.output.clone().map_or_else(|| default_path(&client), Ok)?;
+    let path = args.output.clone().map_or_else(|| default_path(&client, globals), Ok)?;
     let output = TraceOutput::open(&path, &args.connection.wire_log.overwrite)?;
     output.wait_until(&args.until);
 
@@ -156,14 +157,22 @@ fn report(
 }
 
 /// Returns the name of the file without `-o`: as dotnet-trace names it, but with the time in UTC.
-fn default_path(client: &Client) -> Result<PathBuf, Failure> {
-    let info = client.process_info()?;
-    let text = |text: &TextBuf| text.to_utf8().unwrap_or_default();
-    let name = program_name(&text(&info.managed_entrypoint_assembly_name), &text(&info.command_line));
+fn default_path(client: &Client, globals: &Globals) -> Result<PathBuf, Failure> {
+    let (name, process_id) = match client.process_info() {
+        Ok(info) => {
+            let text = |text: &TextBuf| text.to_utf8().unwrap_or_default();
+            let assembly = text(&info.managed_entrypoint_assembly_name);
+            (program_name(&assembly, &text(&info.command_line)), info.process_id)
+        }
+        Err(e) => {
+            let process = system_process::unreported(client, e, globals)?;
+            (program_name("", &process.command_line), process.process_id.into())
+        }
+    };
     // For example, 2026-11-20T21:45:13Z.
     let time = humantime::format_rfc3339_seconds(SystemTime::now()).to_string();
     let time: String = time.chars().filter(|c| !"-:Z".contains(*c)).collect();
-    Ok(format!("{name}_{}_{}.nettrace", info.process_id, time.replace('T', "_")).into())
+    Ok(format!("{name}_{process_id}_{}.nettrace", time.replace('T', "_")).into())
 }
 
 /// Returns the name of the program as a part of a file name.

@@ -409,3 +409,64 @@ fn a_full_wire_log_is_reported() {
     assert_eq!((ran.status, ran.text().lines().count()), (Some(1), 8));
     assert!(ran.stderr.contains("/dev/full"));
 }
+
+/// A runtime of this process, named as its own socket, that cannot send its process information.
+#[cfg(target_os = "linux")]
+fn unreported() -> (TempDir, FakeRuntime) {
+    let directory = TempDir::new().unwrap();
+    let profile = Profile {
+        process_id: std::process::id(),
+        command_line: "long ".repeat(10_000),
+        ..Profile::net10()
+    };
+    let runtime = FakeRuntime::start_in(directory.path(), profile).unwrap();
+    (directory, runtime)
+}
+
+/// No .NET can send a command line that is longer than a message.
+#[test]
+#[cfg(target_os = "linux")]
+fn a_command_line_that_is_too_long_comes_from_the_system() {
+    let (directory, runtime) = unreported();
+    let own = std::process::id();
+    let command_line = std::env::args().collect::<Vec<_>>().join(" ");
+    let note = "does not fit into a message of 64 KiB, probably because of its command line";
+
+    let ran = run_at(runtime.path(), &["info", "--json"]);
+    assert_eq!(ran.status, Some(0), "{ran:?}");
+    assert!(ran.error()["note"].as_str().unwrap().contains(note));
+    let info = ran.json();
+    let expected = (&json!(own), &json!(command_line), &json!("/proc"));
+    assert_eq!((&info["process_id"], &info["command_line"], &info["command_line_from"]), expected);
+    assert_eq!((&info["os"], &info["runtime_cookie"]), (&Value::Null, &Value::Null));
+    let text = run_at(runtime.path(), &["info"]).into_text();
+    let has = |name: &str, value: &str| text.lines().any(|line| line.starts_with(name) && line.ends_with(value));
+    assert!(has("command_line:", &command_line) && has("command_line_from:", "/proc"), "{text}");
+    assert!(has("clr_product_version:", "(not reported)"), "{text}");
+
+    let in_directory = |args: &[&str]| {
+        let mut command = tool(args);
+        let ran = finish(command.env("TMPDIR", directory.path()).current_dir(directory.path()).spawn().unwrap());
+        assert_eq!(ran.status, Some(0), "{ran:?}");
+        ran
+    };
+    let ran = in_directory(&["ps", "--json", "--why", "--timeout", LONG]);
+    let rows = ran.lines();
+    let row = rows.iter().find(|row| row["socket"] == json!(runtime.path())).unwrap();
+    assert_eq!(row["status"], "refused");
+    assert_eq!((&row["command_line"], &row["command_line_from"]), (&json!(command_line), &json!("/proc")));
+    assert!(row["why"].as_str().unwrap().contains(note), "{row}");
+    let ran = in_directory(&["ps", "--wide", "--timeout", LONG]);
+    assert!(ran.stderr.contains(note) && ran.stderr.contains(&format!("process {own}")));
+    let text = ran.into_text();
+    let line = text.lines().find(|line| line.contains(&*runtime.path().to_string_lossy())).unwrap();
+    assert!(line.contains(" (refused) ") || line.contains(" refused "), "{line}");
+    assert!(line.ends_with(&format!("[/proc] {command_line}")), "{line}");
+
+    // Only the name of the file needs the command line.
+    let ran = in_directory(&["trace", "--socket", runtime.path().to_str().unwrap(), "--duration", "0"]);
+    assert!(ran.stderr.contains(note));
+    let name = fs::read_dir(directory.path()).unwrap().map(|entry| entry.unwrap().file_name());
+    let name = name.filter_map(|name| name.into_string().ok()).find(|name| name.ends_with(".nettrace")).unwrap();
+    assert!(name.starts_with("cli-") && name.contains(&format!("_{own}_")), "{name}");
+}
