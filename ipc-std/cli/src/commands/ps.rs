@@ -220,6 +220,14 @@ impl Row {
         row
     }
 
+    /// Returns the command line, with a mark if it is not from the runtime.
+    fn shown_command_line(&self) -> Option<String> {
+        match &self.answer {
+            Ok(_) => self.command_line.clone(),
+            Err(_) => self.command_line.as_deref().map(system_process::marked),
+        }
+    }
+
     /// Returns the version of the runtime, or else the status in parentheses.
     fn version(&self) -> String {
         match &self.answer {
@@ -245,11 +253,12 @@ impl ProcessTable {
         Self { wide, widths: Vec::new(), has_header: false }
     }
 
+    /// The columns before the command line.
     const fn header(&self) -> &'static [&'static str] {
         if self.wide {
-            &["PID", "STATUS", "NAME", "VERSION", "ARCH", "SOCKET", "COMMAND LINE"]
+            &["PID", "STATUS", "NAME", "VERSION", "ARCH", "SOCKET"]
         } else {
-            &["PID", "NAME", "VERSION", "COMMAND LINE"]
+            &["PID", "NAME", "VERSION"]
         }
     }
 
@@ -271,11 +280,7 @@ impl ProcessTable {
     }
 
     fn cells(&self, row: &Row) -> Vec<String> {
-        let command_line = match &row.answer {
-            Ok(_) => row.command_line.clone(),
-            Err(_) => row.command_line.as_deref().map(system_process::marked),
-        };
-        let (pid, command_line) = (row.process_id.to_string(), cell(command_line));
+        let pid = row.process_id.to_string();
         if self.wide {
             let info = row.answer.as_ref().ok();
             vec![
@@ -285,11 +290,10 @@ impl ProcessTable {
                 cell(info.map(|info| info.clr_product_version.to_string())),
                 cell(info.map(|info| info.arch.to_string())),
                 cell(row.socket.as_ref().map(|path| path.to_string_lossy().into_owned())),
-                command_line,
             ]
         } else {
             let short = |text| cut_end(&cell(text), NAME_WIDTH);
-            vec![pid, short(row.name.clone()), short(Some(row.version())), command_line]
+            vec![pid, short(row.name.clone()), short(Some(row.version()))]
         }
     }
 
@@ -297,7 +301,8 @@ impl ProcessTable {
     fn write(&mut self, rows: &[&Row]) -> Result<(), Failure> {
         let mut table = comfy_table::Table::new();
         table.load_preset(presets::NOTHING);
-        if !core::mem::replace(&mut self.has_header, true) {
+        let has_header = core::mem::replace(&mut self.has_header, true);
+        if !has_header {
             table.set_header(self.header());
         }
         table.add_rows(rows.iter().map(|row| self.cells(row)));
@@ -307,7 +312,11 @@ impl ProcessTable {
         }
         // A pipe gets lines of 80 columns, the usual width of a terminal.
         let width = if self.wide { usize::MAX } else { terminal_width().unwrap_or(80) };
-        let lines: Vec<_> = table.lines().map(|line| cut_end(line.trim_end(), width)).collect();
+        // A command line can be longer than a column of the table.
+        let header = (!has_header).then(|| "COMMAND LINE".to_owned());
+        let command_lines = header.into_iter().chain(rows.iter().map(|row| cell(row.shown_command_line())));
+        let lines = table.lines().zip(command_lines).map(|(line, last)| format!("{line} {last}"));
+        let lines: Vec<_> = lines.map(|line| cut_end(line.trim_end(), width)).collect();
         to_stdout(|out| lines.iter().try_for_each(|line| writeln!(out, "{line}")))
     }
 }

@@ -156,23 +156,33 @@ fn ps_fits_80_columns() {
 #[cfg(target_os = "linux")]
 fn the_command_line_of_an_old_runtime_comes_from_the_system() {
     let directory = TempDir::new().unwrap();
-    let (mut child, line) = fake_runtime(directory.path(), &["--runtime", "net31"]);
+    // More columns than a table can have.
+    let name = "x".repeat(70_000);
+    let (mut child, line) = fake_runtime(directory.path(), &["--runtime", "net31"], &name);
     let rows = rows_in(directory.path(), run_in(directory.path(), &["ps", "--json", "--timeout", LONG]));
     let row = rows.iter().find(|row| row["process_id"] == line["process_id"]).unwrap();
     assert_eq!(row["status"], "refused");
     let command_line = row["command_line"].as_str().unwrap();
-    assert!(command_line.contains("fake-runtime") && command_line.ends_with("--runtime net31"), "{row}");
+    assert!(command_line.starts_with(&name) && command_line.ends_with("--runtime net31"), "{row}");
+    assert_eq!(row["command_line_from"], "/proc");
     let text = run_in(directory.path(), &["ps", "--timeout", LONG]).well().into_text();
     let process_id = line["process_id"].to_string();
     let line = text.lines().find(|line| line.trim_start().starts_with(&process_id)).unwrap();
-    assert!(line.contains("dotnet-ipc") && line.contains("(refused)"), "{text}");
+    assert!(line.contains("(refused)") && line.contains(" [/proc] x"), "{text}");
+    let wide = run_in(directory.path(), &["ps", "--wide", "--timeout", LONG]).well().into_text();
+    let end = format!(" [/proc] {command_line}");
+    let line = wide.lines().find(|line| line.trim_start().starts_with(&process_id)).unwrap();
+    assert!(line.ends_with(&end), "{wide}");
     child.kill().unwrap();
     child.wait().unwrap();
 }
 
-/// Starts a fake runtime in a separate process. Returns the process and its first line.
-fn fake_runtime(directory: &Path, args: &[&str]) -> (Child, Value) {
+/// Starts a fake runtime in a separate process, with `name` as its first argument. Returns the process and its first
+/// line.
+#[cfg(target_os = "linux")]
+fn fake_runtime(directory: &Path, args: &[&str], name: &str) -> (Child, Value) {
     let mut command = tool(&[&["fake-runtime", "--dir", directory.to_str().unwrap()], args].concat());
+    std::os::unix::process::CommandExt::arg0(&mut command, name);
     let mut child = command.env("TMPDIR", directory).stdin(Stdio::piped()).spawn().unwrap();
     let mut line = String::new();
     // The fake runtime writes only one line.
