@@ -20,7 +20,7 @@ pub enum KnownProvider {
     Runtime,
     /// `Microsoft-Windows-DotNETRuntimeRundown`: what exists at the end of a session, methods and modules for example.
     Rundown,
-    /// `Microsoft-DotNETCore-SampleProfiler`: the stack of each thread, about once a millisecond.
+    /// `Microsoft-DotNETCore-SampleProfiler`: the stack of each thread, again and again.
     SampleProfiler,
     /// `Universal.System`: processes, mappings and symbols, in traces of the operating system (V6).
     UniversalSystem,

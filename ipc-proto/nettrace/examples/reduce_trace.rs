@@ -117,7 +117,7 @@ fn main() -> Result<(), Box<dyn core::error::Error>> {
             let start = *first.get_or_insert(event.timestamp);
             let ticks = u128::from(event.timestamp.saturating_sub(start));
             let time = ticks.saturating_mul(1000).checked_div(frequency.into()).unwrap_or_default();
-            // The runtime takes a sample of each thread about once a millisecond.
+            // The samples of one millisecond in `rounds`.
             let is_round = time.checked_rem(rounds.into()) == Some(0);
             let is_early = time < milliseconds;
             let is_kept = match seen.map(|(kind, _)| kind) {

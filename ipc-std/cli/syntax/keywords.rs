@@ -4,6 +4,9 @@ use crate::unsigned::unsigned;
 /// The provider of the runtime's own events.
 pub const RUNTIME_PROVIDER: &str = "Microsoft-Windows-DotNETRuntime";
 
+/// The runtime's provider of internal events.
+pub const PRIVATE_PROVIDER: &str = "Microsoft-Windows-DotNETRuntimePrivate";
+
 /// Garbage collections; allocations at level verbose.
 pub const GC: u64 = 0x1;
 pub const GC_HANDLE: u64 = 0x2;

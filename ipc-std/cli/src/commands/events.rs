@@ -217,7 +217,8 @@ fn show_process(
     plan.check_until(&args.until)?;
     let (client, wire_log) = args.connection.session_client(target)?;
     let output = EventOutput::new(BulkStdout::live()?, globals);
-    let LiveSession { session, resumed, .. } = session::start(client.clone(), &plan, None, globals)?;
+    let LiveSession { session, resumed, notes: _notes, .. } =
+        session::start(client.clone(), &plan, None, globals)?;
     // The names are read after the session has started, so that no method is compiled in between.
     let names = args.stacks.then(|| names_of(&client)).transpose()?;
     let mut events = Events::new(session, args, part, Some(&plan), names, false, &output);

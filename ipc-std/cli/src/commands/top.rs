@@ -34,7 +34,7 @@ use crate::process::target::{Target, TargetArgs};
 #[derive(Debug, clap::Args)]
 #[command(mut_arg("timeout", |arg| arg.help("Give up after DURATION when starting the session, and again when ending it [default: 10s, 2m]")))]
 #[command(after_help = "\
-The runtime stops all threads about once a millisecond and sends their stacks.
+The runtime stops all threads again and again, and sends their stacks.
 SELF is the share of samples in which a function is the innermost one, and TOTAL
 the share of those that have it: of the samples of threads in managed code that
 do not wait, or, with --wall, of all samples. A thread that is not in managed

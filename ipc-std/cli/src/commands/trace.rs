@@ -15,7 +15,7 @@ use crate::output::stdout::wrote;
 use crate::process::connection_args::ConnectionArgs;
 use crate::process::system_process;
 use crate::process::target::TargetArgs;
-use crate::recording::args::RecordingArgs;
+use crate::recording::args::{RecordingArgs, SessionPlan};
 use crate::recording::names_first::{CompiledNames, take_names};
 use crate::recording::output::TraceOutput;
 use crate::recording::progress::Progress;
@@ -62,8 +62,16 @@ process first calls later have none. With --no-rundown, these are the only
 names, and the trace ends sooner.
 
 The runtime drops events when its buffer is full, and events over 64 KiB. The
-tool counts them while it records. A larger --buffer, or fewer events, help if
-the buffer was full.
+tool counts them while it records; the count is a lower bound. A larger --buffer,
+or fewer events, help if the buffer was full.
+
+With --buffering block, on .NET 11, the threads of the process that write events
+wait instead while the buffer is full: the process runs no faster than the tool
+reads. They never wait for the output of the tool, be it a full disk, a stopped
+terminal or a pager: it ends the session as above. Ctrl-Z ends the session as
+Ctrl-C does. If SIGSTOP or a debugger stops the tool, they wait until it
+continues or is killed. With auto, the session blocks only if it has few events:
+collections (--profile gc-collect, or --clr-events gc).
 
 Examples:
   dotnet-ipc trace 4242
@@ -110,7 +118,7 @@ pub(crate) fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
         Ok((live, args.names_first.then(|| CompiledNames::start(&client)).transpose()?))
     };
     let (live, compiled) = start().inspect_err(|_| output.abandon())?;
-    let LiveSession { mut session, started, resumed, stopping } = live;
+    let LiveSession { mut session, started, resumed, stopping, notes: _notes } = live;
     // The names are read after both sessions have started: a method that was compiled between would be in neither.
     let names = args.names_first.then(|| take_names(&client, globals));
     let progress = Progress::start(started, plan.duration, stopping);
@@ -125,7 +133,7 @@ pub(crate) fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
     progress.finish();
     let is_complete = session.is_complete() && recorded.is_ok();
     let summary = RecordingSummary::new(&output, started.elapsed());
-    report(&summary, &session, &output, is_complete, globals)?;
+    report(&summary, &session, &output, is_complete, &plan, globals)?;
     if let Some(warning) = summary.warning(plan.buffer_mb) {
         globals.note(&warning);
     }
@@ -147,10 +155,12 @@ fn report(
     session: &TraceSession,
     output: &TraceOutput,
     is_complete: bool,
+    plan: &SessionPlan<'_>,
     globals: &Globals,
 ) -> Result<(), Failure> {
     let mut object = summary.to_json();
     object.insert("complete".to_owned(), json!(is_complete));
+    object.extend(plan.chosen_buffering(session).map(|mode| ("buffering".to_owned(), json!(mode))));
     object.insert("session_id".to_owned(), json!(session.session_id()));
     object.insert("command".to_owned(), json!(failure::name_of(session.command())));
     wrote(globals, output.path(), &summary.to_string(), &Value::Object(object))

@@ -44,6 +44,15 @@ pub(crate) fn handle(stop: impl FnMut(i32) -> bool + Send + 'static) -> Result<(
     system::listen(on_signal).map_err(|e| Failure::io("cannot handle signals", &e))
 }
 
+/// Makes the signal that stops the tool (Ctrl-Z) end it as Ctrl-C does.
+pub(crate) fn end_on_stop() -> Result<(), Failure> {
+    static LISTENS: AtomicBool = AtomicBool::new(false);
+    if LISTENS.swap(true, Ordering::Relaxed) {
+        return Ok(());
+    }
+    system::listen_for_stop(on_signal).map_err(|e| Failure::io("cannot handle signals", &e))
+}
+
 /// Makes a write beyond the limit of the length of files (`ulimit -f`) fail, instead of ending the tool by a signal.
 pub(crate) fn refuse_long_files() {
     // Without this, only the sentence is missing.

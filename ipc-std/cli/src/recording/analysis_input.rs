@@ -238,7 +238,7 @@ impl AnalysisInput<'_> {
         plan.duration.get_or_insert(AnalysisArgs::DURATION);
         let plan = if needs.stacks { plan.with_named_stacks(needs.rundown) } else { plan };
         let (client, wire_log) = connection.session_client(target)?;
-        let LiveSession { session, started, resumed, stopping } =
+        let LiveSession { session, started, resumed, stopping, notes: _notes } =
             session::start(client.clone(), &plan, None, globals)?;
         let system = target.process_id().filter(|_| needs.stacks);
         let cpu = system.and_then(RecordedCpu::start);

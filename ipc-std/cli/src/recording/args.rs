@@ -4,7 +4,7 @@ use core::time::Duration;
 use clap::ValueEnum;
 use dotnet_ipc_syntax::durations;
 use dotnet_ipc_syntax::event_ids::{self, EventIds};
-use dotnet_ipc_syntax::keywords::{self, RUNTIME_PROVIDER};
+use dotnet_ipc_syntax::keywords::{self, PRIVATE_PROVIDER, RUNTIME_PROVIDER};
 use dotnet_ipc_syntax::only_arg::OnlyArg;
 use dotnet_ipc_syntax::provider::{self, ProviderList, ProviderSpec};
 use ipc_proto::plan::LostFeature;
@@ -15,6 +15,7 @@ use nettrace::Metadata;
 use super::rundown;
 use super::trace_profile::{self, TraceProfile};
 use crate::output::failure::{Failure, Kind};
+use crate::output::signals;
 
 /// Options of every command that starts a session.
 #[derive(Debug, clap::Args)]
@@ -78,17 +79,10 @@ pub(crate) struct RecordingArgs {
 pub(crate) enum Buffering {
     /// It drops events
     Drop,
-    /// It blocks the program; older runtimes than .NET 11 refuse
+    /// The threads that write events wait for the tool (.NET 11)
     Block,
-}
-
-impl From<Buffering> for SessionBufferMode {
-    fn from(buffering: Buffering) -> Self {
-        match buffering {
-            Buffering::Drop => Self::DROP,
-            Buffering::Block => Self::BLOCK,
-        }
-    }
+    /// block if only collections are recorded, on .NET 11; else drop. A note says which
+    Auto,
 }
 
 /// The session to start: the options, checked.
@@ -209,6 +203,27 @@ impl SessionPlan<'_> {
         Self { stackwalk: true, rundown_keyword: rundown::KEYWORDS | rundown, ..self }
     }
 
+    /// Returns what the runtime should do when its event buffer is full.
+    fn buffer_mode(&self) -> SessionBufferMode {
+        match self.buffering {
+            Buffering::Drop => SessionBufferMode::DROP,
+            Buffering::Block => SessionBufferMode::BLOCK,
+            Buffering::Auto if self.providers.iter().all(is_of_collections) => SessionBufferMode::BLOCK,
+            Buffering::Auto => SessionBufferMode::DROP,
+        }
+    }
+
+    /// Returns whether threads of the program wait when the event buffer is full.
+    pub(crate) fn blocks(&self, session: &TraceSession) -> bool {
+        self.buffer_mode() == SessionBufferMode::BLOCK && !session.lost().contains(LostFeature::Blocking)
+    }
+
+    /// Returns the choice of [`Buffering::Auto`].
+    pub(crate) fn chosen_buffering(&self, session: &TraceSession) -> Option<&'static str> {
+        let mode = if self.blocks(session) { "block" } else { "drop" };
+        (self.buffering == Buffering::Auto).then_some(mode)
+    }
+
     /// Starts the session.
     pub(crate) fn start(&self, client: &Client) -> Result<TraceSession, Failure> {
         let filters = event_ids::filters(&self.providers, self.event_ids)
@@ -220,12 +235,17 @@ impl SessionPlan<'_> {
             buffer_mb: self.buffer_mb,
             rundown_keyword: self.rundown_keyword,
             stackwalk: self.stackwalk,
-            buffer_mode: self.buffering.into(),
+            buffer_mode: self.buffer_mode(),
             ..TraceConfig::new(&providers)
         };
         let session = client.start_tracing(&config)?;
+        if self.blocks(&session) {
+            // A tool that is stopped would make the threads of the program wait.
+            signals::end_on_stop()?;
+        }
         // The user requested a trace without losses. The session ends when it is dropped.
-        match session.lost().iter().find(|lost| *lost == LostFeature::Blocking) {
+        let is_required = self.buffering == Buffering::Block;
+        match session.lost().iter().find(|lost| is_required && *lost == LostFeature::Blocking) {
             Some(lost) => Err(Failure::new(Kind::Unsupported, lost.to_string())
                 .with_hint("without --buffering block, a larger --buffer loses fewer events")),
             None => Ok(session),
@@ -258,8 +278,27 @@ impl SessionPlan<'_> {
         self.providers.iter().any(|spec| spec.is_named(&provider))
     }
 
-    /// Returns a sentence for each requested feature that the runtime is too old for.
+    /// Returns a sentence for each requested feature that the runtime is too old for, and for the choice of
+    /// [`Buffering::Auto`].
     pub(crate) fn limitations(&self, session: &TraceSession) -> Vec<String> {
-        session.lost().iter().filter(self.reported).map(|lost| lost.to_string()).collect()
+        let lost = session.lost().iter().filter(self.reported).filter(|lost| *lost != LostFeature::Blocking);
+        let choice = self.chosen_buffering(session).map(|mode| {
+            let why = match self.buffer_mode() {
+                _ if self.blocks(session) => "only collections are recorded".to_owned(),
+                SessionBufferMode::BLOCK => LostFeature::Blocking.to_string(),
+                _ => "more than collections is recorded".to_owned(),
+            };
+            format!("buffering is {mode}: {why}")
+        });
+        lost.map(|lost| lost.to_string()).chain(choice).collect()
     }
+}
+
+/// Returns whether a provider sends events of collections only. They are few: the runtime's buffer does not fill while
+/// the tool reads, and they take hours to fill it if the tool does not.
+fn is_of_collections(spec: &ProviderSpec) -> bool {
+    let is_low = spec.level != EventLevel::LOG_ALWAYS && spec.level <= EventLevel::INFORMATIONAL;
+    is_low
+        && spec.keywords == keywords::GC
+        && [RUNTIME_PROVIDER, PRIVATE_PROVIDER].iter().any(|name| spec.is_named(name))
 }

@@ -5,7 +5,7 @@ use core::time::Duration;
 use std::io::{self, Read};
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
-use std::thread;
+use std::thread::{self, JoinHandle};
 use std::time::Instant;
 
 use ipc_std::{Client, ErrorKind, Stopper, TraceSession};
@@ -18,6 +18,7 @@ use crate::input::source;
 use crate::output::failure::{Failure, Kind};
 use crate::output::globals::Globals;
 use crate::output::signals;
+use crate::output::stderr;
 use crate::output::threads::{lock, spawn};
 
 /// A session that has started.
@@ -29,6 +30,29 @@ pub(crate) struct LiveSession {
     pub(crate) resumed: Result<(), Failure>,
     /// Whether a signal or the end of the duration has stopped the session.
     pub(crate) stopping: Arc<AtomicBool>,
+    /// Dropped at the end of the command.
+    pub(crate) notes: Notes,
+}
+
+/// Notes at the start of a session. A thread writes them, so that a terminal that is stopped does not delay the session.
+#[derive(Debug)]
+pub(crate) struct Notes(Option<JoinHandle<()>>);
+
+impl Notes {
+    fn start(notes: Vec<String>, globals: &Globals) -> Result<Self, Failure> {
+        if notes.is_empty() {
+            return Ok(Self(None));
+        }
+        let is_json = globals.json;
+        spawn("notes", move || notes.iter().for_each(|note| stderr::note(is_json, note))).map(Some).map(Self)
+    }
+}
+
+/// Waits for the notes.
+impl Drop for Notes {
+    fn drop(&mut self) {
+        let _ = self.0.take().map(JoinHandle::join);
+    }
 }
 
 /// Starts a session, and then resumes the runtime if it is suspended.
@@ -65,10 +89,8 @@ pub(crate) fn start(
         // The session is stopped, so that the trace still gets its end.
         session.stop();
     }
-    for limitation in plan.limitations(&session) {
-        globals.note(&limitation);
-    }
-    Ok(LiveSession { session, started, resumed, stopping })
+    let notes = Notes::start(plan.limitations(&session), globals)?;
+    Ok(LiveSession { session, started, resumed, stopping, notes })
 }
 
 /// Reports an unexpected end of a complete trace.

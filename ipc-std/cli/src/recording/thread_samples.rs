@@ -11,7 +11,7 @@ use nettrace_analysis::KnownProvider;
 use super::stopped_session;
 use crate::output::failure::Failure;
 
-/// How long the runtime samples: it takes a sample each millisecond, on .NET 11 each 10 ms, and more on a busy machine.
+/// How long the runtime samples. Its interval depends on its version, its settings and the load of the machine.
 const DURATION: Duration = Duration::from_millis(100);
 
 /// Records samples of all threads of a process for a moment. The session is stopped when this returns, so its stream has

@@ -5,7 +5,7 @@ use std::hash::RandomState;
 use clap::ValueEnum;
 use dotnet_ipc_syntax::keywords::{
     ALLOCATION_SAMPLING, ASSEMBLY_LOADER, COMPILATION, CONTENTION, EXCEPTION, GC, GC_HANDLE, JIT,
-    JITTED_METHOD_IL_TO_NATIVE_MAP, LOADER, RUNTIME_PROVIDER, THREADING,
+    JITTED_METHOD_IL_TO_NATIVE_MAP, LOADER, PRIVATE_PROVIDER, RUNTIME_PROVIDER, THREADING,
 };
 use dotnet_ipc_syntax::provider::{self, ProviderSpec};
 use ipc_proto::Guid;
@@ -18,7 +18,7 @@ use super::rundown;
 pub(crate) enum TraceProfile {
     /// Garbage collections, loading, compilation, exceptions, threads; low cost
     DotnetCommon,
-    /// A sample of every managed thread's stack, every 1 ms (10 ms on .NET 11)
+    /// Samples of every managed thread's stack, at the interval of the runtime
     DotnetSampledThreadTime,
     /// Garbage collections and a sample of the allocations
     GcVerbose,
@@ -88,7 +88,7 @@ impl TraceProfile {
                 const {
                     &[
                         ProviderSpec::new(RUNTIME_PROVIDER, GC, INFORMATIONAL, ""),
-                        ProviderSpec::new("Microsoft-Windows-DotNETRuntimePrivate", GC, INFORMATIONAL, ""),
+                        ProviderSpec::new(PRIVATE_PROVIDER, GC, INFORMATIONAL, ""),
                     ]
                 }
             }

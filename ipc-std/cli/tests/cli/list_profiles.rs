@@ -15,7 +15,7 @@ fn every_profile_and_keyword_is_listed() {
         "database",
         "sick",
         "    Microsoft-Windows-DotNETRuntime:0x100003801d:4",
-        "every 1 ms (10 ms on .NET 11)",
+        "at the interval of the runtime",
         "       0x8000  exception",
         "0x80000000000  allocationsampling",
     ] {

@@ -16,7 +16,8 @@ use crate::traces::made;
 
 const STOP_TRACING: Code = Code(0x0201);
 /// The commands that start a session.
-const COLLECT_TRACING: [Code; 4] = [Code(0x0202), Code(0x0203), Code(0x0204), Code(0x0205)];
+const COLLECT_TRACING: [Code; 5] =
+    [Code(0x0202), Code(0x0203), Code(0x0204), Code(0x0205), Code(0x0207)];
 
 /// Every command that records a process, with a short session.
 const RECORDING: [&[&str]; 12] = [
@@ -122,14 +123,21 @@ fn a_reader_that_takes_nothing_ends_the_trace() {
         runtime.on(code, move |_| Response::Trace(stream.clone()));
     }
     let socket = runtime.path().to_str().unwrap();
-    let mut child = tool(&["trace", "-o", "-", "--socket", socket]).spawn().unwrap();
-    let mut stdout = child.stdout.take();
-    let ran = finish(child);
-    drop(stdout.take());
-    assert_eq!(ran.status, Some(1), "{ran:?}");
-    let stalled = "cannot write standard output: its reader took ";
-    assert!(ran.stderr.contains(stalled) && ran.stderr.contains(" and then no more, and "), "{ran:?}");
-    assert!(has_stop(&runtime), "the session is stopped");
+    // The threads of a runtime that blocks do not wait for the reader either.
+    for mode in ["drop", "block"] {
+        let before = runtime.requests().len();
+        let args = ["trace", "-o", "-", "--buffering", mode, "--socket", socket];
+        let mut child = tool(&args).spawn().unwrap();
+        let mut stdout = child.stdout.take();
+        let ran = finish(child);
+        drop(stdout.take());
+        assert_eq!(ran.status, Some(1), "{ran:?}");
+        let stalled = "cannot write standard output: its reader took ";
+        assert!(ran.stderr.contains(stalled) && ran.stderr.contains(" and then no more, and "), "{ran:?}");
+        let requests = &runtime.requests()[before..];
+        let has_stop = requests.iter().any(|request| request.code() == Some(STOP_TRACING));
+        assert!(has_stop, "{mode}: the session is stopped");
+    }
     run(&["info", "--socket", socket]).well();
 }
 

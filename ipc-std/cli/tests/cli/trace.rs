@@ -22,6 +22,7 @@ use crate::tool::{Ran, TOOL, finish, program, run, tool, unhex, until};
 use crate::traces::{expected_end, lossy, made, path, traces};
 
 const COLLECT_TRACING_2: Code = Code(0x0203);
+const COLLECT_TRACING_6: Code = Code(0x0207);
 const RESUME_RUNTIME: Code = Code(0x0401);
 const STOP_TRACING: Code = Code(0x0201);
 
@@ -577,4 +578,65 @@ fn an_event_ends_the_trace() {
     assert_eq!(fs::read(&file).unwrap(), trace);
     let ran = run(&[&args[..], &["Other", "--overwrite"]].concat());
     ran.fails(2, "the provider Other of --until is not enabled");
+}
+
+/// Starts a runtime of .NET 11, whose sessions send this trace.
+fn net_11() -> FakeRuntime {
+    let runtime = FakeRuntime::start(Profile { clr_product_version: "11.0.0".to_owned(), ..Profile::net10() }).unwrap();
+    runtime.on(COLLECT_TRACING_6, |_| Response::Trace(stream()));
+    runtime
+}
+
+/// `auto` blocks only where the buffer does not fill, and says what it does.
+#[test]
+fn automatic_buffering_says_what_it_does() {
+    let (new, old) = (net_11(), traced(Profile::net10(), stream()));
+    old.on(Code(0x0205), |_| Response::Trace(stream()));
+    const RUNTIME: &str = "Microsoft-Windows-DotNETRuntime";
+    for (runtime, args, mode, why) in [
+        (&new, &["--profile", "gc-collect"][..], "block", "only collections are recorded"),
+        (&new, &["--clr-events", "gc", "--no-rundown"], "block", "only collections are recorded"),
+        (&new, &["--clr-events", "gc", "--clr-event-level", "5"], "drop", "more than collections is recorded"),
+        (&new, &["--clr-events", "gc", "--clr-event-level", "logalways"], "drop", "more than collections is recorded"),
+        (&new, &["--provider", RUNTIME], "drop", "more than collections is recorded"),
+        (&new, &["--profile", "gc-collect,database"], "drop", "more than collections is recorded"),
+        (&new, &[], "drop", "more than collections is recorded"),
+        (&old, &["--profile", "gc-collect"], "drop", "blocking instead of dropping needs .NET 11"),
+    ] {
+        let (_directory, _, path) = output();
+        let args = [&["trace", "-o", &path, "--duration", "0", "--buffering", "auto"], args].concat();
+        let before = runtime.requests().len();
+        let ran = ask(runtime.path(), &args);
+        assert_eq!(ran.status, Some(0), "{ran:?}");
+        assert!(ran.stderr.contains(&format!("note: buffering is {mode}: {why}\n")), "{args:?}: {ran:?}");
+        let blocks = runtime.requests()[before..].iter().any(|request| request.code() == Some(COLLECT_TRACING_6));
+        assert_eq!(blocks, mode == "block" || why.contains("needs"), "{args:?}");
+        let ran = ask(runtime.path(), &[&args[..], &["--json", "--overwrite"]].concat());
+        assert_eq!(ran.json()["buffering"], mode, "{args:?}");
+    }
+    // The default drops without a note.
+    let (_directory, _, path) = output();
+    let ran = ask(new.path(), &["trace", "-o", &path, "--duration", "0", "--json"]);
+    assert!(!format!("{ran:?}").contains("buffering"), "{ran:?}");
+    let args = ["trace", "-o", &path, "--duration", "0", "--overwrite", "--buffering", "block"];
+    assert!(!ask(new.path(), &args).stderr.contains("buffering"));
+    ask(old.path(), &args).fails(5, "blocking instead of dropping needs .NET 11");
+}
+
+/// A stopped tool would make the threads of the process wait. Ctrl-Z ends the session instead.
+#[test]
+#[cfg(unix)]
+fn a_session_that_blocks_ends_instead_of_stopping() {
+    let runtime = net_11();
+    let (_directory, file, path) = output();
+    for (mode, code) in [("block", COLLECT_TRACING_6), ("auto", COLLECT_TRACING_6)] {
+        let args = ["trace", "-o", &path, "--overwrite", "--profile", "gc-collect", "--buffering", mode];
+        let child = tool(&[&args[..], &["--socket", runtime.path().to_str().unwrap()]].concat()).spawn().unwrap();
+        until("the trace never starts", || fs::metadata(&file).is_ok_and(|file| file.len() > 0));
+        kill_process(Pid::from_child(&child), Signal::TSTP).unwrap();
+        assert_eq!(finish(child).status, Some(0));
+        assert!(asked(&runtime, code));
+        assert!(fs::read(&file).unwrap() == stream());
+        fs::remove_file(&file).unwrap();
+    }
 }

@@ -72,7 +72,8 @@ impl Recorded {
 }
 
 impl Sampler<'_> {
-    /// How long the runtime samples in each attempt. A sample takes 1 ms, on .NET 11 10 ms, and more on a busy machine.
+    /// How long the runtime samples in each attempt. Its interval depends on its version, its settings and the load of
+    /// the machine.
     const DURATIONS: [Duration; 3] =
         [Duration::from_millis(30), Duration::from_millis(300), Duration::from_secs(3)];
 

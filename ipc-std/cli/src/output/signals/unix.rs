@@ -3,7 +3,7 @@ use std::io;
 use std::sync::Arc;
 
 use rustix::process::Signal;
-use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGTSTP};
 use signal_hook::flag;
 use signal_hook::low_level::emulate_default_handler;
 
@@ -12,6 +12,11 @@ use crate::output::signal_listener;
 /// Calls `on` for the signals, on a thread of its own, instead of their default actions.
 pub(super) fn listen(on: fn(i32)) -> io::Result<()> {
     signal_listener::listen("signals", &[SIGHUP, SIGINT, SIGTERM], on)
+}
+
+/// Calls `on` with SIGINT for SIGTSTP, on a thread of its own, instead of its default action.
+pub(super) fn listen_for_stop(on: fn(i32)) -> io::Result<()> {
+    signal_listener::listen("stops", &[SIGTSTP], move |_| on(SIGINT))
 }
 
 /// Handles SIGXFSZ by a handler without an effect: the write then fails. Programs that the tool starts inherit no handler.

@@ -24,6 +24,11 @@ pub(super) fn listen(on: fn(i32)) -> io::Result<()> {
 }
 
 /// Does nothing: Windows has no such signal.
+pub(super) fn listen_for_stop(_: fn(i32)) -> io::Result<()> {
+    Ok(())
+}
+
+/// Does nothing: Windows has no such signal.
 pub(super) fn refuse_long_files() -> io::Result<()> {
     Ok(())
 }
