@@ -182,6 +182,8 @@ fn order(u: &mut Unstructured<'_>) -> Result<()> {
 #[derive(Default, Clone, Copy)]
 struct ThreadCount {
     last: u32,
+    /// Since the last event of the thread.
+    at_end: u64,
     lost: u64,
 }
 
@@ -193,6 +195,7 @@ struct Losses {
     flush: bool,
     lost: u64,
     lost_at_start: u64,
+    lost_at_end: u64,
     gaps: u64,
     went_back: u64,
 }
@@ -223,6 +226,12 @@ impl Losses {
     }
 
     fn event(&mut self, thread: u64, sequence: u32) -> u32 {
+        if let Some(counted) = self.threads.get_mut(&thread) {
+            let at_end = core::mem::take(&mut counted.at_end);
+            if self.v6 || sequence != 1 || counted.last == 0 {
+                self.lost_at_end -= at_end;
+            }
+        }
         match self.threads.get(&thread).map(|counted| counted.last.wrapping_add(1)) {
             Some(expected) if self.v6 || sequence != 1 || expected == 1 => {
                 self.counts(thread, sequence, expected)
@@ -235,14 +244,20 @@ impl Losses {
     fn row(&mut self, row: &ThreadSequence) -> u32 {
         let ThreadSequence { thread, sequence } = *row;
         match self.threads.get(&thread).map(|counted| counted.last) {
-            Some(expected) => self.counts(thread, sequence, expected),
+            Some(expected) => {
+                let lost = self.counts(thread, sequence, expected);
+                self.threads.entry(thread).or_default().at_end += u64::from(lost);
+                self.lost_at_end += u64::from(lost);
+                lost
+            }
             None => self.first(thread, sequence, sequence),
         }
     }
 }
 
-fn counts_of<S: Backing<Slot = Slot<Counter>>>(loss: &LossCounter<S>) -> [u64; 5] {
-    [loss.lost(), loss.lost_at_start(), loss.gaps(), loss.went_back(), loss.untracked()]
+fn counts_of<S: Backing<Slot = Slot<Counter>>>(loss: &LossCounter<S>) -> [u64; 6] {
+    let at_end = loss.losses().at_end;
+    [loss.lost(), loss.lost_at_start(), at_end, loss.gaps(), loss.went_back(), loss.untracked()]
 }
 
 fn loss(u: &mut Unstructured<'_>) -> Result<()> {
@@ -300,7 +315,7 @@ fn loss(u: &mut Unstructured<'_>) -> Result<()> {
         };
         assert_eq!((loss.record(&step), growing.record(&step)), (expected, expected), "{step:?}");
         cramped.record(&step);
-        let counts = [model.lost, model.lost_at_start, model.gaps, model.went_back, 0];
+        let counts = [model.lost, model.lost_at_start, model.lost_at_end, model.gaps, model.went_back, 0];
         assert_eq!((counts_of(&loss), counts_of(&growing)), (counts, counts));
         let threads: HashMap<u64, u64> = loss.threads().collect();
         assert!(threads == model.threads.iter().map(|(thread, counted)| (*thread, counted.lost)).collect());

@@ -307,11 +307,15 @@ fn what_is_not_declared_is_not_lost() {
     assert_eq!(lost(&[thread, event(1), event(2), thread, event(3), thread, event(1), event(2)]), (0, 0));
 }
 
-/// Losses at the start of a thread, between its events, and at the end of the session.
+/// Losses at the start of a thread, between its events, and after its last one.
 #[test]
 fn kinds_of_losses() {
-    let event = |sequence| Record::Event(Event { sequence, capture_thread: 7, ..Event::default() });
-    let row = |sequence| Record::ThreadSequence(ThreadSequence { thread: 7, sequence });
+    let of = |thread, sequence, timestamp| {
+        Record::Event(Event { sequence, capture_thread: thread, timestamp, ..Event::default() })
+    };
+    let event = |sequence| of(7, sequence, 0);
+    let row_of = |thread, sequence| Record::ThreadSequence(ThreadSequence { thread, sequence });
+    let row = |sequence| row_of(7, sequence);
     let block = Record::Block(Block { kind: BlockKind::Event, offset: 0, body: 0, len: 0 });
     let point = Record::SequencePoint(SequencePoint::default());
     for (records, lost) in [
@@ -319,13 +323,36 @@ fn kinds_of_losses() {
         (&[block, event(2), event(4), event(6)], (3, 1, 0)),
         (&[block, event(1), event(5)], (3, 0, 0)),
         (&[block, event(1), point, row(4)], (3, 0, 3)),
-        // The session has not ended with the first sequence point.
+        // The thread has not ended with the first sequence point.
         (&[block, event(1), point, row(4), block, event(5), point, row(6)], (4, 0, 1)),
+        // Nor has a thread of which the sequence point has counted an event before it arrives.
+        (&[block, event(1), point, row(4), block, event(3)], (3, 0, 0)),
+        // Events of other threads follow.
+        (&[block, event(1), of(8, 1, 0), point, row(4), row_of(8, 1), block, of(8, 2, 0)], (3, 0, 3)),
+        // Two sequence points show parts of the losses.
+        (&[block, event(1), point, row(4), point, row(6)], (5, 0, 5)),
+        (&[block, event(1), point, row(4), point, row(6), block, event(8)], (6, 0, 0)),
+        // A new thread has the id of the one that has ended.
+        (&[block, event(1), point, row(4), block, event(1), event(2)], (3, 0, 3)),
+        (&[block, event(1), event(3), point, row(4), block, event(1), event(4)], (4, 0, 1)),
     ] {
         let mut loss = LossCounter::default();
         records.iter().for_each(|record| _ = loss.record(record));
         let losses = loss.losses();
         assert_eq!((losses.lost, losses.at_start, losses.at_end), lost, "{records:?}");
+    }
+    let point = |timestamp| Record::SequencePoint(SequencePoint { timestamp, ..SequencePoint::default() });
+    for (records, threads, times) in [
+        (&[of(7, 1, 10), of(8, 1, 11), of(7, 2, 12)][..], 0, None),
+        (&[of(7, 1, 10), of(8, 1, 11), of(7, 3, 12)], 1, Some((12, 12))),
+        (&[of(7, 1, 10), of(7, 3, 12), of(7, 5, 14), of(8, 1, 15), point(20), row_of(8, 3)], 2, Some((12, 20))),
+        // The start of a thread has a time, but is no loss after its first event.
+        (&[of(7, 3, 10), of(7, 4, 12)], 0, Some((10, 10))),
+    ] {
+        let mut loss = LossCounter::default();
+        records.iter().for_each(|record| _ = loss.record(record));
+        let losses = loss.losses();
+        assert_eq!((losses.threads, losses.times), (threads, times), "{records:?}");
     }
 }
 

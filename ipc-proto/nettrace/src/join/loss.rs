@@ -1,7 +1,6 @@
 //! Lost events, counted by the gaps in the sequence numbers of threads.
 use crate::join::backing::Backing;
 use crate::join::id_map::{IdMap, Slot, StoreFull};
-use crate::parse::block::BlockKind;
 use crate::parse::event::Event;
 use crate::parse::parser::Record;
 use crate::parse::sequence_point::{SequencePoint, ThreadSequence};
@@ -43,8 +42,12 @@ pub struct LossCounter<B> {
     resynced: bool,
     lost: u64,
     lost_at_start: u64,
-    /// The events that the last sequence point revealed as lost, and no block of events followed.
+    /// The lost events of threads of which no event followed.
     lost_at_end: u64,
+    lossy_threads: u64,
+    /// The time of the current sequence point.
+    now: u64,
+    loss_times: Option<(u64, u64)>,
     gaps: u64,
     went_back: u64,
     untracked: u64,
@@ -53,7 +56,10 @@ pub struct LossCounter<B> {
 /// The lost events of a stream, by their positions.
 ///
 /// The stream does not state why an event was lost: the buffer of the runtime was full, or the event had more than
-/// 64 KiB, which no runtime records, whatever the size of the buffer.
+/// 64 KiB, which no runtime records, whatever the size of the buffer. When a session stops, a few of the last events of
+/// a thread can be missing, also if the runtime blocks instead of dropping events.
+///
+/// All numbers are lower bounds: an event that was lost after the last number of its thread has no number in the stream.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Losses {
@@ -61,14 +67,21 @@ pub struct Losses {
     pub lost: u64,
     /// Those before the first event of their thread; V4.
     pub at_start: u64,
-    /// Those that only the last sequence point shows: no event of any thread followed. The session ended.
+    /// Those after the last event of their thread, as when the session stops.
     pub at_end: u64,
+    /// The number of capture threads with losses after their first event.
+    pub threads: u64,
+    /// The times in ticks of the first and the last record that shows a loss: the event that follows it, or the
+    /// sequence point.
+    pub times: Option<(u64, u64)>,
 }
 
 /// The number of the last event of a thread, and its losses.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Counter {
     last: u32,
+    /// The events that were lost since the last event of the thread.
+    at_end: u32,
     lost: u64,
 }
 
@@ -84,6 +97,9 @@ impl<B: Backing<Slot = Slot<Counter>>> LossCounter<B> {
             lost: 0,
             lost_at_start: 0,
             lost_at_end: 0,
+            lossy_threads: 0,
+            now: 0,
+            loss_times: None,
             gaps: 0,
             went_back: 0,
             untracked: 0,
@@ -122,15 +138,15 @@ impl<B: Backing<Slot = Slot<Counter>>> LossCounter<B> {
     /// Counts the next event, and returns how many lost events it reveals.
     #[inline]
     pub fn event(&mut self, event: &Event<'_>) -> u32 {
-        self.number(event.capture_thread, event.sequence)
+        self.number(event.capture_thread, event.sequence, event.timestamp)
     }
 
-    /// Counts the next `count` events of a thread, whose numbers count up from `first`.
+    /// Counts the next `count` events of a thread, whose numbers count up from `first`. `time` is that of the first one.
     #[cfg(feature = "alloc")]
-    pub(crate) fn numbers(&mut self, thread: u64, first: u32, count: u32) {
+    pub(crate) fn numbers(&mut self, thread: u64, first: u32, count: u32, time: u64) {
         // The number 0 does not add a thread of V4, but the number 1 after it does.
         for offset in 0..count.min(2) {
-            self.number(thread, first.wrapping_add(offset));
+            self.number(thread, first.wrapping_add(offset), time);
         }
         if let Some(counter) = self.threads.get_mut(thread).filter(|_| count > 2) {
             counter.last = first.wrapping_add(count).wrapping_sub(1);
@@ -138,34 +154,36 @@ impl<B: Backing<Slot = Slot<Counter>>> LossCounter<B> {
     }
 
     #[inline]
-    fn number(&mut self, thread: u64, sequence: u32) -> u32 {
+    fn number(&mut self, thread: u64, sequence: u32, time: u64) -> u32 {
         if let Some(counter) = self.threads.get_mut(thread) {
-            if sequence == counter.last.wrapping_add(1) {
+            if sequence == counter.last.wrapping_add(1) && counter.at_end == 0 {
                 counter.last = sequence;
                 return 0;
             }
         }
-        self.unexpected(thread, sequence)
+        self.unexpected(thread, sequence, time)
     }
 
     #[cold]
     #[inline(never)]
-    fn unexpected(&mut self, thread: u64, sequence: u32) -> u32 {
+    fn unexpected(&mut self, thread: u64, sequence: u32, time: u64) -> u32 {
         if self.version == Version::V3 {
             return 0;
         }
         let v6 = self.version == Version::V6;
-        match self.threads.get(thread) {
-            Some(counter) if v6 || sequence != 1 => {
-                self.gap(thread, sequence, sequence.wrapping_sub(counter.last).wrapping_sub(1))
-            }
+        let Some(counter) = self.threads.get_mut(thread) else {
+            self.first(thread, sequence, sequence.wrapping_sub(1), Some(time));
+            return 0;
+        };
+        let at_end = core::mem::take(&mut counter.at_end);
+        let gap = sequence.wrapping_sub(counter.last).wrapping_sub(1);
+        if !v6 && sequence == 1 && gap != 0 {
             // 1 again: a new thread has the id of one that ended, so nothing is lost.
-            Some(_) => self.gap(thread, sequence, 0),
-            None => {
-                self.first(thread, sequence, sequence.wrapping_sub(1));
-                0
-            }
+            return self.gap(thread, sequence, 0, None);
         }
+        // The losses that the last sequence point showed were not at the end of the thread.
+        self.lost_at_end = self.lost_at_end.saturating_sub(at_end.into());
+        self.gap(thread, sequence, gap, Some(time))
     }
 
     #[cold]
@@ -173,22 +191,21 @@ impl<B: Backing<Slot = Slot<Counter>>> LossCounter<B> {
     fn other(&mut self, record: &Record<'_>) -> u32 {
         match record {
             Record::Trace(trace) => self.version = trace.version,
-            Record::Block(block) => {
+            Record::Block(_) => {
                 if core::mem::take(&mut self.flush) {
                     self.threads.clear();
                 }
-                if block.kind == BlockKind::Event {
-                    self.lost_at_end = 0;
-                }
             }
-            Record::SequencePoint(point) => self.flush = SequencePoint::flushes_threads(point),
-            Record::ThreadSequence(row) => return self.row(row),
+            Record::SequencePoint(point) => {
+                (self.flush, self.now) = (SequencePoint::flushes_threads(point), point.timestamp);
+            }
+            Record::ThreadSequence(row) => return self.row(row, Some(self.now)),
             // A thread that is declared twice continues its numbers.
             Record::Thread(thread) if self.threads.get(thread.index).is_none() => {
                 let _ = self.set(thread.index, Counter::default());
             }
             Record::RemoveThread(row) if self.threads.get(row.thread).is_some() => {
-                let lost = self.row(row);
+                let lost = self.row(row, None);
                 self.threads.remove(row.thread);
                 return lost;
             }
@@ -198,32 +215,40 @@ impl<B: Backing<Slot = Slot<Counter>>> LossCounter<B> {
     }
 
     /// Counts the events of a thread up to a number that a sequence point states.
-    fn row(&mut self, row: &ThreadSequence) -> u32 {
+    fn row(&mut self, row: &ThreadSequence, time: Option<u64>) -> u32 {
         let ThreadSequence { thread, sequence } = *row;
-        match self.threads.get(thread) {
-            Some(counter) => {
-                let lost = self.gap(thread, sequence, sequence.wrapping_sub(counter.last));
-                self.lost_at_end = self.lost_at_end.saturating_add(lost.into());
-                lost
-            }
-            None => {
-                self.first(thread, sequence, sequence);
-                0
-            }
+        let Some(counter) = self.threads.get(thread) else {
+            self.first(thread, sequence, sequence, time);
+            return 0;
+        };
+        let lost = self.gap(thread, sequence, sequence.wrapping_sub(counter.last), time);
+        if let Some(counter) = self.threads.get_mut(thread).filter(|_| lost > 0) {
+            counter.at_end = counter.at_end.saturating_add(lost);
+            self.lost_at_end = self.lost_at_end.saturating_add(lost.into());
         }
+        lost
     }
 
     /// Adds a thread whose last number is `sequence`. `from_zero` is the number of its missing events if the first one
     /// is 1.
-    fn first(&mut self, thread: u64, sequence: u32, from_zero: u32) {
+    fn first(&mut self, thread: u64, sequence: u32, from_zero: u32, time: Option<u64>) {
         // Microsoft's reader of V4 takes the number 0 for a thread without events, whose first event follows.
         if sequence == 0 && self.version == Version::V4 {
             return;
         }
-        let is_set = self.set(thread, Counter { last: sequence, lost: 0 }).is_ok();
+        let is_set = self.set(thread, Counter { last: sequence, ..Counter::default() }).is_ok();
         // In V6, a thread without a declaration may have begun with any number.
         if is_set && !self.resynced && self.version != Version::V6 && from_zero >> 31 == 0 {
             self.lost_at_start = self.lost_at_start.saturating_add(from_zero.into());
+            self.note_time(from_zero, time);
+        }
+    }
+
+    /// Notes the time of a record that shows that events were lost.
+    fn note_time(&mut self, lost: u32, time: Option<u64>) {
+        if let Some(time) = time.filter(|_| lost > 0) {
+            let (first, last) = self.loss_times.unwrap_or((time, time));
+            self.loss_times = Some((first.min(time), last.max(time)));
         }
     }
 
@@ -236,14 +261,17 @@ impl<B: Backing<Slot = Slot<Counter>>> LossCounter<B> {
     }
 
     /// Sets the last number of a known thread to `sequence`, which is `gap` more than expected.
-    fn gap(&mut self, thread: u64, sequence: u32, gap: u32) -> u32 {
+    fn gap(&mut self, thread: u64, sequence: u32, gap: u32, time: Option<u64>) -> u32 {
         let lost = if gap >> 31 == 0 { gap } else { 0 };
         if lost != gap {
             self.went_back = self.went_back.saturating_add(1);
         }
         self.lost = self.lost.saturating_add(lost.into());
         self.gaps = self.gaps.saturating_add((lost != 0).into());
+        self.note_time(lost, time);
         if let Some(counter) = self.threads.get_mut(thread) {
+            let is_new = counter.lost == 0 && lost > 0;
+            self.lossy_threads = self.lossy_threads.saturating_add(is_new.into());
             counter.last = sequence;
             counter.lost = counter.lost.saturating_add(lost.into());
         }
@@ -293,6 +321,8 @@ impl<B: Backing<Slot = Slot<Counter>>> LossCounter<B> {
             lost: self.lost.saturating_add(self.lost_at_start),
             at_start: self.lost_at_start,
             at_end: self.lost_at_end,
+            threads: self.lossy_threads,
+            times: self.loss_times,
         }
     }
 

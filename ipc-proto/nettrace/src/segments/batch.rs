@@ -78,6 +78,8 @@ pub(crate) struct Numbers {
     pub(crate) thread: u64,
     pub(crate) first: u32,
     pub(crate) count: u32,
+    /// The time of the first event.
+    pub(crate) time: u64,
 }
 
 /// The state of a batch before a block.
@@ -169,8 +171,8 @@ impl Batch {
                 if origin == NOWHERE || changes.has(Changes::CAPTURE) {
                     let entries = self.entries.len();
                     end_numbers(&mut self.numbers, &mut counted, entries);
-                    let (thread, first) = (header.capture_thread, header.sequence);
-                    self.numbers.push(Numbers { thread, first, count: 0 });
+                    let (thread, first, time) = (header.capture_thread, header.sequence, header.timestamp);
+                    self.numbers.push(Numbers { thread, first, count: 0, time });
                 }
                 if !block.has_labels() && changes.has(Changes::ACTIVITY_ID | Changes::RELATED_ACTIVITY_ID) {
                     activities = to_u32(self.activities.len());

@@ -198,7 +198,7 @@ impl SegmentCore {
         let Some((block, body)) = self.parser.event_block(window) else { return };
         let Some(numbers) = self.batch.add_block(block, body, &self.catalog) else { return };
         for numbers in numbers {
-            self.loss.numbers(numbers.thread, numbers.first, numbers.count);
+            self.loss.numbers(numbers.thread, numbers.first, numbers.count, numbers.time);
         }
         self.parser.skip_block();
     }
