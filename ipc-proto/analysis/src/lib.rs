@@ -16,6 +16,7 @@ pub mod jit;
 mod known_provider;
 pub mod live;
 pub mod locks;
+mod loss_report;
 pub mod names;
 mod outline;
 mod own_code;
@@ -31,6 +32,7 @@ mod wait_kind;
 
 pub use durations::Durations;
 pub use known_provider::KnownProvider;
+pub use loss_report::{EventBuffer, LossReport};
 pub use outline::outline;
 pub use own_code::OwnCode;
 pub use part::{Part, TraceTime};

@@ -225,8 +225,9 @@ fn show_process(
     let (end, read) = session::read_events(&mut events);
     let written = events.finish(&output, globals);
     let bytes = events.source().received();
-    let recorded = RecordedAmount { events: events.read, bytes, buffer_mb: plan.buffer_mb };
-    if let Some(warning) = lost_warning(&events.trace.losses(), &recorded) {
+    let blocks = plan.blocks(events.source());
+    let recorded = RecordedAmount { events: events.read, bytes, buffer_mb: plan.buffer_mb, blocks };
+    if let Some(warning) = lost_warning(trace_file::loss_report(&events.trace), &recorded) {
         globals.note(&warning);
     }
     events.report(globals);

@@ -91,16 +91,13 @@ pub(crate) fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
         Err(failure) => local = Err(failure),
     });
     rows.sort_by_key(|row| row.process_id);
-    for row in &rows {
-        if let Some(why @ Explanation::InfoTooLong) = row.refusal {
-            globals.note(&system_process::note(row.process_id, why));
-        }
-    }
     if !globals.json {
         let present: Vec<_> = rows.iter().filter(|row| row.is_present()).collect();
         if !live && !present.is_empty() {
             table.write(&present)?;
         }
+        let unreported: Vec<_> = present.iter().filter_map(|row| row.unreported()).collect();
+        to_stdout(|out| unreported.iter().try_for_each(|line| writeln!(out, "{line}")))?;
         if args.why {
             let errors = rows
                 .iter()
@@ -210,14 +207,21 @@ impl Row {
             }),
             Err(_) => fields.extend(self.command_line.iter().flat_map(|line| system_command_line(line))),
         }
+        fields.extend(self.unreported().map(|why| ("why".to_owned(), why.into())));
         if with_why {
             let error = self.answer.as_ref().err().and_then(|(_, error)| error.as_ref());
             let all = error.map(|error| error.reasons().iter().map(reasons::to_json).collect::<Vec<_>>());
-            let refusal = || self.refusal.map(|why| why.to_string());
-            fields.insert("why".to_owned(), error.map(SearchError::to_string).or_else(refusal).into());
+            let why = error.map_or(Value::Null, |error| error.to_string().into());
+            fields.entry("why").or_insert(why);
             fields.insert("reasons".to_owned(), all.unwrap_or_default().into());
         }
         row
+    }
+
+    /// Returns why the command line is not from the runtime, although it answers.
+    fn unreported(&self) -> Option<String> {
+        let why = self.refusal.filter(|why| *why == Explanation::InfoTooLong);
+        why.map(|why| system_process::note(self.process_id, why))
     }
 
     /// Returns the command line, with a mark if it is not from the runtime.

@@ -2,15 +2,17 @@
 mod processes;
 mod references;
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::io::{self, Write};
 use std::path::PathBuf;
 
+use ipc_proto::wire::to_u64;
 use ipc_std::RecordReader;
 use nettrace::{
     BlockKind, Corruption, Counter, End, Event, IdMap, LossCounter, Losses, Metadata, Record, Slot, Str,
     TraceClock, Version, clr,
 };
+use nettrace_analysis::{EventBuffer, LossReport};
 use serde_json::{Map, Value, json};
 
 use self::processes::Processes;
@@ -18,7 +20,6 @@ use self::references::References;
 use crate::args::process_arg::ProcessArg;
 use crate::events::digest::EventDigest;
 use crate::input::source::{self, Source};
-use crate::input::trace_file;
 use crate::output::failure::Failure;
 use crate::output::globals::Globals;
 use crate::output::next_command::show_next;
@@ -34,8 +35,10 @@ use crate::recording::part_args::{PartArgs, TracePart};
 The valid parts of a truncated or corrupt trace are counted too; the exit
 status is then 6. Timestamps are ticks of the trace's clock. The versions of
 events are those of their descriptions, without the labels that single events
-have in version 6. \"lost\" includes the events before the first one of their
-thread, \"lost at start\", which Microsoft's tools do not count. Numbers by which
+have in version 6. \"lost\" is a lower bound. It includes the events before the
+first one of their thread, \"lost at start\", which Microsoft's tools do not
+count, and those after the last one of their thread, which a session can lose
+when it stops. Numbers by which
 events refer to descriptions, threads, stacks or label lists that do not exist
 are \"unresolved\". With --process, events, lost events and the digest are those
 of a process.
@@ -138,6 +141,11 @@ struct Stats {
     /// those before it.
     lost: u64,
     lost_at_start: u64,
+    lost_at_end: u64,
+    /// The capture threads that lost events after their first one.
+    lossy_threads: BTreeSet<u64>,
+    /// The times of the first and of the last record that shows a loss.
+    loss_times: Option<(u64, u64)>,
     processes: Processes,
     references: References,
     /// The pairs of the header.
@@ -209,18 +217,26 @@ impl Stats {
 
     /// Counts the lost events that the next record shows, if it is in the part and of the process.
     fn count_lost(&mut self, record: &Record<'_>, thread: u64, process: &ProcessArg) {
-        let before = self.loss.lost_at_start();
+        let before = self.loss.losses();
         let lost = self.loss.record(record);
-        let at_start = self.loss.lost_at_start().saturating_sub(before);
-        if (lost, at_start) == (0, 0)
+        let after = self.loss.losses();
+        if before == after
             || !self.part.contains(&self.clock, self.now, self.processes.thread_id(thread))
         {
             return;
         }
         // Only traces of one process have losses at the start of a thread.
+        let at_start = after.at_start.saturating_sub(before.at_start);
         self.lost_at_start = self.lost_at_start.saturating_add(at_start);
         if process.includes_id(|| self.processes.of_thread(thread)) {
             self.lost = self.lost.saturating_add(lost.into());
+            // An event shows that the losses before it are not at the end of its thread.
+            self.lost_at_end = self.lost_at_end.saturating_add(after.at_end).saturating_sub(before.at_end);
+            if lost > 0 {
+                self.lossy_threads.insert(thread);
+                let (first, last) = self.loss_times.unwrap_or((self.now, self.now));
+                self.loss_times = Some((first.min(self.now), last.max(self.now)));
+            }
         }
     }
 
@@ -276,9 +292,12 @@ impl Stats {
 
     /// Returns the lost events of the part, and of the process if there is one.
     fn losses(&self) -> Losses {
-        let mut losses = self.loss.losses();
+        let mut losses = Losses::default();
         (losses.lost, losses.at_start) = (self.lost.saturating_add(self.lost_at_start), self.lost_at_start);
-        losses.at_end = losses.at_end.min(losses.lost);
+        // The events that show the losses can be in the part, and those that follow not.
+        losses.at_end = self.lost_at_end.min(self.lost);
+        losses.threads = to_u64(self.lossy_threads.len());
+        losses.times = self.loss_times;
         losses
     }
 
@@ -326,7 +345,10 @@ impl Stats {
         let losses = self.losses();
         let lost = match losses.lost {
             0 => "0".to_owned(),
-            lost => format!("{lost} ({})", trace_file::manner(&losses)),
+            lost => {
+                let report = LossReport { losses, clock: Some(self.clock), buffer: EventBuffer::MayFill };
+                format!("{lost} {report}")
+            }
         };
         let mut rows = vec![
             ("version", version.unwrap_or_else(|| "(unknown)".to_owned())),

@@ -134,7 +134,7 @@ pub(crate) fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
     let is_complete = session.is_complete() && recorded.is_ok();
     let summary = RecordingSummary::new(&output, started.elapsed());
     report(&summary, &session, &output, is_complete, &plan, globals)?;
-    if let Some(warning) = summary.warning(plan.buffer_mb) {
+    if let Some(warning) = summary.warning(plan.buffer_mb, plan.blocks(&session)) {
         globals.note(&warning);
     }
     let arrival = || until_event::check_arrival(&args.until, output.has_until(), output.is_closed());

@@ -456,8 +456,10 @@ fn read(
         let id = stream.trace().trace().and_then(|trace| trace.process_id).map(u64::from);
         if !has_lost && trace_file::lost(stream.trace()) > 0 {
             has_lost = true;
-            let manner = trace_file::manner(&stream.trace().losses());
-            if !report(id, Report::Problem(format!("events are lost, so samples are missing: {manner}"))) {
+            let losses = trace_file::loss_report(stream.trace());
+            let problem =
+                format!("events are lost, so samples are missing: {} {losses}", losses.losses.lost);
+            if !report(id, Report::Problem(problem)) {
                 return Ok(());
             }
         }
@@ -485,8 +487,9 @@ fn read(
 
 /// Returns how many events are missing at the end of a trace.
 fn lost_problem<R: Read>(trace: &TraceReader<R>) -> Option<Report> {
-    let lost = trace_file::lost(trace);
-    (lost > 0).then(|| Report::Problem(format!("{lost} events were lost: samples are missing")))
+    let report = trace_file::loss_report(trace);
+    let lost = report.losses.lost;
+    (lost > 0).then(|| Report::Problem(format!("{lost} events were lost: samples are missing; they were lost {report}")))
 }
 
 fn end(stream: &CounterStream, has_samples: bool) -> Result<(), Failure> {

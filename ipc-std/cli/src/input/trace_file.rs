@@ -4,7 +4,8 @@ use std::io::Read;
 use std::path::Path;
 
 use ipc_std::TraceReader;
-use nettrace::{End, EventAssembler, Losses, TraceEvent};
+use nettrace::{End, EventAssembler, TraceClock, TraceEvent};
+use nettrace_analysis::{EventBuffer, LossReport};
 
 use super::source::{self, Source};
 use crate::output::failure::Failure;
@@ -54,26 +55,17 @@ pub(crate) const fn lost<R: Read>(trace: &TraceReader<R>) -> u64 {
 
 /// Reports events that the runtime did not record.
 pub(crate) fn report_lost<R: Read>(trace: &TraceReader<R>, globals: &Globals) {
-    let losses = trace.losses();
-    if losses.lost > 0 {
-        let lost = losses.lost;
-        globals.note(&format!("{lost} events were lost when the trace was recorded: {}", manner(&losses)));
+    let report = loss_report(trace);
+    if let lost @ 1.. = report.losses.lost {
+        globals.note(&format!("{lost} events were lost when the trace was recorded {report}"));
     }
 }
 
-/// Returns how events were lost. A trace does not state the cause.
-pub(crate) fn manner(losses: &Losses) -> String {
-    const END: &str = "after the last event of their thread, as at the end of a session";
-    let Losses { lost, at_end, .. } = *losses;
-    match at_end {
-        0 => CAUSES.to_owned(),
-        at_end if at_end == lost => END.to_owned(),
-        at_end => format!("{CAUSES}; {at_end} of them {END}"),
-    }
+/// Returns what is known about the lost events.
+pub(crate) fn loss_report<R: Read>(trace: &TraceReader<R>) -> LossReport {
+    let clock = trace.trace().map(|trace| TraceClock::new(&trace));
+    LossReport { losses: trace.losses(), clock, buffer: EventBuffer::MayFill }
 }
-
-/// The causes of a loss between two events.
-const CAUSES: &str = "the event buffer was full, or they were larger than 64 KiB, which no runtime records";
 
 /// Reports events that could not be sorted.
 pub(crate) fn report_late<R: Read>(trace: &TraceReader<R>, globals: &Globals) {

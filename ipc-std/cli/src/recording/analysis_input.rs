@@ -253,9 +253,10 @@ impl AnalysisInput<'_> {
         progress.inspect(Progress::finish);
         // The recording has ended, so from here on a signal ends the tool.
         signals::handle(|_| false)?;
-        let recorded =
-            RecordedAmount { events, bytes: trace.get_ref().received(), buffer_mb: plan.buffer_mb };
-        if let Some(warning) = lost_warning(&trace.losses(), &recorded) {
+        let session = trace.get_ref();
+        let (bytes, buffer_mb, blocks) = (session.received(), plan.buffer_mb, plan.blocks(session));
+        let recorded = RecordedAmount { events, bytes, buffer_mb, blocks };
+        if let Some(warning) = lost_warning(trace_file::loss_report(&trace), &recorded) {
             globals.note(&warning);
         }
         trace_file::report_late(&trace, globals);

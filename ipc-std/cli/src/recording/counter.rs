@@ -2,7 +2,9 @@
 use std::collections::BTreeSet;
 
 use dotnet_ipc_syntax::only_arg::OnlyArg;
-use nettrace::{Counter, End, Limits, LossCounter, Losses, Metadata, ParserBuf, Record, Slot, Version};
+use nettrace::{
+    Counter, End, Limits, LossCounter, Losses, Metadata, ParserBuf, Record, Slot, TraceClock, Version,
+};
 
 /// Counts the events in a trace, and those that the runtime lost, from the bytes as they arrive.
 ///
@@ -12,6 +14,7 @@ pub(crate) struct EventCounter {
     records: ParserBuf,
     events: u64,
     loss: LossCounter<Vec<Slot<Counter>>>,
+    clock: Option<TraceClock>,
     end: Option<End>,
     until: UntilEvents,
 }
@@ -55,6 +58,7 @@ impl EventCounter {
             records: ParserBuf::new(Limits::default()),
             events: 0,
             loss: LossCounter::default(),
+            clock: None,
             end: None,
             until: UntilEvents::default(),
         }
@@ -88,6 +92,7 @@ impl EventCounter {
             self.until.record(&record, version);
             match record {
                 Record::Event(_) => self.events = self.events.saturating_add(1),
+                Record::Trace(trace) => self.clock = Some(TraceClock::new(&trace)),
                 Record::More { .. } => return,
                 Record::End(end) => {
                     self.end = Some(end);
@@ -106,6 +111,11 @@ impl EventCounter {
 
     pub(crate) const fn losses(&self) -> Losses {
         self.loss.losses()
+    }
+
+    /// Returns the clock of the trace, once it has begun.
+    pub(crate) const fn clock(&self) -> Option<TraceClock> {
+        self.clock
     }
 
     /// Returns where and why the counter could not parse the trace. The counts are then those of the valid part.

@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex};
 
 use dotnet_ipc_syntax::only_arg::OnlyArg;
 use ipc_proto::wire::to_u64;
-use nettrace::{End, Losses, Record, Version};
+use nettrace::{End, Losses, Record, TraceClock, Version};
 
 use super::counter::EventCounter;
 use crate::output::failure::Failure;
@@ -41,6 +41,8 @@ pub(crate) struct WrittenCounts {
     pub(crate) bytes: u64,
     pub(crate) events: u64,
     pub(crate) losses: Losses,
+    /// The clock of the trace, once it has begun.
+    pub(crate) clock: Option<TraceClock>,
     /// Where and why the events could not be counted. The counts are then those of the valid part.
     pub(crate) corrupt: Option<End>,
 }
@@ -81,8 +83,13 @@ impl TraceOutput {
 
     pub(crate) fn counts(&self) -> WrittenCounts {
         let Written { bytes, counter, .. } = &*lock(&self.written);
-        let (events, losses, corrupt) = (counter.events(), counter.losses(), counter.corrupt());
-        WrittenCounts { bytes: *bytes, events, losses, corrupt }
+        WrittenCounts {
+            bytes: *bytes,
+            events: counter.events(),
+            losses: counter.losses(),
+            clock: counter.clock(),
+            corrupt: counter.corrupt(),
+        }
     }
 
     /// Waits for one of these events.

@@ -3,11 +3,10 @@ use core::fmt;
 use core::time::Duration;
 
 use indicatif::{DecimalBytes, HumanCount};
-use nettrace::Losses;
+use nettrace_analysis::{EventBuffer, LossReport};
 use serde_json::{Map, Value, json};
 
 use super::output::{TraceOutput, WrittenCounts};
-use crate::input::trace_file;
 
 /// What a recording contains.
 #[derive(Debug)]
@@ -24,7 +23,7 @@ impl<'o> RecordingSummary<'o> {
 
     /// Returns `file`, `bytes`, `events`, `lost` and `seconds`. The counts are null if the trace cannot be parsed.
     pub(crate) fn to_json(&self) -> Map<String, Value> {
-        let WrittenCounts { bytes, events, losses, corrupt } = self.counts;
+        let WrittenCounts { bytes, events, losses, corrupt, .. } = self.counts;
         let is_counted = corrupt.is_none();
         let mut object = Map::new();
         let mut insert = |key: &str, value| object.insert(key.to_owned(), value);
@@ -37,13 +36,13 @@ impl<'o> RecordingSummary<'o> {
     }
 
     /// Returns a warning if the counts are incomplete or events were lost, with the advice what to do.
-    pub(crate) fn warning(&self, buffer_mb: u32) -> Option<String> {
-        let WrittenCounts { bytes, events, losses, corrupt } = self.counts;
+    pub(crate) fn warning(&self, buffer_mb: u32, blocks: bool) -> Option<String> {
+        let WrittenCounts { bytes, events, losses, clock, corrupt } = self.counts;
         if let Some(corrupt) = corrupt {
             return Some(format!("the events cannot be counted: the trace is {corrupt}"));
         }
-        let recorded = RecordedAmount { events, bytes, buffer_mb };
-        lost_warning(&losses, &recorded)
+        let report = LossReport { losses, clock, buffer: EventBuffer::MayFill };
+        lost_warning(report, &RecordedAmount { events, bytes, buffer_mb, blocks })
     }
 }
 
@@ -65,62 +64,76 @@ pub(crate) struct RecordedAmount {
     pub(crate) events: u64,
     pub(crate) bytes: u64,
     pub(crate) buffer_mb: u32,
+    /// Whether threads of the program waited when the buffer was full.
+    pub(crate) blocks: bool,
 }
 
 impl RecordedAmount {
     /// The most memory that an event takes in the runtime's buffer besides its payload: its header, and 100 addresses.
     const EVENT: u64 = 1024;
 
-    /// Returns whether the events could fill the buffer. Each thread also takes a part of the buffer that it does not
-    /// fill, so only a session that recorded much less than the buffer has certainly not filled it.
-    const fn may_have_filled_buffer(&self) -> bool {
+    /// Returns whether the buffer of the runtime may have been full. Each thread also takes a part of the buffer that it
+    /// does not fill, so only a session that recorded much less than the buffer has certainly not filled it.
+    const fn buffer(&self) -> EventBuffer {
         let most = self.bytes.saturating_add(self.events.saturating_mul(Self::EVENT));
         let buffer = (self.buffer_mb as u64).saturating_mul(1 << 20);
-        most >= buffer / 4
+        match most >= buffer / 4 {
+            _ if self.blocks => EventBuffer::Blocks,
+            true => EventBuffer::MayFill,
+            false => EventBuffer::NeverFull,
+        }
     }
 }
 
 /// Returns the warning for events that the runtime did not record, with the advice that can help.
-pub(crate) fn lost_warning(losses: &Losses, recorded: &RecordedAmount) -> Option<String> {
-    let Losses { lost, at_end, .. } = *losses;
+pub(crate) fn lost_warning(report: LossReport, recorded: &RecordedAmount) -> Option<String> {
+    let report = LossReport { buffer: recorded.buffer(), ..report };
+    let lost = report.losses.lost;
     if lost == 0 {
         return None;
     }
     let RecordedAmount { events, buffer_mb, .. } = *recorded;
-    let manner = if at_end > 0 || recorded.may_have_filled_buffer() {
-        trace_file::manner(losses)
-    } else {
-        "they were larger than 64 KiB, which no runtime records".to_owned()
-    };
-    let advice = match at_end < lost && recorded.may_have_filled_buffer() {
+    let advice = match report.may_have_full_buffer() {
         true => format!("; a --buffer larger than {buffer_mb} MB, or fewer events, help if it was full"),
         false => String::new(),
     };
     let (lost, all) = (HumanCount(lost), HumanCount(events.saturating_add(lost)));
-    Some(format!("{lost} of {all} events were lost: {manner}{advice}"))
+    Some(format!("{lost} of {all} events were lost {report}{advice}"))
 }
 
 #[cfg(test)]
 mod tests {
+    use nettrace::Losses;
+
     use super::*;
 
     #[test]
-    fn a_loss_has_the_cause_that_is_known() {
-        let full = "the event buffer was full, or they were larger than 64 KiB, which no runtime records";
-        let end = "after the last event of their thread, as at the end of a session";
-        let advice = "a --buffer larger than 4 MB, or fewer events, help if it was full";
-        for (lost, at_end, bytes, expected) in [
-            (0, 0, 10, None),
-            (6, 0, 1 << 22, Some(format!("{full}; {advice}"))),
-            (6, 0, 1000, Some("they were larger than 64 KiB, which no runtime records".to_owned())),
-            (6, 6, 1 << 22, Some(end.to_owned())),
-            (6, 2, 1 << 22, Some(format!("{full}; 2 of them {end}; {advice}"))),
+    fn advice_follows_what_a_larger_buffer_can_help() {
+        const LARGE: &str = "were larger than 64 KiB, which no runtime records";
+        const END: &str = "after the last event of their thread, as at the end of a session";
+        let advice = "; a --buffer larger than 4 MB, or fewer events, help if it was full";
+        let full = format!("the event buffer was full, or they {LARGE}");
+        let stopped = format!("they were written while the session stopped, or {LARGE}");
+        for (lost, at_end, bytes, blocks, expected) in [
+            (6, 0, 1 << 22, false, format!("{full}{advice}")),
+            (6, 0, 1 << 22, true, stopped),
+            (6, 0, 1000, false, format!("they {LARGE}")),
+            (6, 6, 1 << 22, false, END.to_owned()),
+            (6, 2, 1 << 22, false, format!("{full}; 2 of them {END}{advice}")),
+            (6, 2, 1000, false, format!("they {LARGE}; 2 of them {END}")),
+            (7_920, 7_920, 1 << 22, false, format!("{END}{advice}")),
+            (7_920, 7_920, 1 << 22, true, END.to_owned()),
         ] {
             let mut losses = Losses::default();
-            (losses.lost, losses.at_end) = (lost, at_end);
-            let warning = lost_warning(&losses, &RecordedAmount { events: 3, bytes, buffer_mb: 4 });
-            let expected = expected.map(|how| format!("{lost} of {} events were lost: {how}", lost + 3));
-            assert_eq!(warning, expected);
+            (losses.lost, losses.at_end, losses.threads) = (lost, at_end, 3);
+            let report = LossReport { losses, clock: None, buffer: EventBuffer::MayFill };
+            let recorded = RecordedAmount { events: 3, bytes, buffer_mb: 4, blocks };
+            let (some, all) = (HumanCount(lost), HumanCount(lost + 3));
+            let expected = format!("{some} of {all} events were lost (at least; on 3 threads): {expected}");
+            assert_eq!(lost_warning(report, &recorded), Some(expected));
         }
+        let none = LossReport { losses: Losses::default(), clock: None, buffer: EventBuffer::MayFill };
+        let recorded = RecordedAmount { events: 3, bytes: 9, buffer_mb: 4, blocks: false };
+        assert_eq!(lost_warning(none, &recorded), None);
     }
 }

@@ -170,7 +170,8 @@ fn lost_events_are_reported_with_advice() {
     let args = ["events", "--socket", socket, "--duration", "0", "--json"];
     // So few events cannot have filled a buffer.
     let note = run(&[&args[..], &["--buffer", "3"]].concat()).error()["note"].as_str().unwrap().to_owned();
-    let expected = "6 of 9 events were lost: they were larger than 64 KiB, which no runtime records";
+    let expected = "6 of 9 events were lost (at least; on 1 thread, at 0.000 s): they were larger than 64 KiB, which no \
+                    runtime records";
     assert_eq!(note, expected);
 }
 

@@ -385,7 +385,8 @@ impl<'p> Port<'p> {
         let summary = RecordingSummary::new(&output, started.elapsed());
         let is_complete = session.is_complete() && recorded.is_ok();
         self.report(runtime, &Event::Recorded { summary: &summary, is_complete });
-        if let Some(warning) = summary.warning(options.buffer) {
+        let blocks = self.plan.as_ref().is_some_and(|plan| plan.blocks(&session));
+        if let Some(warning) = summary.warning(options.buffer, blocks) {
             self.note(&format!("process {}: {warning}", runtime.local_process_id()));
         }
         recorded?;

@@ -117,7 +117,9 @@ impl Sampler<'_> {
         }
         let lost = trace_file::lost(&trace);
         if lost > 0 {
-            self.globals.note(&format!("{lost} events were lost, so that threads or names may be missing"));
+            let report = trace_file::loss_report(&trace);
+            let note = format!("{lost} events were lost, so that threads or names may be missing {report}");
+            self.globals.note(&note);
         }
         let is_here = trace.trace().is_some_and(|trace| trace.process_id == self.process_id);
         check_stream(trace.end(), &trace.get_ref().reader, Err(suspended(NO_THREADS)))?;
