@@ -345,7 +345,11 @@ fn kinds_of_losses() {
     for (records, threads, times) in [
         (&[of(7, 1, 10), of(8, 1, 11), of(7, 2, 12)][..], 0, None),
         (&[of(7, 1, 10), of(8, 1, 11), of(7, 3, 12)], 1, Some((12, 12))),
-        (&[of(7, 1, 10), of(7, 3, 12), of(7, 5, 14), of(8, 1, 15), point(20), row_of(8, 3)], 2, Some((12, 20))),
+        (
+            &[of(7, 1, 10), of(7, 3, 12), of(7, 5, 14), of(8, 1, 15), point(20), row_of(8, 3)],
+            2,
+            Some((12, 20)),
+        ),
         // The start of a thread has a time, but is no loss after its first event.
         (&[of(7, 3, 10), of(7, 4, 12)], 0, Some((10, 10))),
     ] {

@@ -17,8 +17,8 @@ use rustix::io::Errno;
 use crate::sys;
 use crate::sys::ProcessEntry;
 
-pub use text::{Environ, Mounts, Status};
 pub(crate) use text::runtime_signs;
+pub use text::{Environ, Mounts, Status};
 
 /// The open directory of a process in `/proc`. After the end of the process nothing can be read from it, even if
 /// another process has the same id then.

@@ -191,11 +191,7 @@ impl<B: Backing<Slot = Slot<Counter>>> LossCounter<B> {
     fn other(&mut self, record: &Record<'_>) -> u32 {
         match record {
             Record::Trace(trace) => self.version = trace.version,
-            Record::Block(_) => {
-                if core::mem::take(&mut self.flush) {
-                    self.threads.clear();
-                }
-            }
+            Record::Block(_) if core::mem::take(&mut self.flush) => self.threads.clear(),
             Record::SequencePoint(point) => {
                 (self.flush, self.now) = (SequencePoint::flushes_threads(point), point.timestamp);
             }

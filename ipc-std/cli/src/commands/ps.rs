@@ -220,8 +220,11 @@ impl Row {
 
     /// Returns why the command line is not from the runtime, although it answers.
     fn unreported(&self) -> Option<String> {
-        let why = self.refusal.filter(|why| *why == Explanation::InfoTooLong);
-        why.map(|why| system_process::note(self.process_id, why))
+        let why = self.refusal.filter(|why| *why == Explanation::InfoTooLong)?;
+        Some(match &self.command_line {
+            Some(_) => system_process::note(self.process_id, why),
+            None => format!("process {} does not report its command line: {why}", self.process_id),
+        })
     }
 
     /// Returns the command line, with a mark if it is not from the runtime.

@@ -38,10 +38,9 @@ events are those of their descriptions, without the labels that single events
 have in version 6. \"lost\" is a lower bound. It includes the events before the
 first one of their thread, \"lost at start\", which Microsoft's tools do not
 count, and those after the last one of their thread, which a session can lose
-when it stops. Numbers by which
-events refer to descriptions, threads, stacks or label lists that do not exist
-are \"unresolved\". With --process, events, lost events and the digest are those
-of a process.
+when it stops. Numbers by which events refer to descriptions, threads, stacks or
+label lists that do not exist are \"unresolved\". With --process, events, lost
+events and the digest are those of a process.
 
 With --from, --to and --thread, events, lost events, timestamps and the digest
 are those of a part of the trace. T is a time since its start (90s, 00:01:30,
@@ -220,9 +219,7 @@ impl Stats {
         let before = self.loss.losses();
         let lost = self.loss.record(record);
         let after = self.loss.losses();
-        if before == after
-            || !self.part.contains(&self.clock, self.now, self.processes.thread_id(thread))
-        {
+        if before == after || !self.part.contains(&self.clock, self.now, self.processes.thread_id(thread)) {
             return;
         }
         // Only traces of one process have losses at the start of a thread.

@@ -457,8 +457,7 @@ fn read(
         if !has_lost && trace_file::lost(stream.trace()) > 0 {
             has_lost = true;
             let losses = trace_file::loss_report(stream.trace());
-            let problem =
-                format!("events are lost, so samples are missing: {} {losses}", losses.losses.lost);
+            let problem = format!("events are lost, so samples are missing: {} {losses}", losses.losses.lost);
             if !report(id, Report::Problem(problem)) {
                 return Ok(());
             }
@@ -489,7 +488,9 @@ fn read(
 fn lost_problem<R: Read>(trace: &TraceReader<R>) -> Option<Report> {
     let report = trace_file::loss_report(trace);
     let lost = report.losses.lost;
-    (lost > 0).then(|| Report::Problem(format!("{lost} events were lost: samples are missing; they were lost {report}")))
+    (lost > 0).then(|| {
+        Report::Problem(format!("{lost} events were lost: samples are missing; they were lost {report}"))
+    })
 }
 
 fn end(stream: &CounterStream, has_samples: bool) -> Result<(), Failure> {

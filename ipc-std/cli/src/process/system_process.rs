@@ -20,7 +20,9 @@ pub(crate) fn unreported(client: &Client, e: Error, globals: &Globals) -> Result
 
 /// Returns the note about a command line that the operating system shows.
 pub(crate) fn note(process_id: u32, why: Explanation) -> String {
-    format!("the command line of process {process_id} is from {SYSTEM}, because its runtime does not report it: {why}")
+    format!(
+        "the command line of process {process_id} is from {SYSTEM}, because its runtime does not report it: {why}"
+    )
 }
 
 /// Returns a command line that the operating system shows, with the mark of its source.

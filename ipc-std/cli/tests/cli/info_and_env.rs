@@ -414,11 +414,8 @@ fn a_full_wire_log_is_reported() {
 #[cfg(target_os = "linux")]
 fn unreported() -> (TempDir, FakeRuntime) {
     let directory = TempDir::new().unwrap();
-    let profile = Profile {
-        process_id: std::process::id(),
-        command_line: "long ".repeat(10_000),
-        ..Profile::net10()
-    };
+    let profile =
+        Profile { process_id: std::process::id(), command_line: "long ".repeat(10_000), ..Profile::net10() };
     let runtime = FakeRuntime::start_in(directory.path(), profile).unwrap();
     (directory, runtime)
 }
@@ -440,13 +437,15 @@ fn a_command_line_that_is_too_long_comes_from_the_system() {
     assert_eq!((&info["process_id"], &info["command_line"], &info["command_line_from"]), expected);
     assert_eq!((&info["os"], &info["runtime_cookie"]), (&Value::Null, &Value::Null));
     let text = run_at(runtime.path(), &["info"]).into_text();
-    let has = |name: &str, value: &str| text.lines().any(|line| line.starts_with(name) && line.ends_with(value));
+    let has =
+        |name: &str, value: &str| text.lines().any(|line| line.starts_with(name) && line.ends_with(value));
     assert!(has("command_line:", &command_line) && has("command_line_from:", "/proc"), "{text}");
     assert!(has("clr_product_version:", "(not reported)"), "{text}");
 
     let in_directory = |args: &[&str]| {
         let mut command = tool(args);
-        let ran = finish(command.env("TMPDIR", directory.path()).current_dir(directory.path()).spawn().unwrap());
+        let ran =
+            finish(command.env("TMPDIR", directory.path()).current_dir(directory.path()).spawn().unwrap());
         assert_eq!(ran.status, Some(0), "{ran:?}");
         ran
     };
@@ -454,7 +453,10 @@ fn a_command_line_that_is_too_long_comes_from_the_system() {
         let rows = in_directory(args).lines();
         let row = rows.iter().find(|row| row["socket"] == json!(runtime.path())).unwrap();
         assert_eq!(row["status"], "refused");
-        assert_eq!((&row["command_line"], &row["command_line_from"]), (&json!(command_line), &json!("/proc")));
+        assert_eq!(
+            (&row["command_line"], &row["command_line_from"]),
+            (&json!(command_line), &json!("/proc"))
+        );
         assert!(row["why"].as_str().unwrap().contains(note), "{row}");
     }
     let text = in_directory(&["ps", "--wide", "--timeout", LONG]).into_text();
@@ -468,6 +470,7 @@ fn a_command_line_that_is_too_long_comes_from_the_system() {
     let ran = in_directory(&["trace", "--socket", runtime.path().to_str().unwrap(), "--duration", "0"]);
     assert!(ran.stderr.contains(note));
     let name = fs::read_dir(directory.path()).unwrap().map(|entry| entry.unwrap().file_name());
-    let name = name.filter_map(|name| name.into_string().ok()).find(|name| name.ends_with(".nettrace")).unwrap();
+    let name =
+        name.filter_map(|name| name.into_string().ok()).find(|name| name.ends_with(".nettrace")).unwrap();
     assert!(name.starts_with("cli-") && name.contains(&format!("_{own}_")), "{name}");
 }

@@ -16,8 +16,7 @@ use crate::traces::made;
 
 const STOP_TRACING: Code = Code(0x0201);
 /// The commands that start a session.
-const COLLECT_TRACING: [Code; 5] =
-    [Code(0x0202), Code(0x0203), Code(0x0204), Code(0x0205), Code(0x0207)];
+const COLLECT_TRACING: [Code; 5] = [Code(0x0202), Code(0x0203), Code(0x0204), Code(0x0205), Code(0x0207)];
 
 /// Every command that records a process, with a short session.
 const RECORDING: [&[&str]; 12] = [

@@ -582,7 +582,8 @@ fn an_event_ends_the_trace() {
 
 /// Starts a runtime of .NET 11, whose sessions send this trace.
 fn net_11() -> FakeRuntime {
-    let runtime = FakeRuntime::start(Profile { clr_product_version: "11.0.0".to_owned(), ..Profile::net10() }).unwrap();
+    let runtime =
+        FakeRuntime::start(Profile { clr_product_version: "11.0.0".to_owned(), ..Profile::net10() }).unwrap();
     runtime.on(COLLECT_TRACING_6, |_| Response::Trace(stream()));
     runtime
 }
@@ -596,8 +597,18 @@ fn automatic_buffering_says_what_it_does() {
     for (runtime, args, mode, why) in [
         (&new, &["--profile", "gc-collect"][..], "block", "only collections are recorded"),
         (&new, &["--clr-events", "gc", "--no-rundown"], "block", "only collections are recorded"),
-        (&new, &["--clr-events", "gc", "--clr-event-level", "5"], "drop", "more than collections is recorded"),
-        (&new, &["--clr-events", "gc", "--clr-event-level", "logalways"], "drop", "more than collections is recorded"),
+        (
+            &new,
+            &["--clr-events", "gc", "--clr-event-level", "5"],
+            "drop",
+            "more than collections is recorded",
+        ),
+        (
+            &new,
+            &["--clr-events", "gc", "--clr-event-level", "logalways"],
+            "drop",
+            "more than collections is recorded",
+        ),
         (&new, &["--provider", RUNTIME], "drop", "more than collections is recorded"),
         (&new, &["--profile", "gc-collect,database"], "drop", "more than collections is recorded"),
         (&new, &[], "drop", "more than collections is recorded"),
@@ -609,7 +620,8 @@ fn automatic_buffering_says_what_it_does() {
         let ran = ask(runtime.path(), &args);
         assert_eq!(ran.status, Some(0), "{ran:?}");
         assert!(ran.stderr.contains(&format!("note: buffering is {mode}: {why}\n")), "{args:?}: {ran:?}");
-        let blocks = runtime.requests()[before..].iter().any(|request| request.code() == Some(COLLECT_TRACING_6));
+        let blocks =
+            runtime.requests()[before..].iter().any(|request| request.code() == Some(COLLECT_TRACING_6));
         assert_eq!(blocks, mode == "block" || why.contains("needs"), "{args:?}");
         let ran = ask(runtime.path(), &[&args[..], &["--json", "--overwrite"]].concat());
         assert_eq!(ran.json()["buffering"], mode, "{args:?}");
@@ -631,7 +643,8 @@ fn a_session_that_blocks_ends_instead_of_stopping() {
     let (_directory, file, path) = output();
     for (mode, code) in [("block", COLLECT_TRACING_6), ("auto", COLLECT_TRACING_6)] {
         let args = ["trace", "-o", &path, "--overwrite", "--profile", "gc-collect", "--buffering", mode];
-        let child = tool(&[&args[..], &["--socket", runtime.path().to_str().unwrap()]].concat()).spawn().unwrap();
+        let child =
+            tool(&[&args[..], &["--socket", runtime.path().to_str().unwrap()]].concat()).spawn().unwrap();
         until("the trace never starts", || fs::metadata(&file).is_ok_and(|file| file.len() > 0));
         kill_process(Pid::from_child(&child), Signal::TSTP).unwrap();
         assert_eq!(finish(child).status, Some(0));

@@ -119,7 +119,8 @@ pub(crate) fn runtime_signs(maps: &[u8]) -> Signs {
             signs = Signs::NotListening;
         }
         // A single-file program has only the last of these mappings.
-        let is_runtime = [&b"/libcoreclr.so"[..], b"/libmonosgen", b"/memfd:doublemapper"].into_iter().any(has);
+        let is_runtime =
+            [&b"/libcoreclr.so"[..], b"/libmonosgen", b"/memfd:doublemapper"].into_iter().any(has);
         if is_runtime && signs == Signs::Absent {
             signs = Signs::Loaded;
         }
