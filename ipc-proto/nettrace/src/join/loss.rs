@@ -79,10 +79,28 @@ pub struct Losses {
 /// The number of the last event of a thread, and its losses.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Counter {
-    last: u32,
-    /// The events that were lost since the last event of the thread.
-    at_end: u32,
+    /// The number of the last event in the low half; in the high half, how many events were lost after it. One number,
+    /// because one comparison takes less time than two.
+    last_and_at_end: u64,
     lost: u64,
+}
+
+impl Counter {
+    const fn new(last: u32, lost: u64) -> Self {
+        Self { last_and_at_end: last as u64, lost }
+    }
+
+    const fn last(&self) -> u32 {
+        (self.last_and_at_end & u32::MAX as u64) as u32
+    }
+
+    const fn at_end(&self) -> u32 {
+        (self.last_and_at_end >> u32::BITS) as u32
+    }
+
+    const fn set(&mut self, last: u32, at_end: u32) {
+        self.last_and_at_end = ((at_end as u64) << u32::BITS) | last as u64;
+    }
 }
 
 impl<B: Backing<Slot = Slot<Counter>>> LossCounter<B> {
@@ -149,15 +167,15 @@ impl<B: Backing<Slot = Slot<Counter>>> LossCounter<B> {
             self.number(thread, first.wrapping_add(offset), time);
         }
         if let Some(counter) = self.threads.get_mut(thread).filter(|_| count > 2) {
-            counter.last = first.wrapping_add(count).wrapping_sub(1);
+            counter.set(first.wrapping_add(count).wrapping_sub(1), 0);
         }
     }
 
     #[inline]
     fn number(&mut self, thread: u64, sequence: u32, time: u64) -> u32 {
         if let Some(counter) = self.threads.get_mut(thread) {
-            if sequence == counter.last.wrapping_add(1) && counter.at_end == 0 {
-                counter.last = sequence;
+            if counter.last_and_at_end == u64::from(sequence.wrapping_sub(1)) {
+                counter.last_and_at_end = sequence.into();
                 return 0;
             }
         }
@@ -171,12 +189,12 @@ impl<B: Backing<Slot = Slot<Counter>>> LossCounter<B> {
             return 0;
         }
         let v6 = self.version == Version::V6;
-        let Some(counter) = self.threads.get_mut(thread) else {
+        let Some(counter) = self.threads.get(thread) else {
             self.first(thread, sequence, sequence.wrapping_sub(1), Some(time));
             return 0;
         };
-        let at_end = core::mem::take(&mut counter.at_end);
-        let gap = sequence.wrapping_sub(counter.last).wrapping_sub(1);
+        let (last, at_end) = (counter.last(), counter.at_end());
+        let gap = sequence.wrapping_sub(last).wrapping_sub(1);
         if !v6 && sequence == 1 && gap != 0 {
             // 1 again: a new thread has the id of one that ended, so nothing is lost.
             return self.gap(thread, sequence, 0, None);
@@ -217,9 +235,10 @@ impl<B: Backing<Slot = Slot<Counter>>> LossCounter<B> {
             self.first(thread, sequence, sequence, time);
             return 0;
         };
-        let lost = self.gap(thread, sequence, sequence.wrapping_sub(counter.last), time);
-        if let Some(counter) = self.threads.get_mut(thread).filter(|_| lost > 0) {
-            counter.at_end = counter.at_end.saturating_add(lost);
+        let at_end = counter.at_end();
+        let lost = self.gap(thread, sequence, sequence.wrapping_sub(counter.last()), time);
+        if let Some(counter) = self.threads.get_mut(thread) {
+            counter.set(sequence, at_end.saturating_add(lost));
             self.lost_at_end = self.lost_at_end.saturating_add(lost.into());
         }
         lost
@@ -232,7 +251,7 @@ impl<B: Backing<Slot = Slot<Counter>>> LossCounter<B> {
         if sequence == 0 && self.version == Version::V4 {
             return;
         }
-        let is_set = self.set(thread, Counter { last: sequence, ..Counter::default() }).is_ok();
+        let is_set = self.set(thread, Counter::new(sequence, 0)).is_ok();
         // In V6, a thread without a declaration may have begun with any number.
         if is_set && !self.resynced && self.version != Version::V6 && from_zero >> 31 == 0 {
             self.lost_at_start = self.lost_at_start.saturating_add(from_zero.into());
@@ -268,7 +287,7 @@ impl<B: Backing<Slot = Slot<Counter>>> LossCounter<B> {
         if let Some(counter) = self.threads.get_mut(thread) {
             let is_new = counter.lost == 0 && lost > 0;
             self.lossy_threads = self.lossy_threads.saturating_add(is_new.into());
-            counter.last = sequence;
+            counter.set(sequence, 0);
             counter.lost = counter.lost.saturating_add(lost.into());
         }
         lost
