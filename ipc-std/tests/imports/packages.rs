@@ -57,6 +57,7 @@ const ANALYSIS: Layers = &[
         "event_fields",
         "event_kinds",
         "known_provider",
+        "loss_report",
         "outline",
         "own_code",
         "part",
@@ -82,6 +83,7 @@ const IPC_STD: Layers = &[
     &[
         "async_client",
         "hazard",
+        "system_process",
         "trace",
         "user_events",
         "discover",

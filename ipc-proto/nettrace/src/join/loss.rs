@@ -91,7 +91,7 @@ impl Counter {
     }
 
     const fn last(&self) -> u32 {
-        (self.last_and_at_end & u32::MAX as u64) as u32
+        (self.last_and_at_end & 0xffff_ffff) as u32
     }
 
     const fn at_end(&self) -> u32 {
