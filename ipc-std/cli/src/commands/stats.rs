@@ -2,7 +2,8 @@
 mod processes;
 mod references;
 
-use std::collections::{BTreeSet, HashMap};
+use core::cmp::Reverse;
+use std::collections::{BTreeMap, HashMap};
 use std::io::{self, Write};
 use std::path::PathBuf;
 
@@ -141,8 +142,8 @@ struct Stats {
     lost: u64,
     lost_at_start: u64,
     lost_at_end: u64,
-    /// The capture threads that lost events after their first one.
-    lossy_threads: BTreeSet<u64>,
+    /// The lost events of each capture thread after its first one, and the thread's id.
+    lossy_threads: BTreeMap<u64, LossyThread>,
     /// The times of the first and of the last record that shows a loss.
     loss_times: Option<(u64, u64)>,
     processes: Processes,
@@ -151,6 +152,12 @@ struct Stats {
     pairs: Map<String, Value>,
     /// The smallest and the largest timestamp.
     times: Option<(u64, u64)>,
+}
+
+/// A thread that lost events.
+struct LossyThread {
+    id: u64,
+    lost: u64,
 }
 
 /// Provider, ID and version.
@@ -230,7 +237,9 @@ impl Stats {
             // An event shows that the losses before it are not at the end of its thread.
             self.lost_at_end = self.lost_at_end.saturating_add(after.at_end).saturating_sub(before.at_end);
             if lost > 0 {
-                self.lossy_threads.insert(thread);
+                let id = self.processes.thread_id(thread);
+                let lossy = self.lossy_threads.entry(thread).or_insert(LossyThread { id, lost: 0 });
+                lossy.lost = lossy.lost.saturating_add(lost.into());
                 let (first, last) = self.loss_times.unwrap_or((self.now, self.now));
                 self.loss_times = Some((first.min(self.now), last.max(self.now)));
             }
@@ -298,6 +307,21 @@ impl Stats {
         losses
     }
 
+    /// Returns the threads that lost the most events.
+    fn lossy_threads(&self) -> String {
+        /// The number of threads that are named.
+        const NAMED: usize = 5;
+        let mut threads: Vec<_> = self.lossy_threads.values().collect();
+        threads.sort_by_key(|thread| Reverse(thread.lost));
+        let named = threads.iter().take(NAMED).map(|LossyThread { id, lost }| format!("{id}: {lost}"));
+        let named = named.collect::<Vec<_>>().join(", ");
+        match threads.len().saturating_sub(NAMED) {
+            0 if threads.is_empty() => "(none)".to_owned(),
+            0 => named,
+            others => format!("{named}, and {others} others"),
+        }
+    }
+
     /// Returns the kinds that have events, the most frequent first.
     fn kinds(&self) -> Vec<&Kind> {
         let mut kinds: Vec<&Kind> = self.kinds.iter().filter(|kind| kind.events > 0).collect();
@@ -353,6 +377,7 @@ impl Stats {
             ("processes", self.processes.text()),
             ("lost", lost),
             ("lost at start", losses.at_start.to_string()),
+            ("lost by thread", self.lossy_threads()),
             ("metadata", self.metadata.to_string()),
             ("stacks", self.stacks.to_string()),
             ("sequence points", self.sequence_points.to_string()),

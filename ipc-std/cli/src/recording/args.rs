@@ -295,7 +295,7 @@ impl SessionPlan<'_> {
 }
 
 /// Returns whether a provider sends events of collections only. They are few: the runtime's buffer does not fill while
-/// the tool reads, and they take hours to fill it if the tool does not.
+/// the tool reads, and it fills slowly if the tool does not.
 fn is_of_collections(spec: &ProviderSpec) -> bool {
     let is_low = spec.level != EventLevel::LOG_ALWAYS && spec.level <= EventLevel::INFORMATIONAL;
     is_low

@@ -466,6 +466,14 @@ fn a_command_line_that_is_too_long_comes_from_the_system() {
     assert!(line.contains(" (refused) ") || line.contains(" refused "), "{line}");
     assert!(line.ends_with(&format!("[/proc] {command_line}")), "{line}");
 
+    let text = in_directory(&["find", &own.to_string()]).into_text();
+    let last = text.lines().last().unwrap();
+    assert!(last.starts_with("found: the runtime at ") && last.ends_with(note), "{text}");
+
+    // The kind of counters depends on the version of the runtime, which is unknown.
+    let ran = run_at(runtime.path(), &["counters", "--duration", "0"]);
+    assert!(!ran.stderr.contains("refuses"), "{ran:?}");
+
     // Only the name of the file needs the command line.
     let ran = in_directory(&["trace", "--socket", runtime.path().to_str().unwrap(), "--duration", "0"]);
     assert!(ran.stderr.contains(note));

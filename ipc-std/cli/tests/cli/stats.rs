@@ -7,7 +7,7 @@ use std::process::Stdio;
 use serde_json::{Value, json};
 
 use crate::tool::{finish, run, run_with, tool};
-use crate::traces::{expected_end, kinds, made, path, traces};
+use crate::traces::{expected_end, kinds, lossy, made, path, traces};
 
 #[test]
 fn stats_of_every_trace() {
@@ -63,6 +63,18 @@ fn stats_for_people() {
     let row = ran.text().lines().find(|line| line.contains(" GCStart")).unwrap();
     let words: Vec<&str> = row.split_whitespace().collect();
     assert_eq!(words[1..], ["Microsoft-Windows-DotNETRuntime", "1", "2", "GCStart"]);
+}
+
+/// The text says where and on which threads events were lost.
+#[test]
+fn losses_for_people() {
+    let lost = |trace: Vec<u8>| run_with(&["stats", "-"], trace).well().into_text();
+    let text = lost(lossy());
+    let expected = "\nlost:            6 (at least; on 1 thread, at 0.000 s): the event buffer was full, or they were larger \
+                    than 64 KiB, which no runtime records\n";
+    assert!(text.contains(expected), "{text}");
+    assert!(text.contains("\nlost by thread:  5: 6\n"), "{text}");
+    assert!(lost(made(&[])).contains("\nlost by thread:  (none)\n"));
 }
 
 #[test]
