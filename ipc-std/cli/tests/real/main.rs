@@ -18,6 +18,7 @@
 mod analyses;
 mod examples;
 mod mutations;
+mod net_11;
 mod ports;
 mod runtime;
 mod sessions;
