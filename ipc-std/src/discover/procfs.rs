@@ -17,6 +17,7 @@ use rustix::io::Errno;
 use crate::sys;
 use crate::sys::ProcessEntry;
 
+#[cfg(any(target_os = "linux", target_os = "android"))]
 pub(crate) use text::runtime_signs;
 pub use text::{Environ, Mounts, Status};
 
