@@ -35,8 +35,8 @@ STATUS, or VERSION in parentheses if there is none: `ok`; `timeout`; `refused`
 (.NET Core 3 has no command for it, and no .NET reports a command line over
 64 KiB: the mark [/proc], in JSON command_line_from, states the source of such a
 command line); `protocol`; `permission`; `gone`. With --why also `not_found` and
-`no_listener`. If TMPDIR cannot be searched, --why reports that too: in JSON with
-null for `process_id`.
+`no_listener`. If TMPDIR cannot be searched, --why reports that too: in JSON
+with null for `process_id`.
 
 Examples:
   dotnet-ipc ps

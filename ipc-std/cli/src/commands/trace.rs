@@ -62,8 +62,8 @@ process first calls later have none. With --no-rundown, these are the only
 names, and the trace ends sooner.
 
 The runtime drops events when its buffer is full, and events over 64 KiB. The
-tool counts them while it records; the count is a lower bound. A larger --buffer,
-or fewer events, help if the buffer was full.
+tool counts them while it records; the count is a lower bound. A larger
+--buffer, or fewer events, help if the buffer was full.
 
 With --buffering block, on .NET 11, the threads of the process that write events
 wait instead while the buffer is full: the process runs no faster than the tool
