@@ -70,8 +70,9 @@ use crate::segments::segment_core::SegmentStep;
 /// * The window: 256 KiB, or up to twice [`Limits::record`] if a record needs that.
 /// * Stacks and label lists are stored up to the next sequence point, in up to 32 MiB. If there is no room for another
 ///   stack or list, all stored ones are removed, and events that refer to them have no stack or labels.
-/// * Descriptions take up to 32 MiB, and threads (V6) up to another 32 MiB. A description or a thread that does not fit
-///   is skipped, and its events have none.
+/// * All descriptions of a stream take up to 32 MiB, because each keeps its [kind](TraceEvent::kind), and threads (V6) up
+///   to another 32 MiB at a time. A description or a thread that does not fit is skipped, and its events have the
+///   earlier one of their id, or none.
 /// * [`in_order`](Self::in_order) and [`by_segment`](Self::by_segment) have limits of their own.
 #[derive(Debug)]
 pub struct EventAssembler {

@@ -39,6 +39,15 @@ impl fmt::Debug for WholeBytes {
     }
 }
 
+/// Returns the bytes in which the window is.
+#[inline]
+fn bytes_of<'a>(whole: Option<&'a WholeBytes>, buf: &'a [u8]) -> &'a [u8] {
+    match whole {
+        None => buf,
+        Some(WholeBytes(bytes)) => (**bytes).as_ref(),
+    }
+}
+
 /// The most space for the next bytes of the stream, so that they are still in the processor's cache when they are read;
 /// there is at least half of it.
 const SPACE: usize = 256 << 10;
@@ -72,15 +81,6 @@ impl SegmentBuf {
         self.whole = Some(WholeBytes(bytes));
     }
 
-    /// Returns the bytes in which the window is.
-    #[inline]
-    fn bytes(&self) -> &[u8] {
-        match &self.whole {
-            None => &self.buf,
-            Some(WholeBytes(bytes)) => (**bytes).as_ref(),
-        }
-    }
-
     /// Finds the next event; a step other than `Segment` if there is none in the bytes that have arrived.
     #[inline]
     pub(crate) fn step(&mut self) -> SegmentStep {
@@ -98,11 +98,7 @@ impl SegmentBuf {
         self.release();
         let rest = if self.is_closed { Rest::Closed } else { self.reduce() };
         let Self { core, whole, buf, window, end, .. } = self;
-        let bytes = match whole {
-            None => buf.as_slice(),
-            Some(WholeBytes(bytes)) => (**bytes).as_ref(),
-        };
-        let step = core.step(bytes.get(*window..*end).unwrap_or_default(), rest);
+        let step = core.step(bytes_of(whole.as_ref(), buf).get(*window..*end).unwrap_or_default(), rest);
         self.has_event = matches!(step, SegmentStep::Segment);
         self.returned = usize::from(self.has_event);
         step
@@ -114,7 +110,8 @@ impl SegmentBuf {
         if !self.has_event {
             return None;
         }
-        let bytes = self.bytes().get(self.first()..self.end).unwrap_or_default();
+        let bytes = bytes_of(self.whole.as_ref(), &self.buf);
+        let bytes = bytes.get(self.first()..self.end).unwrap_or_default();
         SegmentEvent::ready(self.core.view(bytes), self.returned.checked_sub(1)?)
     }
 

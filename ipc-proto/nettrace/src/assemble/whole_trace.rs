@@ -44,15 +44,13 @@ use crate::segments::segment_core::{Rest, SegmentCore, SegmentStep};
 ///
 /// # Memory
 /// An event of the largest segment takes 36 bytes, a change of its thread or processor 48 bytes more, one of its
-/// activities 80, and a stack 36 bytes. A kind of events takes 32. The limits are high enough for the traces of runtimes:
+/// activities 80, and a stack 36 bytes. The limits are high enough for the traces of runtimes:
 /// * From 2^18 waiting events on, those that are followed by a sorted event are returned before the next sequence
 ///   point. From 2^20 on all are returned, and [`exceeded_limit`](Self::exceeded_limit) reports it.
 /// * A segment also ends after 2^20 stacks, 2^18 label lists or 4 GiB. Later events that refer to its stacks and label
 ///   lists have none.
-/// * 2^17 descriptions, and 2^18 threads at a time. Others are skipped: their events have the earlier description of
-///   their id, or none.
-///
-/// The number of kinds has no other limit than the bytes: each id of a description that the trace lacks is one.
+/// * Descriptions are copied, and take up to 32 MiB; so do threads. Others are skipped: their events have the earlier
+///   description of their id, or none.
 #[derive(Debug)]
 pub struct WholeTrace<'a> {
     bytes: &'a [u8],

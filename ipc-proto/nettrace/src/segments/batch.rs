@@ -333,7 +333,7 @@ impl Batch {
         let is_worth = len >= BATCH && len / 2 >= self.left;
         let released = if is_worth { self.runs.released() } else { None };
         if released.is_none() && len >= MOST_EVENTS {
-            self.exceeded_limit = true;
+            self.exceeded_limit |= self.sorts;
             return Some(Release::ALL);
         }
         released
@@ -341,7 +341,7 @@ impl Batch {
 
     /// Reports that older events may follow, although all events are returned.
     pub(crate) fn release_early(&mut self) {
-        self.exceeded_limit |= !self.entries.is_empty();
+        self.exceeded_limit |= self.sorts && !self.entries.is_empty();
     }
 
     /// Makes the released events ready, in the order of time. Returns whether there are any.
