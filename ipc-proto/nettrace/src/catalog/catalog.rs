@@ -29,8 +29,8 @@ pub(crate) struct Catalog {
     /// The pairs of the trace.
     pairs: Box<[u8]>,
     clock: TraceClock,
-    /// The kinds from 1 on.
-    kinds: Vec<EventKind>,
+    /// The descriptions of the kinds from 1 on.
+    kinds: Vec<MetadataBuf>,
     kind_ids: IdMap<Vec<Slot<CurrentKind>>>,
     /// The number of times that metadata ids started again.
     generation: u32,
@@ -46,15 +46,8 @@ pub(crate) struct Catalog {
     vacant: Vec<u32>,
 }
 
-/// A kind of event: a description, and the record that had it. An id that is described again with other content is
+/// The kind of a metadata id, if the generation is the current one. An id that is described again with other content is
 /// another kind.
-#[derive(Debug)]
-struct EventKind {
-    metadata: MetadataBuf,
-    record: Box<[u8]>,
-}
-
-/// The kind of a metadata id, if the generation is the current one.
 #[derive(Debug, Clone, Copy, Default)]
 struct CurrentKind {
     kind: u32,
@@ -112,41 +105,33 @@ impl Catalog {
         let Ok(metadata) = MetadataBuf::decode(version, record) else { return };
         let id = key(metadata.id());
         let old = self.kind_ids.get(id).map(|current| current.kind);
-        steps::count(record.len());
         // A writer can describe its events again after each sequence point.
-        let is_known = |kind: &u32| self.entry(*kind).is_some_and(|old| *old.record == *record);
-        let Some(kind) = old.filter(is_known).or_else(|| self.add_kind(metadata, record)) else { return };
+        let is_known = |kind: &u32| self.description(*kind).is_some_and(|old| old.is_from(record));
+        let Some(kind) = old.filter(is_known).or_else(|| self.add_kind(metadata)) else { return };
         let _ = self.kind_ids.insert(id, CurrentKind { kind, generation: self.generation });
     }
 
     /// Adds a kind; `None` if there is no room.
-    fn add_kind(&mut self, metadata: MetadataBuf, record: &[u8]) -> Option<u32> {
+    fn add_kind(&mut self, metadata: MetadataBuf) -> Option<u32> {
         #[cfg(feature = "clr")]
         let metadata = {
             let mut metadata = metadata;
             metadata.describe(self.pointer_size());
             metadata
         };
-        // The description has copies of the record's texts.
-        let size =
-            record.len().saturating_mul(2).saturating_add(size_of::<EventKind>()).saturating_add(ENTRY);
+        let size = metadata.len().saturating_add(size_of::<MetadataBuf>()).saturating_add(ENTRY);
         let all = self.kinds_size.saturating_add(size);
         if all > MAX_BYTES {
             return None;
         }
         self.kinds_size = all;
-        self.kinds.push(EventKind { metadata, record: record.into() });
+        self.kinds.push(metadata);
         Some(to_u32(self.kinds.len()))
     }
 
     #[inline]
-    fn entry(&self, kind: u32) -> Option<&EventKind> {
-        self.kinds.get(to_usize(kind.wrapping_sub(1)))
-    }
-
-    #[inline]
     pub(crate) fn description(&self, kind: u32) -> Option<&MetadataBuf> {
-        self.entry(kind).map(|kind| &kind.metadata)
+        self.kinds.get(to_usize(kind.wrapping_sub(1)))
     }
 
     pub(crate) fn store_thread(&mut self, thread: &Thread<'_>) {

@@ -30,7 +30,7 @@ use crate::parse::trace::Version;
 /// ```
 #[derive(Clone)]
 pub struct MetadataBuf {
-    /// The borrowed parts of the description, one after the other.
+    /// The record, or else the borrowed parts of the description, one after the other.
     bytes: Box<[u8]>,
     /// The parts that borrow nothing, and the static name and fields that [`describe`](Self::describe) adds.
     plain: Metadata<'static>,
@@ -79,15 +79,26 @@ impl Part {
     }
 }
 
-/// Copies parts into one buffer.
-struct Parts(Vec<u8>);
+/// The buffer of a description: its record, or else copies of the parts.
+struct Parts {
+    bytes: Vec<u8>,
+    /// The address of the record; `None` if the buffer has copies.
+    record: Option<usize>,
+}
 
 impl Parts {
     fn add(&mut self, bytes: &[u8]) -> Part {
+        let start = match self.record.and_then(|record| bytes.as_ptr().addr().checked_sub(record)) {
+            // The address is not that of a part of the record if the part is static, which only empty ones are.
+            Some(start) if self.bytes.get(start..).is_some_and(|rest| rest.starts_with(bytes)) => start,
+            _ => {
+                let start = self.bytes.len();
+                self.bytes.extend_from_slice(bytes);
+                start
+            }
+        };
         steps::count(bytes.len());
-        let start = self.0.len();
-        self.0.extend_from_slice(bytes);
-        Part { start, end: self.0.len(), is_utf16: false }
+        Part { start, end: start.saturating_add(bytes.len()), is_utf16: false }
     }
 
     fn add_text(&mut self, text: Str<'_>) -> Part {
@@ -109,12 +120,13 @@ impl MetadataBuf {
     /// # Errors
     /// As [`Metadata::decode`].
     pub fn decode(version: Version, record: &[u8]) -> Result<Self, DecodeError> {
-        Metadata::decode(version, record).map(|metadata| Self::copy(&metadata, record.len()))
+        let metadata = Metadata::decode(version, record)?;
+        steps::count(record.len());
+        Ok(Self::copy(&metadata, Parts { bytes: record.into(), record: Some(record.as_ptr().addr()) }))
     }
 
-    /// Copies the texts and fields, which have about `len` bytes.
-    fn copy(metadata: &Metadata<'_>, len: usize) -> Self {
-        let mut parts = Parts(Vec::with_capacity(len));
+    /// Finds the texts and fields in the buffer, or adds them.
+    fn copy(metadata: &Metadata<'_>, mut parts: Parts) -> Self {
         Self {
             provider: parts.add_text(metadata.provider),
             name: Some(parts.add_text(metadata.name)),
@@ -131,7 +143,7 @@ impl MetadataBuf {
                 attributes: Attributes::default(),
                 ..*metadata
             },
-            bytes: parts.0.into(),
+            bytes: parts.bytes.into(),
             #[cfg(feature = "clr")]
             layouts: Layouts::default(),
             #[cfg(feature = "clr")]
@@ -153,6 +165,17 @@ impl MetadataBuf {
             attributes: Attributes(self.attributes.bytes(&self.bytes)),
             ..self.plain
         }
+    }
+
+    /// Returns whether the description was decoded from a record with these bytes.
+    pub(crate) fn is_from(&self, record: &[u8]) -> bool {
+        steps::count(record.len());
+        *self.bytes == *record
+    }
+
+    /// Returns the bytes of memory that the texts and fields take.
+    pub(crate) const fn len(&self) -> usize {
+        self.bytes.len()
     }
 
     /// Returns the number by which headers of events refer to this description.
@@ -245,7 +268,7 @@ impl MetadataBuf {
 
 impl From<&Metadata<'_>> for MetadataBuf {
     fn from(metadata: &Metadata<'_>) -> Self {
-        Self::copy(metadata, 0)
+        Self::copy(metadata, Parts { bytes: Vec::new(), record: None })
     }
 }
 
