@@ -17,6 +17,8 @@
 //! | [`InfoConfig`] | the newest that the runtime can know | [`ProcessInfo3`](crate::types::ProcessInfo3) |
 //! | a [`Single`] command | the command itself, without an older one | the response of the command |
 //!
+//! [`StartupTrace`] is a `TraceConfig` as the environment variables with which a process records itself.
+//!
 //! The rest of the module states facts about runtimes: whether a runtime has a command ([`obstacle`], [`refusal`]), why
 //! a runtime refused a command ([`explain`]), and which requests can end a process ([`hazard`]). The module sends and
 //! allocates nothing.
@@ -28,6 +30,7 @@ mod info;
 mod lost_feature;
 mod runtime;
 mod serve;
+mod startup_trace;
 mod step;
 mod trace;
 
@@ -38,5 +41,6 @@ pub use hazard::{Hazard, StopHazard, hazard, stop_hazard};
 pub use info::{InfoAnswer, InfoConfig, InfoStep};
 pub use lost_feature::{LostFeature, LostFeatures};
 pub use runtime::{Flavour, Obstacle, Runtime, major_version, obstacle, refusal};
+pub use startup_trace::{StartupTrace, StartupTraceError, StartupValue, StartupVariable};
 pub use step::{CALL_LIMIT_MS, DUMP_LIMIT_MS, PlanStep, Single};
 pub use trace::{DEFAULT_RUNDOWN, NotTracing, Providers, TraceConfig, TraceStep};

@@ -3,7 +3,7 @@
 
 use ipc_proto::plan::{
     self, DEFAULT_RUNDOWN, DumpConfig, Flavour, Hazard, InfoConfig, LostFeature, NotTracing, Obstacle,
-    PlanStep, Runtime, TraceConfig, TraceStep,
+    PlanStep, Providers, Runtime, StartupTrace, StartupTraceError, TraceConfig, TraceStep,
 };
 use ipc_proto::types::{
     DumpFlags, DumpType, EventFilter, EventLevel, Format, PerfMapType, Provider, SessionBufferMode,
@@ -302,4 +302,137 @@ fn refusals_that_depend_on_the_code_only() {
     ] {
         assert_eq!(plan::refusal(command, &runtime), expected, "{command} of {runtime:?}");
     }
+}
+
+/// Returns the variables of a trace as `NAME=VALUE`, without the prefix of their names.
+fn startup_variables(trace: &StartupTrace<'_>, runtime: &Runtime) -> Vec<String> {
+    let variables = trace.variables(runtime).unwrap();
+    variables.map(|v| format!("{}={}", v.name.strip_prefix("DOTNET_").unwrap(), v.value)).collect()
+}
+
+fn startup_error(trace: &StartupTrace<'_>, runtime: &Runtime) -> StartupTraceError {
+    trace.variables(runtime).err().unwrap()
+}
+
+fn native(version: u8, flavour: Flavour) -> Runtime {
+    Runtime { version: Some(version), flavour: Some(flavour), ..Runtime::default() }
+}
+
+#[test]
+fn a_startup_trace_has_a_variable_for_each_setting() {
+    let config = TraceConfig {
+        buffer_mb: 0x1f,
+        rundown_keyword: 0,
+        stackwalk: false,
+        buffer_mode: SessionBufferMode::BLOCK,
+        ..TraceConfig::new(&PLAIN)
+    };
+    let trace = StartupTrace {
+        sampling_interval_ms: Some(20),
+        processor_numbers: true,
+        ..StartupTrace::new(config, "a b/{pid}")
+    };
+    let expected = [
+        "EnableEventPipe=1",
+        "EventPipeOutputPath=a b/{pid}",
+        "EventPipeConfig=A:1:5,B:2:2:k=v",
+        "EventPipeCircularMB=1f",
+        "EventPipeOutputStreaming=1",
+        "EventPipeRundown=0",
+        "EventPipeEnableStackwalk=0",
+        "EventPipeBufferingMode=1",
+        "EventPipeThreadSamplingRate=20",
+        "EventPipeProcNumbers=1",
+    ];
+    assert_eq!(startup_variables(&trace, &version(11)), expected);
+    let at_exit = StartupTrace { streaming: false, ..StartupTrace::new(TraceConfig::new(&PLAIN), "t") };
+    assert_eq!(
+        startup_variables(&at_exit, &version(8))[3..],
+        ["EventPipeCircularMB=100", "EventPipeOutputStreaming=0"]
+    );
+}
+
+/// The numbers were measured with real runtimes: 10 is 16 ms for CoreCLR 10, and 10 ms for NativeAOT 10 and .NET 11.
+#[test]
+fn numbers_have_the_base_that_the_runtime_reads() {
+    let [interval, size] = ["EventPipeThreadSamplingRate=", "EventPipeCircularMB="];
+    let value = |ms, runtime: &Runtime, name: &str| {
+        let trace =
+            StartupTrace { sampling_interval_ms: ms, ..StartupTrace::new(TraceConfig::new(&PLAIN), "t") };
+        let variables = startup_variables(&trace, runtime);
+        variables.iter().find_map(|v| v.strip_prefix(name).map(ToOwned::to_owned)).unwrap()
+    };
+    for (runtime, ms, expected) in [
+        (version(10), 16, "10"),
+        (native(10, Flavour::CoreClr), 100, "64"),
+        (native(10, Flavour::NativeAot), 100, "100"),
+        (native(10, Flavour::Mono), 100, "100"),
+        (version(11), 100, "100"),
+        (version(11), 999_999, "999999"),
+        (Runtime { flavour: Some(Flavour::NativeAot), ..Runtime::default() }, 10, "10"),
+        (Runtime::default(), 9, "9"),
+    ] {
+        assert_eq!(value(Some(ms), &runtime, interval), expected, "{runtime:?}");
+    }
+    assert_eq!(value(None, &Runtime::default(), size), "100");
+    assert_eq!(value(None, &native(11, Flavour::NativeAot), size), "100");
+    assert_eq!(value(None, &native(11, Flavour::Mono), size), "256");
+}
+
+#[test]
+fn a_startup_trace_that_would_be_no_file_or_another_trace_is_refused() {
+    let good = TraceConfig::new(&PLAIN);
+    let any = Runtime::default();
+    fn of(config: TraceConfig<'_>) -> StartupTraceError {
+        startup_error(&StartupTrace::new(config, "t"), &Runtime::default())
+    }
+    fn invalid(config: TraceConfig<'_>) -> Violation {
+        match of(config) {
+            StartupTraceError::Value(invalid) => invalid.violation,
+            other => panic!("{other}"),
+        }
+    }
+    assert_eq!(invalid(TraceConfig { buffer_mb: 0, ..good }), Violation::BufferSize);
+    assert_eq!(invalid(TraceConfig::new(Providers::NONE)), Violation::ProviderCount);
+    assert_eq!(
+        invalid(TraceConfig { buffer_mode: SessionBufferMode(2), ..good }),
+        Violation::SessionBufferMode
+    );
+    for (name, violation) in [("", Violation::ProviderName), ("\0", Violation::ProviderName)] {
+        assert_eq!(invalid(TraceConfig::new(&[Provider { name: name.into(), ..PLAIN[0] }])), violation);
+    }
+    let level = EventLevel(6);
+    assert_eq!(invalid(TraceConfig::new(&[Provider { level, ..PLAIN[0] }])), Violation::ProviderLevel);
+    assert_eq!(of(TraceConfig { format: Format::NET_PERF, ..good }), StartupTraceError::Format);
+    assert_eq!(of(TraceConfig::new(&filtered())), StartupTraceError::EventFilters);
+    assert_eq!(of(TraceConfig { rundown_keyword: 1, ..good }), StartupTraceError::RundownKeyword);
+    for text in ["a,b", "a:b", "a\0b", ",", "\"a,b\""] {
+        let by_name = [PLAIN[0], Provider { name: text.into(), ..PLAIN[0] }];
+        let by_arguments = [PLAIN[0], Provider { arguments: text.into(), ..PLAIN[0] }];
+        for providers in [by_name, by_arguments] {
+            assert_eq!(
+                of(TraceConfig::new(&providers)),
+                StartupTraceError::ProviderText { provider: 1 },
+                "{text:?}"
+            );
+        }
+    }
+    let trace = StartupTrace::new(good, "t");
+    for output_path in ["", "a\0b"] {
+        assert_eq!(
+            startup_error(&StartupTrace { output_path, ..trace }, &any),
+            StartupTraceError::OutputPath
+        );
+    }
+    let block = TraceConfig { buffer_mode: SessionBufferMode::BLOCK, ..good };
+    let at_exit = StartupTrace { streaming: false, ..StartupTrace::new(block, "t") };
+    assert_eq!(startup_error(&at_exit, &version(11)), StartupTraceError::BlockingWithoutStreaming);
+    assert_eq!(startup_error(&StartupTrace::new(block, "t"), &version(10)), StartupTraceError::Blocking);
+    assert!(StartupTrace::new(block, "t").variables(&any).is_ok());
+    let interval =
+        |ms, runtime| startup_error(&StartupTrace { sampling_interval_ms: Some(ms), ..trace }, &runtime);
+    assert_eq!(interval(0, version(11)), StartupTraceError::SamplingInterval);
+    assert_eq!(interval(1_000_000, version(11)), StartupTraceError::SamplingInterval);
+    assert_eq!(interval(1, version(9)), StartupTraceError::FixedSamplingInterval);
+    assert_eq!(interval(10, any), StartupTraceError::UnknownVersion);
 }

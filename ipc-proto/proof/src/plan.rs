@@ -62,6 +62,11 @@ proves! { WISHES:
     <FallbackError as Display>::fmt, <FallbackError as Error>::source, <FallbackError as From<ProtocolError>>::from,
 }
 
+proves! { STARTUP_TRACES:
+    startup_trace, startup_variables, <StartupValue<'_> as Display>::fmt,
+    <StartupTraceError as Display>::fmt, <StartupTraceError as Error>::source,
+}
+
 proves! { RUNTIMES:
     obstacle, refusal, hazard, stop_hazard, explain, major_version, Serve::finish_for, <Runtime as From<&ProcessInfo3<'_>>>::from,
     losses, LostFeatures::is_empty, LostFeatures::contains,
@@ -70,6 +75,18 @@ proves! { RUNTIMES:
 
 fn trace<'a>(providers: Providers<'a>) -> TraceConfig<'a> {
     TraceConfig::new(providers)
+}
+
+fn startup_trace<'a>(config: TraceConfig<'a>, output_path: &'a str) -> StartupTrace<'a> {
+    StartupTrace::new(config, output_path)
+}
+
+fn startup_variables<'a>(
+    trace: &StartupTrace<'a>,
+    runtime: &Runtime,
+    visit: &mut dyn FnMut(StartupVariable<'a>),
+) -> Result<(), StartupTraceError> {
+    trace.variables(runtime).map(|variables| each(variables, visit))
 }
 
 fn providers<'a>(providers: &Providers<'a>, visit: &mut dyn FnMut(StreamingProvider<'a>)) {

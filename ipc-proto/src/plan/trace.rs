@@ -261,7 +261,7 @@ impl<'a> Providers<'a> {
     }
 
     /// Returns whether any provider filters events by id.
-    fn have_filters(&self) -> bool {
+    pub(super) fn have_filters(&self) -> bool {
         match self.0 {
             ProvidersRepr::Filtered(providers) => providers.iter().any(|p| p.filter != EventFilter::ALL),
             ProvidersRepr::Plain(_) | ProvidersRepr::Unfiltered(_) => false,

@@ -26,6 +26,7 @@ mod commands {
         Stack(stack),
         Top(top),
         Counters(counters),
+        EventpipeEnv(eventpipe_env),
         ListProfiles(list_profiles),
         Dump(dump),
         SetEnv(set_env),

@@ -7,7 +7,7 @@ use dotnet_ipc_syntax::event_ids::{self, EventIds};
 use dotnet_ipc_syntax::keywords::{self, PRIVATE_PROVIDER, RUNTIME_PROVIDER};
 use dotnet_ipc_syntax::only_arg::OnlyArg;
 use dotnet_ipc_syntax::provider::{self, ProviderList, ProviderSpec};
-use ipc_proto::plan::LostFeature;
+use ipc_proto::plan::{DEFAULT_RUNDOWN, LostFeature};
 use ipc_proto::types::{EventLevel, SessionBufferMode, StreamingProvider};
 use ipc_std::{Client, TraceConfig, TraceSession};
 use nettrace::Metadata;
@@ -194,6 +194,18 @@ impl RecordingArgs {
     }
 }
 
+impl RecordingArgs {
+    /// As [`plan`](Self::plan), for a trace that a process records of itself: the default rundown replaces that of a
+    /// profile, because a process has no other, and it blocks only if the user says so: the tool does not know its version.
+    pub(crate) fn startup_plan(&self) -> Result<SessionPlan<'_>, Failure> {
+        let plan = self.plan()?;
+        let is_default = !self.no_rundown && self.rundown_keyword.is_none();
+        let rundown_keyword = if is_default { DEFAULT_RUNDOWN } else { plan.rundown_keyword };
+        let buffering = if plan.buffering == Buffering::Auto { Buffering::Drop } else { plan.buffering };
+        Ok(SessionPlan { rundown_keyword, buffering, ..plan })
+    }
+}
+
 impl SessionPlan<'_> {
     /// Adds the stacks of events, and the events that name methods. The rundown is not enough: it lacks code that is
     /// unloaded before the end, and a process that exits sends none. `rundown` has further keywords of the rundown.
@@ -224,21 +236,28 @@ impl SessionPlan<'_> {
         (self.buffering == Buffering::Auto).then_some(mode)
     }
 
-    /// Starts the session.
-    pub(crate) fn start(&self, client: &Client) -> Result<TraceSession, Failure> {
+    /// Returns the providers, each with the filter of its events.
+    pub(crate) fn providers(&self) -> Result<Vec<StreamingProvider<'_>>, Failure> {
         let filters = event_ids::filters(&self.providers, self.event_ids)
             .map_err(|message| Failure::new(Kind::Usage, message))?;
         let providers = self.providers.iter().map(ProviderSpec::to_provider).zip(filters);
-        let providers: Vec<StreamingProvider<'_>> =
-            providers.map(|(provider, filter)| StreamingProvider { filter, ..provider.into() }).collect();
-        let config = TraceConfig {
+        Ok(providers.map(|(provider, filter)| StreamingProvider { filter, ..provider.into() }).collect())
+    }
+
+    /// Returns the configuration of the session. `providers` are those of [`providers`](Self::providers).
+    pub(crate) fn config<'p>(&self, providers: &'p [StreamingProvider<'p>]) -> TraceConfig<'p> {
+        TraceConfig {
             buffer_mb: self.buffer_mb,
             rundown_keyword: self.rundown_keyword,
             stackwalk: self.stackwalk,
             buffer_mode: self.buffer_mode(),
-            ..TraceConfig::new(&providers)
-        };
-        let session = client.start_tracing(&config)?;
+            ..TraceConfig::new(providers)
+        }
+    }
+
+    /// Starts the session.
+    pub(crate) fn start(&self, client: &Client) -> Result<TraceSession, Failure> {
+        let session = client.start_tracing(&self.config(&self.providers()?))?;
         if self.blocks(&session) {
             // A tool that is stopped would make the threads of the program wait.
             signals::end_on_stop()?;

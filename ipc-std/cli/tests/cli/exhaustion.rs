@@ -81,6 +81,7 @@ const TO_STDOUT: &[&str] = &[
     "counters COUNTERS --json",
     "counters COUNTERS --format prometheus",
     "counters COUNTERS --format otlp-json",
+    "eventpipe-env",
     "list-profiles",
     "events TRACE",
     "events TRACE --json",

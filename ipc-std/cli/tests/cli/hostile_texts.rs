@@ -41,6 +41,8 @@ const RUNS: &[Run] = &[
     ("counters", &["COUNTERS", "--format", "otlp-json"]),
     ("counters", &["COUNTERS", "TEXT"]),
     ("counters", &["--socket", "SOCKET", "TEXT", "--duration", "100ms"]),
+    ("eventpipe-env", &["-o", "TEXT"]),
+    ("eventpipe-env", &["-o", "TEXT", "--json"]),
     ("list-profiles", &["TEXT"]),
     ("dump", &["--socket", "SOCKET", "-o", "OUTPUT.dmp"]),
     ("set-env", &["--socket", "SOCKET", "TEXT", "TEXT"]),

@@ -31,6 +31,7 @@ mod decode;
 mod diagnose;
 #[cfg(target_os = "linux")]
 mod discover;
+mod eventpipe_env;
 mod events;
 mod events_lengths;
 mod events_live;

@@ -46,6 +46,7 @@ const OTHERS: &[&str] = &[
     "demo",
     "dump",
     "env",
+    "eventpipe-env",
     "fake-runtime",
     "find",
     "info",

@@ -11,6 +11,7 @@ use nettrace::{End, EventAssembler, Version};
 use serde_json::Value;
 
 use crate::runtime::{Runtime, each_runtime, with_runtimes};
+use crate::tool::{finish, tool};
 
 /// The result of reading a trace.
 #[derive(Debug, PartialEq)]
@@ -125,5 +126,42 @@ fn a_trace_of_the_old_format_is_read_to_its_end() {
         let seen = read(runtime, &bytes);
         assert_eq!((seen.version, seen.end), (Some(Version::V3), Some(End::Complete)), "{}", runtime.name);
         assert!(seen.events > 0, "{}: the rundown has events", runtime.name);
+    });
+}
+
+/// The variables of `eventpipe-env` make a process record itself, and its file has the events after the process is
+/// killed.
+#[test]
+fn a_process_traces_itself() {
+    each_runtime(|start| {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("{pid}.nettrace");
+        let args = ["eventpipe-env", "--json", "--clr-events", "loader+gc", "-o", path.to_str().unwrap()];
+        let variables: Value = serde_json::from_slice(&finish(tool(&args).spawn().unwrap()).stdout).unwrap();
+        let variables = variables.as_object().unwrap().iter();
+        let variables: Vec<_> =
+            variables.map(|(name, value)| (name.as_str(), OsStr::new(value.as_str().unwrap()))).collect();
+        let mut runtime = start(&variables);
+        runtime.wait_for_socket();
+        if !runtime.knows(4, 0) {
+            // .NET Core 3.1 reads the prefix COMPlus_.
+            return;
+        }
+        let file = folder.path().join(format!("{}.nettrace", runtime.process_id));
+        let soon = Instant::now() + Duration::from_secs(60);
+        // The end of the file is truncated in both cases.
+        let events = |runtime: &Runtime| {
+            let stats = runtime.dotnet_ipc(&["stats", file.to_str().unwrap(), "--json"]).output().unwrap();
+            let stats: Value = serde_json::from_slice(&stats.stdout).unwrap_or_default();
+            stats["events"].as_u64().unwrap_or_default()
+        };
+        while events(&runtime) == 0 {
+            assert!(Instant::now() < soon, "{}: no events in {}", runtime.name, file.display());
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        runtime.kill();
+        let events = events(&runtime);
+        eprintln!("{}: {events} events", runtime.name);
+        assert!(events > 0, "{}", runtime.name);
     });
 }

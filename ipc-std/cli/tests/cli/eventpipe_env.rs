@@ -1,0 +1,144 @@
+//! Tests of `dotnet-ipc eventpipe-env`.
+
+use std::process::Command;
+
+use serde_json::json;
+
+use crate::tool::{Ran, run};
+
+/// Returns the lines of the output, without the prefix of the names.
+fn variables(args: &[&str]) -> Vec<String> {
+    let ran = run(&[&["eventpipe-env"], args].concat()).well();
+    ran.text().lines().map(|line| line.strip_prefix("DOTNET_").unwrap().to_owned()).collect()
+}
+
+fn refused(args: &[&str], status: i32, message: &str) {
+    let ran: Ran = run(&[&["eventpipe-env"], args].concat());
+    assert_eq!(ran.text(), "", "{args:?}");
+    ran.fails(status, message);
+}
+
+#[test]
+fn the_options_are_those_of_trace() {
+    assert_eq!(
+        variables(&[]),
+        [
+            "EnableEventPipe=1",
+            "EventPipeOutputPath=trace_{pid}.nettrace",
+            "EventPipeConfig=Microsoft-Windows-DotNETRuntime:100003801d:4,\
+         Microsoft-DotNETCore-SampleProfiler:f00000000000:4",
+            "EventPipeCircularMB=100",
+            "EventPipeOutputStreaming=1",
+        ]
+    );
+    let options = [
+        "-o",
+        "{pid}",
+        "--provider",
+        "App:3:5:A=1;B=2",
+        "--provider",
+        "Other",
+        "--buffer",
+        "10",
+        "--no-rundown",
+        "--no-stacks",
+        "--buffering",
+        "block",
+        "--sampling-interval",
+        "100ms",
+        "--processors",
+        "--runtime",
+        "net11-aot",
+    ];
+    assert_eq!(
+        variables(&options)[1..],
+        [
+            "EventPipeOutputPath={pid}",
+            "EventPipeConfig='App:3:5:A=1;B=2,Other:ffffffffffffffff:4'",
+            "EventPipeCircularMB=a",
+            "EventPipeOutputStreaming=1",
+            "EventPipeRundown=0",
+            "EventPipeEnableStackwalk=0",
+            "EventPipeBufferingMode=1",
+            "EventPipeThreadSamplingRate=100",
+            "EventPipeProcNumbers=1",
+        ]
+    );
+    // The rundown of this profile has other keywords, which variables cannot select.
+    let collections = variables(&["--profile", "gc-collect", "--write-at-end"]);
+    assert!(collections.contains(&"EventPipeOutputStreaming=0".to_owned()), "{collections:?}");
+    assert!(!collections.iter().any(|variable| variable.starts_with("EventPipeRundown")), "{collections:?}");
+}
+
+#[test]
+fn numbers_are_those_of_the_runtime() {
+    for (runtime, expected) in
+        [("net10", "64"), ("net10-aot", "100"), ("net10-mono", "100"), ("net11", "100")]
+    {
+        let variables = variables(&["--sampling-interval", "100ms", "--runtime", runtime]);
+        assert!(variables.contains(&format!("EventPipeThreadSamplingRate={expected}")), "{variables:?}");
+    }
+    assert!(variables(&["--runtime", "net9-mono"]).contains(&"EventPipeCircularMB=256".to_owned()));
+}
+
+#[test]
+fn what_leads_to_no_file_or_another_trace_is_refused() {
+    refused(&["--buffering", "block", "--write-at-end"], 2, "records nothing");
+    refused(&["--buffering", "block", "--runtime", "net10"], 5, "needs .NET 11");
+    refused(
+        &["--provider", "System.Diagnostics.Metrics:2:4:Metrics=A:B"],
+        2,
+        "cannot contain a comma, a colon",
+    );
+    for profile in ["sick", "database"] {
+        refused(&["--profile", profile], 2, "--provider replaces that of a profile");
+    }
+    refused(&["--provider", "App", "--event-ids", "App=+1"], 2, "cannot filter events by id");
+    refused(&["--rundown-keyword", "10"], 2, "cannot select a rundown by keywords");
+    refused(&["-o", ""], 2, "the path of the file is empty");
+    for option in [&["--duration", "1s"][..], &["--no-resume"]] {
+        refused(option, 2, "a process traces itself to its end");
+    }
+    refused(&["--sampling-interval", "10ms"], 2, "--runtime");
+    refused(&["--sampling-interval", "1ms", "--runtime", "net9"], 5, "needs .NET 10");
+    refused(&["--sampling-interval", "1000s", "--runtime", "net11"], 2, "1 to 999,999 ms");
+    refused(&["--sampling-interval", "1500us"], 2, "whole milliseconds");
+    for runtime in ["net7", "10", "net", "net11-jit", "net300", ""] {
+        refused(&["--runtime", runtime], 2, "use a version since net8");
+    }
+    refused(&["-o", "a\nb", "--format", "docker"], 2, "line break");
+}
+
+#[test]
+fn what_a_runtime_may_do_is_noted() {
+    let notes = |args: &[&str]| {
+        let ran = run(&[&["eventpipe-env"], args].concat());
+        assert_eq!(ran.status, Some(0), "{ran:?}");
+        ran.stderr
+    };
+    assert_eq!(notes(&[]), "");
+    assert!(notes(&["-o", "t.nettrace"]).contains("{pid}"));
+    assert!(notes(&["-o", "/nowhere/to/be/{pid}"]).contains("/nowhere/to/be is no directory here"));
+    assert!(notes(&["--buffering", "block"]).contains("older than .NET 11"));
+    assert_eq!(notes(&["--buffering", "block", "--runtime", "net11"]), "");
+    assert!(notes(&["--sampling-interval", "9ms"]).contains("older than .NET 10"));
+}
+
+#[test]
+fn each_format_has_the_value_unchanged() {
+    let path = "{pid} it's \"a\" $HOME \\ `b` é;#";
+    let args = ["eventpipe-env", "-o", path, "--format"];
+    let object = &run(&[&args[..], &["json"]].concat()).well().lines()[0];
+    assert_eq!(object["DOTNET_EventPipeOutputPath"], path);
+    assert_eq!(object["DOTNET_EnableEventPipe"], json!("1"));
+    assert_eq!(run(&["eventpipe-env", "-o", path, "--json"]).well().lines()[0], *object);
+    let docker = run(&[&args[..], &["docker"]].concat()).well();
+    let line = r#"ENV DOTNET_EventPipeOutputPath="{pid} it's \"a\" \$HOME \\ `b` é;#""#;
+    assert!(docker.text().lines().any(|l| l == line), "{}", docker.text());
+    if cfg!(unix) {
+        let lines = run(&[&args[..], &["env"]].concat()).well().into_text();
+        let script = format!("set -a\n{lines}exec printenv DOTNET_EventPipeOutputPath");
+        let printed = Command::new("sh").args(["-c", &script]).output().unwrap();
+        assert_eq!(String::from_utf8(printed.stdout).unwrap(), format!("{path}\n"));
+    }
+}
