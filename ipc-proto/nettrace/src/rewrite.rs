@@ -47,7 +47,9 @@ use crate::write::trace_writer::trace_bytes::TraceBytes;
 /// modules, and the mappings and symbols of an operating system. A rundown follows the events whose stacks it names, so
 /// the stacks in a part of a trace would have no names without it.
 ///
-/// V3 can become V4 or V6, with sequence numbers that this type assigns. V4 and V6 can become each other:
+/// V3 can become V4 or V6, with sequence numbers that this type assigns, or stay V3. V4 and V6 can become each other. For
+/// V3, their events would have to be sorted and joined with their stacks: an `EventAssembler`
+/// does so, and a [`TraceWriter`] writes the result.
 ///
 /// | V4 | V6 |
 /// |---|---|
@@ -101,12 +103,16 @@ impl<'s> Rewrite<'s> {
     /// Returns a converter that waits for the first record.
     ///
     /// # Errors
-    /// If the version of the result is V3, or the buffer has no room for any record.
+    /// If the buffer has no room for any record.
     pub fn new(options: RewriteOptions<'s>, space: RewriteSpace<'s>) -> Result<Self, RewriteError> {
         let to = options.version.unwrap_or(Version::V4);
+        let needed = TraceWriter::SMALLEST_BUFFER;
+        if space.buffer.len() < needed {
+            return Err(WriteError::BufferTooSmall { needed }.into());
+        }
         Ok(Self {
             options,
-            writer: TraceWriter::without_trace(to, space.buffer)?,
+            writer: TraceWriter::without_trace(to, space.buffer),
             metadata: IdMap::new(space.metadata),
             threads: IdMap::new(space.threads),
             labels: IdMap::new(space.labels),
@@ -132,7 +138,8 @@ impl<'s> Rewrite<'s> {
     /// Records before the first `Trace` are ignored.
     ///
     /// # Errors
-    /// If the space has no room for the record. After an error the result cannot be finished.
+    /// If the space has no room for the record. [`WriteError::Version`] for the `Trace` of V4 or V6 if the result is V3.
+    /// After an error the result cannot be finished.
     pub fn record(&mut self, record: &Record<'_>) -> Result<TraceBytes<'_>, RewriteError> {
         self.writer.lend_nothing();
         match record {
@@ -185,6 +192,9 @@ impl<'s> Rewrite<'s> {
             Version::V3 => Version::V4,
             version => version,
         });
+        if self.to == Version::V3 && self.from != Version::V3 {
+            return Err(WriteError::Version(Version::V3).into());
+        }
         self.writer.set_version(self.to);
         if self.options.strip_command_line && self.to == Version::V6 {
             let stripped = trace.pairs.filter(|(key, _)| is_command_line(*key)).count();
@@ -350,7 +360,7 @@ impl<'s> Rewrite<'s> {
             if self.from == Version::V3 {
                 event.capture_thread = event.thread;
                 event.processor = Event::UNKNOWN_PROCESSOR;
-                if !event.stack.is_empty() {
+                if !event.stack.is_empty() && self.to != Version::V3 {
                     let id = self.stacks.wrapping_add(1);
                     self.writer.put_stack(&Stack { id, bytes: event.stack })?;
                     (self.stacks, event.stack_id) = (id, id);
@@ -506,7 +516,9 @@ impl<'s> Rewrite<'s> {
                 return Ok(());
             }
             let pending = |(_, counted): &(u64, &ThreadState)| counted.is_pending();
-            if !self.complete || self.threads.iter().any(|thread| pending(&thread)) {
+            // The events of V3 have no numbers, so no thread has a pending loss there.
+            let is_numbered = self.to != Version::V3;
+            if is_numbered && (!self.complete || self.threads.iter().any(|thread| pending(&thread))) {
                 let point = SequencePoint { timestamp: self.now, ..SequencePoint::default() };
                 self.writer.put_sequence_point(&point)?;
                 for (thread, counted) in self.threads.iter().filter(pending) {

@@ -76,16 +76,20 @@ fn blocks(bytes: &[u8]) -> Vec<(BlockKind, &[u8])> {
 
 /// The traces of `testdata/nettrace/` that a runtime, or one_collect, wrote.
 fn traces() -> Vec<(String, Version, Vec<u8>)> {
-    let traces = ipc_testdata::TRACES.iter().filter(|trace| trace.name.ends_with(".nettrace"));
-    let version = |bytes: &[u8]| if bytes[8] == 0 { Version::V6 } else { Version::V4 };
+    let version = |bytes: &[u8]| match (bytes[0], bytes[8]) {
+        (b'N', 0) => Version::V6,
+        (b'N', _) => Version::V4,
+        _ => Version::V3,
+    };
+    let traces = ipc_testdata::TRACES.iter();
     traces.map(|trace| (trace.name.to_owned(), version(trace.bytes), trace.bytes.to_vec())).collect()
 }
 
 #[test]
 fn a_runtimes_file_is_written_unchanged() {
-    let mut files = 0;
+    let (mut files, mut old_files) = (0, 0);
     for (name, version, bytes) in traces() {
-        if !name.starts_with("gen-") || version != Version::V4 {
+        if !name.starts_with("gen-") || version == Version::V6 {
             continue;
         }
         let out = reencode(&bytes, version);
@@ -95,8 +99,9 @@ fn a_runtimes_file_is_written_unchanged() {
         }
         assert!(out == bytes, "{name}");
         files += 1;
+        old_files += u32::from(version == Version::V3);
     }
-    assert!(files >= 9);
+    assert!(files >= 11 && old_files >= 2, "{files} {old_files}");
 }
 
 /// The writer does not write the bytes of one_collect, but the same records.
@@ -133,7 +138,7 @@ fn records(bytes: &[u8]) -> Vec<String> {
 fn described_as_the_runtime_does() {
     let (mut with_fields, mut with_opcode) = (0, 0);
     for (name, version, bytes) in traces() {
-        if !name.starts_with("gen-") || version != Version::V4 {
+        if !name.starts_with("gen-") || version == Version::V6 {
             continue;
         }
         for record in descriptions(&bytes) {
@@ -327,7 +332,7 @@ fn needed_is_exact() {
     let event =
         |len: usize| Event { metadata_id: 1, thread: u64::MAX, payload: &payload[..len], ..Event::default() };
     let labels = |n: usize| (0..n).map(|_| Label::ActivityId(Guid([1; 16])));
-    for version in [Version::V4, Version::V6] {
+    for version in [Version::V3, Version::V4, Version::V6] {
         for len in [0, 1, 2, 3, 100, 129, 3000] {
             let mut metadata = Metadata::default();
             let name = "n".repeat(len);
@@ -367,7 +372,11 @@ fn needed_is_exact() {
                 };
                 let needed = match with(header) {
                     Err(WriteError::BufferTooSmall { needed }) => needed,
-                    Err(WriteError::Version(Version::V4)) if version == Version::V4 && i > 3 => continue,
+                    Err(WriteError::Version(refused)) => {
+                        let is_unknown = i > 3 && version != Version::V6 || i == 1 && version == Version::V3;
+                        assert!(refused == version && is_unknown, "{version}, {i}");
+                        continue;
+                    }
                     Ok(()) => continue,
                     other => panic!("{version}, {i}, {len}: {other:?}"),
                 };
@@ -390,11 +399,15 @@ fn needed_is_exact() {
 fn records_that_cannot_be_written() {
     let mut buf = vec![0; 0x40_0000];
     let (trace4, trace6) = (Trace::new(Version::V4), Trace::new(Version::V6));
-    assert_eq!(
-        TraceWriter::new(&Trace::new(Version::V3), &mut buf).err(),
-        Some(WriteError::Version(Version::V3))
-    );
     let row = ThreadSequence { thread: 1, sequence: 1 };
+    let mut v3 = TraceWriter::new(&Trace::new(Version::V3), &mut buf).unwrap();
+    let refused = Err(WriteError::Version(Version::V3));
+    assert_eq!(v3.stack(&Stack::default()), refused);
+    assert_eq!(v3.sequence_point(&SequencePoint::default()), refused);
+    assert_eq!(v3.thread_sequence(&row), refused);
+    assert_eq!(v3.thread(1, []), refused);
+    assert_eq!(v3.remove_thread(&row), refused);
+    assert_eq!(v3.label_list(1, [Label::Level(1)]), refused);
     let mut v4 = TraceWriter::new(&trace4, &mut buf).unwrap();
     let refused = Err(WriteError::Version(Version::V4));
     assert_eq!(v4.thread(1, []), refused);
@@ -489,6 +502,64 @@ fn odd_events() {
     }
 }
 
+/// V3: payloads and stacks of all lengths, so that each blob ends at a multiple of 4, and a thread of more than 32 bits.
+#[test]
+fn events_of_the_old_format() {
+    let bytes = vec![9; 65_536];
+    let mut events = Vec::new();
+    for payload in [0, 1, 2, 3, 4, 127, 65_536] {
+        for stack in [0, 8, 12, 65_527] {
+            events.push(Event {
+                metadata_id: u32::MAX,
+                thread: u32::MAX.into(),
+                timestamp: u64::MAX - payload as u64,
+                activity_id: Guid([1; 16]),
+                related_activity_id: Guid([2; 16]),
+                sorted: true,
+                payload: &bytes[..payload],
+                stack: &bytes[..stack],
+                ..Event::default()
+            });
+        }
+    }
+    let stream = written(Version::V3, |stream| {
+        for (n, event) in events.iter().enumerate() {
+            // What V3 cannot state is left out.
+            let numbers =
+                Event { sequence: 7, capture_thread: n as u64, processor: 3, stack_id: 5, ..*event };
+            put!(stream.event(&Event { thread: event.thread + (n as u64 & 1), sorted: false, ..numbers }));
+        }
+    });
+    let found = picked(&stream, |step| if let Record::Event(event) = step { Some(event) } else { None });
+    assert_eq!(found, (events, End::Complete));
+    assert_eq!(stream.len() % 4, 2, "the last block ends at a multiple of 4, then its tag and the end mark");
+}
+
+/// V3: descriptions and events share blocks, which are no longer than a runtime's unless a record is.
+#[test]
+fn blocks_of_the_old_format() {
+    let stream = written(Version::V3, |stream| {
+        for number in 1..=4000u32 {
+            let mut metadata = Metadata::default();
+            metadata.id = number;
+            put!(stream.describe(&metadata));
+            put!(stream.event(&Event { metadata_id: number, payload: &[3; 100], ..Event::default() }));
+        }
+        put!(stream.event(&Event { metadata_id: 1, stack: &[3; 110_000], ..Event::default() }));
+    });
+    let shape = shape(&stream);
+    let (last, others) = shape[1..].split_last().unwrap();
+    assert!(last.1 > 110_000, "{shape:?}");
+    assert!(others.iter().all(|(kind, len)| *kind == BlockKind::Event && *len <= 102_419), "{shape:?}");
+    let (kinds, end) = picked(&stream, |step| match step {
+        Record::Metadata(_) => Some(0),
+        Record::Event(event) => Some(event.metadata_id),
+        _ => None,
+    });
+    assert_eq!((kinds.len(), end), (8001, End::Complete));
+    assert!(kinds.chunks(2).zip(1..=4000).all(|(pair, number)| pair == [0, number]));
+}
+
 /// The only kind of array that a description can have before V6, and types of V6 that V4 describes as other types.
 #[test]
 fn arrays_are_described_in_a_tag() {
@@ -514,8 +585,10 @@ fn arrays_are_described_in_a_tag() {
     let record = [&u(1)[..], &utf16("p"), &u(2), &utf16("n"), &[0; 16], &u(0)].concat();
     let tags = [&u(1)[..], &[1, 5], &u(parameters.len() as u32), &[2], &parameters].concat();
     let want = [record, tags].concat();
-    let stream = stream!(Version::V4, describe(&metadata));
-    assert!(stream.windows(want.len()).any(|window| window == want));
+    for version in [Version::V3, Version::V4] {
+        let stream = stream!(version, describe(&metadata));
+        assert!(stream.windows(want.len()).any(|window| window == want));
+    }
     // V6 writes the description without a change.
     let stream = stream!(Version::V6, describe(&metadata));
     let want = row.concat();

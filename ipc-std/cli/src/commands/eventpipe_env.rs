@@ -1,6 +1,6 @@
 //! `eventpipe-env`: the environment variables with which a process traces itself.
+use core::fmt::Write as _;
 use core::time::Duration;
-use std::fmt::Write as _;
 use std::path::Path;
 
 use clap::ValueEnum;

@@ -1,17 +1,22 @@
-//! Blobs of events and metadata: each header is written as the difference to the header before.
+//! Blobs of events and metadata: each header is written as the difference to the header before; in V3 as it is.
+use ipc_proto::wire::{to_u32, to_usize};
 use ipc_proto::{Encode, wire};
 
 use crate::encoding::varint::{Varint32, Varint64};
 use crate::parse::event::Event;
+use crate::parse::trace::Version;
 
 /// The longest compressed header in bytes, which is one of V4: flags, five `u32`, three `u64`, two activity ids.
 pub(super) const MAX_HEADER: usize = 88;
 
-/// Writes the blobs of one block, each header as the difference to the header before.
+/// The length of the header of a V3 blob in bytes, with the size of the blob and that of its payload.
+const V3_HEADER: usize = 56;
+
+/// Writes the blobs of one block, each header as the difference to the header before. In V3 headers are independent,
+/// and the stack follows the payload.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct BlobWriter {
-    /// Whether blobs have label lists, as in V6, instead of activity ids.
-    labels: bool,
+    version: Version,
     /// The last event, without payload.
     last: Event<'static>,
     payload_size: u32,
@@ -19,13 +24,13 @@ pub(super) struct BlobWriter {
     times: Option<(u64, u64)>,
 }
 
-/// The length of the header of a block of blobs.
+/// The length of the header of a block of blobs; V3 has none.
 pub(super) const BLOCK_HEADER: usize = 20;
 
 impl BlobWriter {
     /// Creates a writer that has written no blob: the last event is all zeros.
-    pub(super) fn new(labels: bool) -> Self {
-        Self { labels, last: Event::default(), payload_size: 0, times: None }
+    pub(super) fn new(version: Version) -> Self {
+        Self { version, last: Event::default(), payload_size: 0, times: None }
     }
 
     pub(super) const fn is_empty(&self) -> bool {
@@ -34,11 +39,19 @@ impl BlobWriter {
 
     /// Returns whether Microsoft's reader would assign the event to the capture thread of the event before. The reader
     /// accepts another capture thread only from a sorted event and at the beginning of a block.
-    pub(super) const fn confused_by(&self, event: &Event<'_>) -> bool {
-        !self.is_empty() && !event.sorted && event.capture_thread != self.last.capture_thread
+    pub(super) fn confused_by(&self, event: &Event<'_>) -> bool {
+        !self.is_empty()
+            && !event.sorted
+            && event.capture_thread != self.last.capture_thread
+            && self.version != Version::V3
     }
 
-    /// Returns the header of the block.
+    /// Returns the length of the header of the block.
+    pub(super) fn block_header_len(&self) -> usize {
+        if self.version == Version::V3 { 0 } else { BLOCK_HEADER }
+    }
+
+    /// Returns the header of the block, which V3 does not have.
     pub(super) fn block_header(&self) -> [u8; BLOCK_HEADER] {
         let mut header = [0; BLOCK_HEADER];
         let (min, max) = self.times.unwrap_or_default();
@@ -55,7 +68,32 @@ impl BlobWriter {
         let mut header = wire::Writer::new(&mut []);
         self.header(&mut header, event, payload_size);
         let payload = usize::try_from(payload_size).unwrap_or(usize::MAX);
-        BLOCK_HEADER.saturating_add(header.len()).saturating_add(payload)
+        self.block_header_len()
+            .saturating_add(header.len())
+            .saturating_add(payload)
+            .saturating_add(self.tail_len(event, payload_size))
+    }
+
+    /// Returns how many bytes of a blob follow its payload. V3: the size of the stack, the stack, and zeros up to a
+    /// multiple of 4.
+    pub(super) fn tail_len(&self, event: &Event<'_>, payload_size: u32) -> usize {
+        if self.version != Version::V3 {
+            return 0;
+        }
+        let stack = event.stack.len().saturating_add(4);
+        let unpadded = to_usize(payload_size).wrapping_add(stack);
+        stack.saturating_add(unpadded.wrapping_neg() & 3)
+    }
+
+    /// Writes the bytes of a blob that follow its payload.
+    pub(super) fn write_tail(&self, w: &mut wire::Writer<'_>, event: &Event<'_>, payload_size: u32) {
+        if self.version == Version::V3 {
+            to_u32(event.stack.len()).encode(w);
+            w.bytes(event.stack);
+            let padding =
+                self.tail_len(event, payload_size).saturating_sub(event.stack.len()).saturating_sub(4);
+            w.bytes([0; 3].get(..padding).unwrap_or_default());
+        }
     }
 
     /// Writes the header of the next blob. The caller then writes the payload and calls [`add`](Self::add).
@@ -76,8 +114,23 @@ impl BlobWriter {
         self.payload_size = payload_size;
     }
 
+    /// V3: writes the size of the blob without these 4 bytes, then each part.
+    fn v3_header(&self, w: &mut wire::Writer<'_>, event: &Event<'_>, payload_size: u32) {
+        let rest = V3_HEADER.saturating_sub(4).saturating_add(to_usize(payload_size));
+        to_u32(rest.saturating_add(self.tail_len(event, payload_size))).encode(w);
+        event.metadata_id.encode(w);
+        u32::try_from(event.thread).unwrap_or(u32::MAX).encode(w);
+        event.timestamp.encode(w);
+        event.activity_id.encode(w);
+        event.related_activity_id.encode(w);
+        payload_size.encode(w);
+    }
+
     /// Writes the flags, then each part that differs from the last event. A runtime sets the flags by the same rules.
     fn header(&self, w: &mut wire::Writer<'_>, event: &Event<'_>, payload_size: u32) {
+        if self.version == Version::V3 {
+            return self.v3_header(w, event, payload_size);
+        }
         let last = &self.last;
         let mut flags = 0u8;
         flags.encode(w);
@@ -104,7 +157,7 @@ impl BlobWriter {
             Varint32(event.stack_id).encode(w);
         }
         Varint64(event.timestamp.wrapping_sub(last.timestamp)).encode(w);
-        if self.labels {
+        if self.version == Version::V6 {
             if event.label_list != last.label_list {
                 flags |= 0x10;
                 Varint32(event.label_list).encode(w);

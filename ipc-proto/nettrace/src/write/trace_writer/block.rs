@@ -1,7 +1,7 @@
 //! Blocks under construction in the half of the buffer that receives records.
 use core::ops::Range;
 
-use ipc_proto::wire::{to_u32, to_u64};
+use ipc_proto::wire::{to_u32, to_u64, to_usize};
 
 use ipc_proto::{Encode, wire};
 
@@ -98,10 +98,16 @@ impl TraceWriter<'_> {
 
     /// Appends an event to the block of events, and returns whether it fits.
     #[inline]
-    pub(super) fn append(&mut self, event: &Event<'_>, size: u32, payload: &[&[u8]; 2]) -> bool {
+    pub(super) fn append(
+        &mut self,
+        event: &Event<'_>,
+        size: u32,
+        payload: &impl Fn(&mut wire::Writer<'_>),
+    ) -> bool {
         let is_first = self.events.is_empty();
         let (place, at) = if is_first {
-            (self.place_of_events(size), blob::BLOCK_HEADER)
+            let len = to_usize(size).saturating_add(self.events.tail_len(event, size));
+            (self.place_of_events(len), self.events.block_header_len())
         } else {
             (self.events_at, self.events_len)
         };
@@ -110,7 +116,8 @@ impl TraceWriter<'_> {
         let room_len = room.len();
         let mut w = wire::Writer::new(room);
         self.events.write_header(&mut w, event, size);
-        payload.iter().for_each(|part| w.bytes(part));
+        payload(&mut w);
+        self.events.write_tail(&mut w, event, size);
         let len = at.saturating_add(w.len());
         if w.len() > room_len || len > self.limit(!is_first) {
             return false;
@@ -132,19 +139,19 @@ impl TraceWriter<'_> {
         &mut self,
         event: &Event<'_>,
         size: u32,
-        payload: &[&[u8]; 2],
+        payload: &impl Fn(&mut wire::Writer<'_>),
     ) -> Result<(), WriteError> {
-        let body = BlobWriter::new(self.version == Version::V6).body_len(event, size);
+        let body = BlobWriter::new(self.version).body_len(event, size);
         self.make_room(body, OBJECT_HEADER.saturating_add(body))?;
         self.append(event, size, payload);
         Ok(())
     }
 
-    /// Returns the offset of a block whose first event has a payload of this size: the middle of the half if the event
-    /// fits there, so that other records have room before the block.
-    fn place_of_events(&self, size: u32) -> usize {
+    /// Returns the offset of a block whose first event has `len` bytes after its header: the middle of the half if the
+    /// event fits there, so that other records have room before the block.
+    fn place_of_events(&self, len: usize) -> usize {
         let first = OBJECT_HEADER.saturating_add(blob::BLOCK_HEADER).saturating_add(blob::MAX_HEADER);
-        let first = first.saturating_add(usize::try_from(size).unwrap_or(usize::MAX));
+        let first = first.saturating_add(len);
         let middle = self.base.saturating_add(self.half() / 2);
         // One byte stays free for the end tag of the open block (V4).
         let records = self.base.saturating_add(self.len).saturating_add((self.len > 0).into());
@@ -155,14 +162,16 @@ impl TraceWriter<'_> {
     fn close_events(&mut self) -> Range<usize> {
         let body = self.events_at.saturating_add(OBJECT_HEADER);
         let end = body.saturating_add(self.events_len);
-        self.patch(body, &self.events.block_header());
+        if self.version != Version::V3 {
+            self.patch(body, &self.events.block_header());
+        }
         let mut bytes = [0; OBJECT_HEADER];
         let mut w = wire::Writer::new(&mut bytes);
         let mut tag = 0;
         if self.version == Version::V6 {
             w.bytes(&v6_header(BlockKind::Event, self.events_len));
         } else {
-            object_header(&mut w, BlockKind::Event, self.offset, self.events_len);
+            object_header(&mut w, BlockKind::Event, self.version, self.offset, self.events_len);
             self.patch(end, &[END_OBJECT]);
             tag = 1;
         }
@@ -171,7 +180,7 @@ impl TraceWriter<'_> {
         self.patch(start, bytes.get(..len).unwrap_or_default());
         let range = start..end.saturating_add(tag);
         self.offset = self.offset.wrapping_add(to_u64(range.len()));
-        self.events = BlobWriter::new(self.version == Version::V6);
+        self.events = BlobWriter::new(self.version);
         self.events_len = 0;
         range
     }
@@ -184,7 +193,7 @@ impl TraceWriter<'_> {
         }
         let mut w = wire::Writer::new(&mut []);
         begin_body(kind, self.version, id, &mut w);
-        record(&mut w, &BlobWriter::new(false));
+        record(&mut w, &BlobWriter::new(self.version));
         let header = if self.version == Version::V6 { V6_HEADER } else { max_object_header(kind) };
         self.make_room(w.len(), header.saturating_add(w.len()))?;
         self.add(kind, id, record).map(|_| ())
@@ -197,7 +206,7 @@ impl TraceWriter<'_> {
         let open = self.open.filter(fits);
         if open.is_none() {
             self.close();
-            self.blobs = BlobWriter::new(false);
+            self.blobs = BlobWriter::new(self.version);
         }
         let start = self.base.saturating_add(self.len);
         let room = self.buf.get_mut(start..self.room_end).unwrap_or_default();
@@ -208,7 +217,7 @@ impl TraceWriter<'_> {
             if self.version == Version::V6 {
                 w.bytes(&v6_header(kind, 0));
             } else {
-                object_header(&mut w, kind, self.offset.wrapping_add(to_u64(self.len)), 0);
+                object_header(&mut w, kind, self.version, self.offset.wrapping_add(to_u64(self.len)), 0);
                 // The size follows the type: 16 bytes and the name of the kind.
                 size = start.saturating_add(kind.name(Version::V4).len()).saturating_add(16);
             }

@@ -13,19 +13,24 @@ use crate::parse::trace::{Trace, Version};
 
 /// The length of a block's size and kind, which precede the body in V6.
 pub(super) const V6_HEADER: usize = 4;
-/// Runtimes write this number twice in each block: as its version, and as the oldest version of a reader that can read
-/// it.
-const BLOCK_VERSION: u32 = 2;
 pub(super) const NULL_REFERENCE: u8 = 1;
+const BEGIN_OBJECT: u8 = 4;
 const BEGIN_PRIVATE_OBJECT: u8 = 5;
 pub(super) const END_OBJECT: u8 = 6;
 pub(super) const LAST_LABEL: u8 = 0x80;
 
-/// Writes the type of an object, which precedes the body in V4.
-pub(super) fn object_type(w: &mut wire::Writer<'_>, kind: BlockKind, version: u32) {
-    w.bytes(&[BEGIN_PRIVATE_OBJECT, BEGIN_PRIVATE_OBJECT, NULL_REFERENCE]);
-    version.encode(w);
-    version.encode(w);
+/// Writes the type of an object, which precedes the body in V3 and V4, with the numbers that runtimes write: the
+/// version of the object, and the oldest version of a reader that can read it.
+pub(super) fn object_type(w: &mut wire::Writer<'_>, kind: BlockKind, version: Version) {
+    let (begin, number, reader): (_, u32, u32) = match (version, kind) {
+        (Version::V3, BlockKind::Trace) => (BEGIN_OBJECT, 3, 0),
+        (Version::V3, _) => (BEGIN_OBJECT, 1, 0),
+        (_, BlockKind::Trace) => (BEGIN_PRIVATE_OBJECT, 4, 4),
+        _ => (BEGIN_PRIVATE_OBJECT, 2, 2),
+    };
+    w.bytes(&[begin, begin, NULL_REFERENCE]);
+    number.encode(w);
+    reader.encode(w);
     let name = kind.name(Version::V4).as_bytes();
     to_u32(name.len()).encode(w);
     w.bytes(name);
@@ -34,8 +39,14 @@ pub(super) fn object_type(w: &mut wire::Writer<'_>, kind: BlockKind, version: u3
 
 /// Writes the type and the size of a block at this offset of the stream, with the padding that aligns the body to 4
 /// bytes.
-pub(super) fn object_header(w: &mut wire::Writer<'_>, kind: BlockKind, offset: u64, len: usize) {
-    object_type(w, kind, BLOCK_VERSION);
+pub(super) fn object_header(
+    w: &mut wire::Writer<'_>,
+    kind: BlockKind,
+    version: Version,
+    offset: u64,
+    len: usize,
+) {
+    object_type(w, kind, version);
     to_u32(len).encode(w);
     let at = low_u8(offset.wrapping_add(to_u64(w.len())));
     let padding = usize::from(at.wrapping_neg() & 3);

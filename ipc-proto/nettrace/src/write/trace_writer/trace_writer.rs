@@ -35,7 +35,10 @@ use crate::write::trace_writer::trace_bytes::TraceBytes;
 /// out.write_all(&writer.event(&event)?)?;        // or .await
 /// ```
 ///
-/// In V4, the writer writes the same bytes as a runtime: from the records of a runtime's block it makes the same block.
+/// In V3 and V4, the writer writes the same bytes as a runtime: from the records of a runtime's block it makes the same
+/// block. V3 has no stacks, sequence points and threads as records: each event has its [`stack`](Event::stack), and events
+/// should be in the order of time, as those of an `EventAssembler` that sorts, because readers
+/// of V3 do not sort.
 ///
 /// The example `write_trace` writes 1,000 events; Microsoft's reader accepts the result in both versions:
 ///
@@ -121,25 +124,24 @@ impl<'b> TraceWriter<'b> {
     /// thread, so `BUFFER` is enough for 20,000 threads. In a shorter buffer the blocks are shorter.
     pub const BUFFER: usize = 0x8_0000;
 
+    /// The length of a buffer in bytes below which there is no room for any record.
+    pub(crate) const SMALLEST_BUFFER: usize = 2 * (END + 1);
+
     /// Starts a stream with `trace` as its first record. The stream has the version of `trace`. [`Trace::check`]
     /// reports values that readers refuse; this function does not call `check`.
     ///
     /// # Errors
-    /// [`WriteError::Version`] for V3, which can only be read. [`WriteError::BufferTooSmall`] if the buffer has no room
-    /// for this record.
+    /// [`WriteError::BufferTooSmall`] if the buffer has no room for this record.
     pub fn new(trace: &Trace<'_>, buf: &'b mut [u8]) -> Result<Self, WriteError> {
-        let mut writer = Self::without_trace(trace.version, buf)?;
+        let mut writer = Self::without_trace(trace.version, buf);
         writer.put_trace(trace, |_| true)?;
         Ok(writer)
     }
 
     /// Returns a writer that must receive a `Trace` before any other record.
-    pub(crate) fn without_trace(version: Version, buf: &'b mut [u8]) -> Result<Self, WriteError> {
-        if version == Version::V3 {
-            return Err(WriteError::Version(version));
-        }
+    pub(crate) fn without_trace(version: Version, buf: &'b mut [u8]) -> Self {
         let end = (buf.len() / 2).saturating_sub(END);
-        Ok(Self {
+        Self {
             version,
             buf,
             base: 0,
@@ -147,14 +149,14 @@ impl<'b> TraceWriter<'b> {
             len: 0,
             room_end: end,
             open: None,
-            blobs: BlobWriter::new(false),
-            events: BlobWriter::new(version == Version::V6),
+            blobs: BlobWriter::new(version),
+            events: BlobWriter::new(version),
             events_at: 0,
             events_len: 0,
             lent: 0..0,
             offset: 0,
             now: 0,
-        })
+        }
     }
 
     /// Returns the version of the stream.
@@ -191,7 +193,7 @@ impl<'b> TraceWriter<'b> {
 
     /// Writes a description of events in the layout of this version.
     ///
-    /// The versions differ: V4 has no message template, description, provider GUID and attributes, and stores UTF-8 and
+    /// The versions differ: V3 and V4 have no message template, description, provider GUID and attributes, and stores UTF-8 and
     /// one-byte booleans as bytes. V6 stores the low byte of level and version. Bytes of a record that its decoder did
     /// not understand are not in a [`Metadata`], so they are lost.
     ///
@@ -207,14 +209,15 @@ impl<'b> TraceWriter<'b> {
     /// Writes a stack. Ids start again after a sequence point.
     ///
     /// # Errors
-    /// If the buffer is too small.
+    /// [`WriteError::Version`] in V3. If the buffer is too small.
     pub fn stack(&mut self, stack: &Stack<'_>) -> Result<TraceBytes<'_>, WriteError> {
         self.lend_nothing();
         self.put_stack(stack)?;
         Ok(self.lent())
     }
 
-    /// Writes an event without its [`stack`](Event::stack), which only V3 has.
+    /// Writes an event. V3: with its [`stack`](Event::stack), which other versions have as a record, and with
+    /// 4,294,967,295 for a thread that has more than 32 bits.
     ///
     /// The capture thread should differ from the capture thread of the event before only if the new event is
     /// [sorted](Event::sorted). Otherwise the writer starts another block, because Microsoft's reader would not see the
@@ -233,7 +236,7 @@ impl<'b> TraceWriter<'b> {
     /// The [thread sequences](Self::thread_sequence) follow; the writer counts them.
     ///
     /// # Errors
-    /// If the buffer is too small.
+    /// [`WriteError::Version`] in V3. If the buffer is too small.
     pub fn sequence_point(&mut self, point: &SequencePoint) -> Result<TraceBytes<'_>, WriteError> {
         self.lend_nothing();
         self.put_sequence_point(point)?;
@@ -243,7 +246,7 @@ impl<'b> TraceWriter<'b> {
     /// Writes the number of a thread's last event before the preceding sequence point.
     ///
     /// # Errors
-    /// [`WriteError::Misplaced`] after any other record. [`WriteError::BufferTooSmall`] if the buffer cannot hold the
+    /// [`WriteError::Version`] in V3. [`WriteError::Misplaced`] after any other record. [`WriteError::BufferTooSmall`] if the buffer cannot hold the
     /// sequence point with all its threads.
     pub fn thread_sequence(&mut self, row: &ThreadSequence) -> Result<TraceBytes<'_>, WriteError> {
         self.lend_nothing();
@@ -254,7 +257,7 @@ impl<'b> TraceWriter<'b> {
     /// Writes the start of a thread. V6 only.
     ///
     /// # Errors
-    /// [`WriteError::Version`] in V4. If the buffer is too small or the entries too long.
+    /// [`WriteError::Version`] in V3 and V4. If the buffer is too small or the entries too long.
     pub fn thread<'t>(
         &mut self,
         index: u64,
@@ -268,7 +271,7 @@ impl<'b> TraceWriter<'b> {
     /// Writes the end of a thread after the events before it. V6 only.
     ///
     /// # Errors
-    /// [`WriteError::Version`] in V4. If the buffer is too small.
+    /// [`WriteError::Version`] in V3 and V4. If the buffer is too small.
     pub fn remove_thread(&mut self, row: &ThreadSequence) -> Result<TraceBytes<'_>, WriteError> {
         self.lend_nothing();
         self.put_remove_thread(row)?;
@@ -279,7 +282,7 @@ impl<'b> TraceWriter<'b> {
     /// so the writer ignores an empty list.
     ///
     /// # Errors
-    /// [`WriteError::Version`] in V4. If the buffer is too small.
+    /// [`WriteError::Version`] in V3 and V4. If the buffer is too small.
     pub fn label_list<'l>(
         &mut self,
         id: u32,
@@ -336,8 +339,11 @@ impl<'b> TraceWriter<'b> {
             let len = w.len().wrapping_sub(body);
             w.patch(header, &v6_header(BlockKind::Trace, len));
         } else {
-            w.bytes(b"Nettrace\x14\0\0\0!FastSerialization.1");
-            object_type(&mut w, BlockKind::Trace, Version::V4.number());
+            if self.version != Version::V3 {
+                w.bytes(b"Nettrace");
+            }
+            w.bytes(b"\x14\0\0\0!FastSerialization.1");
+            object_type(&mut w, BlockKind::Trace, self.version);
             common(trace, &mut w);
             trace.process_id.unwrap_or_default().encode(&mut w);
             trace.processors.unwrap_or_default().encode(&mut w);
@@ -355,6 +361,9 @@ impl<'b> TraceWriter<'b> {
     pub(crate) fn put_metadata(&mut self, record: &Event<'_>) -> Result<(), WriteError> {
         if self.version == Version::V6 {
             return self.define(BlockKind::Metadata, 0, &|w, _| sized(w, |w| w.bytes(record.payload)));
+        }
+        if self.version == Version::V3 {
+            return self.put_event(&Event { metadata_id: 0, ..*record }, [record.payload, &[]]);
         }
         let len = record.payload.len();
         let size = u32::try_from(len).map_err(|_| WriteError::TooLong { len })?;
@@ -377,6 +386,9 @@ impl<'b> TraceWriter<'b> {
         let len = record.encoded_len();
         let size = u32::try_from(len).map_err(|_| WriteError::TooLong { len })?;
         let header = Event { timestamp: self.now, processor: Event::UNKNOWN_PROCESSOR, ..Event::default() };
+        if self.version == Version::V3 {
+            return self.put_blob(&header, size, &|w| record.encode(w));
+        }
         self.define(BlockKind::Metadata, 0, &|w, blobs| {
             blobs.write_header(w, &header, size);
             record.encode(w);
@@ -386,6 +398,7 @@ impl<'b> TraceWriter<'b> {
     }
 
     pub(crate) fn put_stack(&mut self, stack: &Stack<'_>) -> Result<(), WriteError> {
+        self.not_v3()?;
         let len = stack.bytes.len();
         let size = u32::try_from(len).map_err(|_| WriteError::TooLong { len })?;
         self.define(BlockKind::Stack, stack.id, &|w, _| {
@@ -395,6 +408,7 @@ impl<'b> TraceWriter<'b> {
     }
 
     pub(crate) fn put_sequence_point(&mut self, point: &SequencePoint) -> Result<(), WriteError> {
+        self.not_v3()?;
         self.turn(0)?;
         self.now = point.timestamp;
         let v6 = self.version == Version::V6;
@@ -409,6 +423,7 @@ impl<'b> TraceWriter<'b> {
     }
 
     pub(crate) fn put_thread_sequence(&mut self, row: &ThreadSequence) -> Result<(), WriteError> {
+        self.not_v3()?;
         let is_point = |open: Open| open.kind == BlockKind::SequencePoint;
         if !self.events.is_empty() || !self.open.is_some_and(is_point) {
             return Err(WriteError::Misplaced);
@@ -467,17 +482,36 @@ impl<'b> TraceWriter<'b> {
     pub(crate) fn put_event(&mut self, event: &Event<'_>, payload: [&[u8]; 2]) -> Result<(), WriteError> {
         let len = payload.iter().fold(0usize, |len, part| len.saturating_add(part.len()));
         let size = u32::try_from(len).map_err(|_| WriteError::TooLong { len })?;
-        if self.events.confused_by(event) || !self.append(event, size, &payload) {
-            self.append_anew(event, size, &payload)?;
-        }
+        self.put_blob(event, size, &|w| payload.iter().for_each(|part| w.bytes(part)))?;
         self.now = event.timestamp;
+        Ok(())
+    }
+
+    /// Writes a blob to the block of events, with a payload of `size` bytes.
+    #[inline]
+    fn put_blob(
+        &mut self,
+        event: &Event<'_>,
+        size: u32,
+        payload: &impl Fn(&mut wire::Writer<'_>),
+    ) -> Result<(), WriteError> {
+        if self.events.confused_by(event) || !self.append(event, size, payload) {
+            self.append_anew(event, size, payload)?;
+        }
         Ok(())
     }
 
     /// Changes the version before the first record.
     pub(crate) fn set_version(&mut self, version: Version) {
         self.version = version;
-        self.events = BlobWriter::new(version == Version::V6);
+        self.events = BlobWriter::new(version);
+    }
+
+    const fn not_v3(&self) -> Result<(), WriteError> {
+        match self.version {
+            Version::V3 => Err(WriteError::Version(Version::V3)),
+            _ => Ok(()),
+        }
     }
 
     const fn only_v6(&self) -> Result<(), WriteError> {
