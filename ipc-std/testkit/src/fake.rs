@@ -50,7 +50,6 @@ use fake_core::FakeCore;
 /// | writes perf maps | logs the request |
 /// | refuses the descriptor of another file than `user_events_data` | writes the records of tracepoints to any file: [`Response::UserEvents`] |
 /// | traces its program | replays a recording of another program: [`Response::Replay`] |
-/// | writes NetPerf (V3) for format 0 | writes NetTrace (V4); readers distinguish the two by their first bytes |
 /// | reads past the end of a payload that is too short, and often ends | answers [`HResult::BAD_ENCODING`](ipc_proto::HResult::BAD_ENCODING) |
 /// | ends when a variable is removed (NativeAOT) | removes the variable |
 /// | ends after EnablePerfMap while it is suspended (.NET 8 and 9) | logs the request |

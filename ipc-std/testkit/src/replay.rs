@@ -5,7 +5,7 @@ mod rounds;
 use std::collections::BTreeMap;
 
 use ipc_proto::plan::TraceConfig;
-use ipc_proto::types::EventLevel;
+use ipc_proto::types::{EventLevel, Format};
 use nettrace::{
     CalendarTime, Event, Fields, Metadata, PayloadWriter, Scalar, SequencePoint, Stack, ThreadSequence,
     Trace, TraceBytes, TraceWriter, Version, WriteError,
@@ -20,7 +20,8 @@ pub(crate) use rounds::Rounds;
 
 use recording::{EVENT_PIPE, RUNDOWN};
 
-/// The stream of a session that replays a recording again and again, written in pieces.
+/// The stream of a session that replays a recording again and again, written in pieces: NetTrace version 4, or version 3
+/// (NetPerf) if the session requests it.
 ///
 /// Times are nanoseconds of any clock. `Response::Replay` describes the stream.
 ///
@@ -103,6 +104,7 @@ impl<'r, 'b> Replay<'r, 'b> {
         buf: &'b mut [u8],
     ) -> Result<Self, WriteError> {
         let recorded = &recording.trace;
+        let is_net_perf = config.is_some_and(|config| config.format == Format::NET_PERF);
         let trace = Trace {
             sync_time,
             sync_ticks: now,
@@ -110,7 +112,7 @@ impl<'r, 'b> Replay<'r, 'b> {
             process_id: Some(profile.process_id),
             processors: Some(recorded.processors.unwrap_or(1)),
             sampling_interval: Some(recorded.sampling_interval.unwrap_or(1_000_000)),
-            ..Trace::new(Version::V4)
+            ..Trace::new(if is_net_perf { Version::V3 } else { Version::V4 })
         };
         Ok(Self {
             recording,
@@ -162,9 +164,20 @@ impl<'r, 'b> Replay<'r, 'b> {
         Ok(self.out)
     }
 
+    /// Returns whether the stream is NetPerf: events in the order of time, each with its stack, and no sequence points.
+    fn is_net_perf(&self) -> bool {
+        self.writer.version() == Version::V3
+    }
+
     /// Writes events of a round that began at `round`, in the order of a runtime's buffers: all events of the thread
-    /// with the oldest event, then all events of the thread with the oldest remaining event.
+    /// with the oldest event, then all events of the thread with the oldest remaining event. NetPerf: in the order of
+    /// time.
     fn write_events(&mut self, events: &'r [Recorded<'r>], round: u64) -> Result<(), WriteError> {
+        if self.is_net_perf() {
+            return events.iter().try_for_each(|recorded| {
+                self.write_event(recorded, round.saturating_add(recorded.at), true)
+            });
+        }
         let mut threads: Vec<Vec<&Recorded<'_>>> = Vec::new();
         let mut places: BTreeMap<u64, usize> = BTreeMap::new();
         for recorded in events {
@@ -210,6 +223,7 @@ impl<'r, 'b> Replay<'r, 'b> {
             stack_id: self.stack(stack)?,
             timestamp,
             sorted,
+            stack: if self.stackwalk { stack } else { &[] },
             ..*event
         };
         self.write(|writer| writer.event(&event))
@@ -228,8 +242,11 @@ impl<'r, 'b> Replay<'r, 'b> {
         Ok(id)
     }
 
-    /// Returns the id of a stack, which is written before the first use.
+    /// Returns the id of a stack, which is written before the first use. NetPerf has stacks in events only.
     fn stack(&mut self, stack: &'r [u8]) -> Result<u32, WriteError> {
+        if self.is_net_perf() {
+            return Ok(0);
+        }
         let bytes = if self.stackwalk { stack } else { &[] };
         if let Some(id) = self.stacks.get(bytes) {
             return Ok(*id);
@@ -255,6 +272,9 @@ impl<'r, 'b> Replay<'r, 'b> {
     }
 
     fn write_sequence_point(&mut self, timestamp: u64) -> Result<(), WriteError> {
+        if self.is_net_perf() {
+            return Ok(());
+        }
         self.write(|writer| writer.sequence_point(&SequencePoint { timestamp, ..SequencePoint::default() }))?;
         let mut threads = core::mem::take(&mut self.threads);
         for (thread, ThreadCounts { sequence, lost }) in &mut threads {

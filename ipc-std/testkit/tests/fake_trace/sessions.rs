@@ -6,23 +6,40 @@ use std::io::{self, ErrorKind, Read};
 use ipc_proto::types::{Format, Provider, SessionId};
 use ipc_proto::{CollectTracing2, Session, SessionEnd};
 use ipc_std::{Client, Connection, Stream, Timeouts, TraceConfig, TraceReader};
-use ipc_testkit::{FakeRuntime, Fault, Profile};
+use ipc_testkit::{Fault, Profile};
 use nettrace::{End, EventAssembler, Version};
 
 use crate::peer::{HANGS, connect, is_ready, pair};
 use crate::recordings::*;
 use crate::stream::*;
 
+/// As a real runtime: events in the order of time, each with its stack, and no sequence points.
 #[test]
-fn format_0_gives_v4() {
-    let runtime = FakeRuntime::start(Profile::net10()).unwrap();
-    let start =
-        CollectTracing2 { buffer_mb: 1, format: Format::NET_PERF, rundown: false, providers: APP[..].into() };
-    let mut stream = connect(runtime.path());
-    Connection::new(&mut stream).call(&start).unwrap();
-    let mut magic = [0; 8];
-    stream.read_exact(&mut magic).unwrap();
-    assert_eq!(&magic, b"Nettrace");
+fn format_0_gives_net_perf() {
+    let runtime = replaying(Profile::net10(), &alternating(Version::V4));
+    for stackwalk in [true, false] {
+        let config = TraceConfig { format: Format::NET_PERF, stackwalk, ..TraceConfig::new(&APP) };
+        let session = Client::at(runtime.path()).start_tracing(&config).unwrap();
+        let stopper = session.stopper();
+        let mut trace = TraceReader::new(session);
+        let (mut events, mut last) = (0, 0);
+        while let Some(event) = trace.next_event().unwrap() {
+            let header = event.header();
+            assert!(header.timestamp >= last, "out of order");
+            last = header.timestamp;
+            let metadata = event.metadata().unwrap();
+            if metadata.provider == "App" {
+                let stack = (header.thread * 16).to_le_bytes();
+                assert_eq!(header.stack, if stackwalk { &stack[..] } else { &[] });
+                events += 1;
+            }
+            if events == 12 {
+                stopper.stop();
+            }
+        }
+        assert_eq!((trace.trace().unwrap().version, trace.end()), (Version::V3, Some(End::Complete)));
+        assert!(events >= 12);
+    }
 }
 
 #[test]

@@ -13,6 +13,7 @@ use crate::write::trace_writer::blob::{self, BlobWriter};
 use crate::write::trace_writer::layout::{
     END_OBJECT, V6_HEADER, max_object_header, object_header, v6_header,
 };
+use crate::write::trace_writer::record::Payload;
 use crate::write::trace_writer::trace_writer::{
     BLOCK, END, OBJECT_HEADER, Open, ROW, TraceWriter, V4_BLOCK, V6_BLOCK,
 };
@@ -98,12 +99,7 @@ impl TraceWriter<'_> {
 
     /// Appends an event to the block of events, and returns whether it fits.
     #[inline]
-    pub(super) fn append(
-        &mut self,
-        event: &Event<'_>,
-        size: u32,
-        payload: &impl Fn(&mut wire::Writer<'_>),
-    ) -> bool {
+    pub(super) fn append(&mut self, event: &Event<'_>, size: u32, payload: &Payload<'_>) -> bool {
         let is_first = self.events.is_empty();
         let (place, at) = if is_first {
             let len = to_usize(size).saturating_add(self.events.tail_len(event, size));
@@ -116,7 +112,7 @@ impl TraceWriter<'_> {
         let room_len = room.len();
         let mut w = wire::Writer::new(room);
         self.events.write_header(&mut w, event, size);
-        payload(&mut w);
+        payload.encode(&mut w);
         self.events.write_tail(&mut w, event, size);
         let len = at.saturating_add(w.len());
         if w.len() > room_len || len > self.limit(!is_first) {
@@ -139,7 +135,7 @@ impl TraceWriter<'_> {
         &mut self,
         event: &Event<'_>,
         size: u32,
-        payload: &impl Fn(&mut wire::Writer<'_>),
+        payload: &Payload<'_>,
     ) -> Result<(), WriteError> {
         let body = BlobWriter::new(self.version).body_len(event, size);
         self.make_room(body, OBJECT_HEADER.saturating_add(body))?;

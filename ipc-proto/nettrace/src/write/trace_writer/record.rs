@@ -27,8 +27,26 @@ impl Form {
     }
 }
 
-/// A metadata record as V4 has it: the payload of a blob.
+/// A metadata record as V3 and V4 have it: the payload of a blob.
 pub(super) struct V4Record<'m>(pub(super) &'m Metadata<'m>);
+
+/// The payload of a blob in a block of events.
+pub(super) enum Payload<'p> {
+    /// The bytes of these parts, one after the other.
+    Parts([&'p [u8]; 2]),
+    /// V3: a metadata record.
+    Description(V4Record<'p>),
+}
+
+impl Encode for Payload<'_> {
+    #[inline]
+    fn encode(&self, w: &mut wire::Writer<'_>) {
+        match self {
+            Self::Parts(parts) => parts.iter().for_each(|part| w.bytes(part)),
+            Self::Description(record) => record.encode(w),
+        }
+    }
+}
 
 /// A metadata record as V6 has it: a row of a block, with its size.
 pub(super) struct V6Row<'m>(pub(super) &'m Metadata<'m>);

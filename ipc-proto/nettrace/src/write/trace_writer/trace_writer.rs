@@ -19,7 +19,7 @@ use crate::write::trace_writer::layout::{
     self, END_OBJECT, LAST_LABEL, V6_HEADER, common, counted, label, object_type, pairs, thread_entry,
     v6_header,
 };
-use crate::write::trace_writer::record::{V4Record, V6Row, expressible, sized};
+use crate::write::trace_writer::record::{Payload, V4Record, V6Row, expressible, sized};
 use crate::write::trace_writer::trace_bytes::TraceBytes;
 
 /// A writer of streams, record by record, into a buffer of the caller.
@@ -387,7 +387,7 @@ impl<'b> TraceWriter<'b> {
         let size = u32::try_from(len).map_err(|_| WriteError::TooLong { len })?;
         let header = Event { timestamp: self.now, processor: Event::UNKNOWN_PROCESSOR, ..Event::default() };
         if self.version == Version::V3 {
-            return self.put_blob(&header, size, &|w| record.encode(w));
+            return self.put_blob(&header, size, &Payload::Description(record));
         }
         self.define(BlockKind::Metadata, 0, &|w, blobs| {
             blobs.write_header(w, &header, size);
@@ -482,19 +482,14 @@ impl<'b> TraceWriter<'b> {
     pub(crate) fn put_event(&mut self, event: &Event<'_>, payload: [&[u8]; 2]) -> Result<(), WriteError> {
         let len = payload.iter().fold(0usize, |len, part| len.saturating_add(part.len()));
         let size = u32::try_from(len).map_err(|_| WriteError::TooLong { len })?;
-        self.put_blob(event, size, &|w| payload.iter().for_each(|part| w.bytes(part)))?;
+        self.put_blob(event, size, &Payload::Parts(payload))?;
         self.now = event.timestamp;
         Ok(())
     }
 
     /// Writes a blob to the block of events, with a payload of `size` bytes.
     #[inline]
-    fn put_blob(
-        &mut self,
-        event: &Event<'_>,
-        size: u32,
-        payload: &impl Fn(&mut wire::Writer<'_>),
-    ) -> Result<(), WriteError> {
+    fn put_blob(&mut self, event: &Event<'_>, size: u32, payload: &Payload<'_>) -> Result<(), WriteError> {
         if self.events.confused_by(event) || !self.append(event, size, payload) {
             self.append_anew(event, size, payload)?;
         }
