@@ -149,13 +149,15 @@ impl<'s> Rewrite<'s> {
             Record::Block(_) => self.block()?,
             Record::Metadata(record) => self.describe(record)?,
             Record::Event(event) => self.event(event)?,
+            // Only a damaged stream of V3 has other records, to which no event refers.
+            Record::TimeRange(_) | Record::BadBlock(_) | Record::More { .. } => {}
+            _ if self.to == Version::V3 => {}
             Record::Stack(stack) => self.writer.put_stack(stack)?,
             Record::SequencePoint(point) => self.sequence_point(point)?,
             Record::ThreadSequence(row) => self.thread_sequence(row)?,
             Record::Thread(thread) => self.thread(thread)?,
             Record::RemoveThread(row) => self.remove_thread(row)?,
             Record::LabelList(list) => self.label_list(list)?,
-            Record::TimeRange(_) | Record::BadBlock(_) | Record::More { .. } => {}
         }
         Ok(self.writer.lent())
     }

@@ -561,6 +561,13 @@ fn the_old_format() {
         let trace = read(&some);
         assert_eq!((trace.version, trace.end), (Version::V3, End::Complete), "{name}");
         assert!(trace.events == of_provider && of_provider.len() < source.events.len(), "{name}");
+        // A damaged trace can have blocks of other versions. They are left out.
+        let (odd, end) = bytes.split_at(bytes.len() - 1);
+        let mut odd = [odd, b"\x04\x04\x01\x01\0\0\0\0\0\0\0\x0a\0\0\0StackBlock\x06\x08\0\0\0"].concat();
+        odd.resize(odd.len().next_multiple_of(4), 0);
+        odd.extend([&[0; 8][..], &[6], end].concat());
+        assert_eq!(read(&odd).end, End::Complete);
+        assert!(rewrite(&odd, to(Version::V3)).unwrap().0 == bytes, "{name}");
         // The rest of a truncated trace becomes a complete one.
         let (part, _) = rewrite(&bytes[..bytes.len() / 2], to(Version::V3)).unwrap();
         let part = read(&part);

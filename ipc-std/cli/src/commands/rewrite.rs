@@ -1,4 +1,6 @@
 //! `rewrite`: copies a trace with fewer events, or in another format.
+mod net_perf;
+
 use std::path::PathBuf;
 
 use dotnet_ipc_syntax::only_arg::OnlyArg;
@@ -10,10 +12,12 @@ use nettrace::{
 };
 use serde_json::json;
 
+use self::net_perf::{NetPerf, Unstated, failed};
+
 use crate::args::time_range_args::{TimeRangeArgs, report_skipped};
 use crate::input::source::{self, Source};
 use crate::output::atomic_output::AtomicOutput;
-use crate::output::failure::{Failure, Kind};
+use crate::output::failure::Failure;
 use crate::output::globals::Globals;
 use crate::output::output_file::OverwriteArgs;
 use crate::output::stdout;
@@ -33,6 +37,9 @@ and removes labels, attributes and properties of that name. If it is unknown
 whether an event has a command line, because its description is missing or
 damaged or has no fields, all its bytes are removed, with a note. Other events
 can also contain names of people and paths: remove them with --only.
+
+Format 3 is NetPerf, for readers that know no other. Its events are in the order
+of time, and have their stack, but no processor; it states no lost events.
 
 The valid part of a truncated or corrupt trace becomes a complete trace, and
 the exit status is 6. After any other failure the output file is unchanged.
@@ -54,8 +61,8 @@ pub(crate) struct Args {
     only: Vec<OnlyArg>,
     #[command(flatten)]
     times: TimeRangeArgs,
-    /// Version of the format to write, 4 or 6 [default: that of the trace, or 4 for version 3]
-    #[arg(long, value_name = "4|6", value_parser = parse_format)]
+    /// Version of the format to write: 3, 4 or 6 [default: that of the trace, or 4 for version 3]
+    #[arg(long, value_name = "3|4|6", value_parser = parse_format)]
     format: Option<Version>,
     /// Empty the fields with the command line of the program
     #[arg(long)]
@@ -66,17 +73,24 @@ pub(crate) struct Args {
 
 fn parse_format(text: &str) -> Result<Version, String> {
     match text {
+        "3" => Ok(Version::V3),
         "4" => Ok(Version::V4),
         "6" => Ok(Version::V6),
-        _ => Err("use 4 or 6".to_owned()),
+        _ => Err("use 3, 4 or 6".to_owned()),
     }
 }
 
 impl Args {
     fn options<'o>(&self, only: &'o [EventSelector<'o>], trace: &Trace<'_>) -> RewriteOptions<'o> {
         let (from, to) = self.times.part().ticks(&TraceClock::new(trace)).into_inner();
-        let (version, strip_command_line) = (self.format, self.strip_command_line);
+        let version = if self.needs_net_perf(trace) { Some(Version::V4) } else { self.format };
+        let strip_command_line = self.strip_command_line;
         RewriteOptions { only, from, to, version, strip_command_line }
+    }
+
+    /// Returns whether the events have to be sorted and joined with their stacks: for version 3 of another version.
+    fn needs_net_perf(&self, trace: &Trace<'_>) -> bool {
+        self.format == Some(Version::V3) && trace.version != Version::V3
     }
 }
 
@@ -91,25 +105,28 @@ const LABELS: usize = 1 << 16;
 pub(crate) fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
     let only: Vec<EventSelector<'_>> = args.only.iter().map(OnlyArg::as_filter).collect();
     let mut records = RecordReader::new(Source::open(&args.file)?.with_progress());
-    let mut output = AtomicOutput::open(&args.output, &args.overwrite)?;
+    let output = AtomicOutput::open(&args.output, &args.overwrite)?;
     let mut buffer = vec![0; BUFFER];
+    let mut net_perf_buffer = vec![0; if args.format == Some(Version::V3) { BUFFER } else { 0 }];
+    let mut output = CopyOutput { file: output, net_perf: None };
     let (mut metadata, mut threads) = (vec![Slot::default(); SLOTS], vec![Slot::default(); SLOTS]);
     let mut labels = vec![Slot::default(); LABELS];
-    let mut space = Some(RewriteSpace {
+    let space = RewriteSpace {
         buffer: &mut buffer,
         metadata: &mut metadata,
         threads: &mut threads,
         labels: &mut labels,
-    });
+    };
+    let mut space = Some((space, net_perf_buffer.as_mut_slice()));
     let mut rewrite: Option<Rewrite<'_>> = None;
     let (mut times, mut keeps_names) = (TimeFilter::new(0, u64::MAX), true);
-    let failed = |e| Failure::new(Kind::Other, format!("cannot rewrite the trace: {e}"));
     let end = loop {
         let record = records.next_record();
         // The first record has the clock for --from and --to.
         if let Record::Trace(trace) = &record {
-            if let Some(space) = space.take() {
+            if let Some((space, net_perf_buffer)) = space.take() {
                 let options = args.options(&only, trace);
+                output.net_perf = args.needs_net_perf(trace).then(|| NetPerf::new(net_perf_buffer));
                 (times, keeps_names) = (TimeFilter::new(options.from, options.to), options.keeps_names());
                 rewrite = Some(Rewrite::new(options, space).map_err(failed)?);
             }
@@ -117,7 +134,7 @@ pub(crate) fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
         if let Some(rewrite) = &mut rewrite {
             output.write(&rewrite.record(&record).map_err(failed)?)?;
         }
-        if output.is_closed() {
+        if output.file.is_closed() {
             return Ok(());
         }
         // A block of any time can have names.
@@ -148,14 +165,56 @@ pub(crate) fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
     while let Some(bytes) = rest.next_bytes().map_err(failed)? {
         output.write(&bytes)?;
     }
+    let (output, unstated) = output.finish()?;
     if output.is_closed() {
         return Ok(());
     }
     let bytes = output.persist()?;
     report_losses(&rewritten, globals);
+    if let Some(unstated) = unstated {
+        report_unstated(&unstated, globals);
+    }
     report_skipped(&times, globals);
     summarize(&rewritten, times.skipped_blocks(), bytes, args, end, globals)?;
     source::check(end, name)
+}
+
+/// The file of the copy, with the conversion to version 3 if there is one.
+struct CopyOutput<'b> {
+    file: AtomicOutput,
+    net_perf: Option<NetPerf<'b>>,
+}
+
+impl CopyOutput<'_> {
+    fn write(&mut self, bytes: &[u8]) -> Result<(), Failure> {
+        match &mut self.net_perf {
+            Some(net_perf) => net_perf.push(bytes, &mut self.file),
+            None => self.file.write(bytes),
+        }
+    }
+
+    /// Writes the end, and returns the file.
+    fn finish(mut self) -> Result<(AtomicOutput, Option<Unstated>), Failure> {
+        let Some(net_perf) = self.net_perf.take() else { return Ok((self.file, None)) };
+        let (rest, unstated) = net_perf.finish();
+        self.file.write(&rest)?;
+        Ok((self.file, Some(unstated)))
+    }
+}
+
+/// Reports what version 3 cannot represent.
+fn report_unstated(unstated: &Unstated, globals: &Globals) {
+    let Unstated { losses, late, cut_stacks } = unstated;
+    let lost = losses.lost;
+    for (count, what) in [
+        (lost, "lost events are not stated: this version of the format does not number events"),
+        (*late, "events are not in the order of time, and readers of this version do not sort"),
+        (*cut_stacks, "stacks have only their innermost 1,024 addresses"),
+    ] {
+        if count > 0 {
+            globals.note(&format!("{count} {what}"));
+        }
+    }
 }
 
 /// Reports what the format version of the copy cannot represent.

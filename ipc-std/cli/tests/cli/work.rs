@@ -32,6 +32,7 @@ const READERS: &[&[&str]] = &[
     &["report", "--wall", "--threads", "--tree"],
     &["requests"],
     &["rewrite", "-o", "-"],
+    &["rewrite", "-o", "-", "--format", "3"],
     &["stats"],
     &["stats", "--json"],
 ];
