@@ -5,6 +5,7 @@ use ipc_proto::{Encode, wire};
 use crate::encoding::varint::{Varint32, Varint64};
 use crate::parse::event::Event;
 use crate::parse::trace::Version;
+use crate::write::trace_writer::record::Payload;
 
 /// The longest compressed header in bytes, which is one of V4: flags, five `u32`, three `u64`, two activity ids.
 pub(super) const MAX_HEADER: usize = 88;
@@ -65,11 +66,16 @@ impl BlobWriter {
 
     /// Returns the length of a body with this blob alone.
     pub(super) fn body_len(&self, event: &Event<'_>, payload_size: u32) -> usize {
-        let mut header = wire::Writer::new(&mut []);
-        self.header(&mut header, event, payload_size);
         let payload = usize::try_from(payload_size).unwrap_or(usize::MAX);
+        let header = if self.version == Version::V3 {
+            V3_HEADER
+        } else {
+            let mut header = wire::Writer::new(&mut []);
+            self.header(&mut header, event, payload_size);
+            header.len()
+        };
         self.block_header_len()
-            .saturating_add(header.len())
+            .saturating_add(header)
             .saturating_add(payload)
             .saturating_add(self.tail_len(event, payload_size))
     }
@@ -85,25 +91,9 @@ impl BlobWriter {
         stack.saturating_add(unpadded.wrapping_neg() & 3)
     }
 
-    /// Writes the bytes of a blob that follow its payload.
-    pub(super) fn write_tail(&self, w: &mut wire::Writer<'_>, event: &Event<'_>, payload_size: u32) {
-        if self.version == Version::V3 {
-            to_u32(event.stack.len()).encode(w);
-            w.bytes(event.stack);
-            let padding =
-                self.tail_len(event, payload_size).saturating_sub(event.stack.len()).saturating_sub(4);
-            w.bytes([0; 3].get(..padding).unwrap_or_default());
-        }
-    }
-
     /// Writes the header of the next blob. The caller then writes the payload and calls [`add`](Self::add).
     pub(super) fn write_header(&self, w: &mut wire::Writer<'_>, event: &Event<'_>, payload_size: u32) {
-        let mut bytes = [0; MAX_HEADER];
-        let mut header = wire::Writer::new(&mut bytes);
-        self.header(&mut header, event, payload_size);
-        if let Ok(header) = header.finish() {
-            w.bytes(header);
-        }
+        self.header(w, event, payload_size);
     }
 
     /// Stores the header of a written blob: the next header is written as the difference to this one.
@@ -114,24 +104,34 @@ impl BlobWriter {
         self.payload_size = payload_size;
     }
 
-    /// V3: writes the size of the blob without these 4 bytes, then each part.
-    fn v3_header(&self, w: &mut wire::Writer<'_>, event: &Event<'_>, payload_size: u32) {
-        let rest = V3_HEADER.saturating_sub(4).saturating_add(to_usize(payload_size));
-        to_u32(rest.saturating_add(self.tail_len(event, payload_size))).encode(w);
+    /// V3: writes a blob: the size of its rest, each part of the header, the payload, and the stack.
+    #[inline(never)]
+    pub(super) fn write_v3(
+        &self,
+        w: &mut wire::Writer<'_>,
+        event: &Event<'_>,
+        payload_size: u32,
+        payload: &Payload<'_>,
+    ) {
+        let tail = self.tail_len(event, payload_size);
+        let rest = V3_HEADER.saturating_sub(4).saturating_add(to_usize(payload_size)).saturating_add(tail);
+        to_u32(rest).encode(w);
         event.metadata_id.encode(w);
         u32::try_from(event.thread).unwrap_or(u32::MAX).encode(w);
         event.timestamp.encode(w);
         event.activity_id.encode(w);
         event.related_activity_id.encode(w);
         payload_size.encode(w);
+        payload.encode(w);
+        to_u32(event.stack.len()).encode(w);
+        w.bytes(event.stack);
+        let padding = tail.saturating_sub(event.stack.len()).saturating_sub(4);
+        w.bytes([0; 3].get(..padding).unwrap_or_default());
     }
 
     /// Writes the flags, then each part that differs from the last event. A runtime sets the flags by the same rules.
     fn header(&self, w: &mut wire::Writer<'_>, event: &Event<'_>, payload_size: u32) {
-        if self.version == Version::V3 {
-            return self.v3_header(w, event, payload_size);
-        }
-        let last = &self.last;
+        let (last, at) = (&self.last, w.len());
         let mut flags = 0u8;
         flags.encode(w);
         if event.metadata_id != last.metadata_id {
@@ -179,6 +179,6 @@ impl BlobWriter {
             flags |= 0x80;
             Varint32(payload_size).encode(w);
         }
-        w.patch(0, &[flags]);
+        w.patch(at, &[flags]);
     }
 }

@@ -111,9 +111,12 @@ impl TraceWriter<'_> {
         let room = self.buf.get_mut(start..self.end).unwrap_or_default();
         let room_len = room.len();
         let mut w = wire::Writer::new(room);
-        self.events.write_header(&mut w, event, size);
-        payload.encode(&mut w);
-        self.events.write_tail(&mut w, event, size);
+        if self.version == Version::V3 {
+            self.events.write_v3(&mut w, event, size, payload);
+        } else {
+            self.events.write_header(&mut w, event, size);
+            payload.encode(&mut w);
+        }
         let len = at.saturating_add(w.len());
         if w.len() > room_len || len > self.limit(!is_first) {
             return false;

@@ -479,6 +479,7 @@ impl<'b> TraceWriter<'b> {
     }
 
     /// Writes an event with the concatenated parts of `payload`.
+    #[inline]
     pub(crate) fn put_event(&mut self, event: &Event<'_>, payload: [&[u8]; 2]) -> Result<(), WriteError> {
         let len = payload.iter().fold(0usize, |len, part| len.saturating_add(part.len()));
         let size = u32::try_from(len).map_err(|_| WriteError::TooLong { len })?;
@@ -488,7 +489,6 @@ impl<'b> TraceWriter<'b> {
     }
 
     /// Writes a blob to the block of events, with a payload of `size` bytes.
-    #[inline]
     fn put_blob(&mut self, event: &Event<'_>, size: u32, payload: &Payload<'_>) -> Result<(), WriteError> {
         if self.events.confused_by(event) || !self.append(event, size, payload) {
             self.append_anew(event, size, payload)?;
