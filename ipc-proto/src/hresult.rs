@@ -53,6 +53,26 @@ macro_rules! hresults {
         }
     };
 }
+impl HResult {
+    /// Returns the name of the code in texts from before the names `DS_IPC_E_…`: `CORDIAGIPC_E_…`, which four codes had.
+    ///
+    /// ```
+    /// use ipc_proto::HResult;
+    ///
+    /// assert_eq!(HResult::UNKNOWN_MAGIC.old_name(), Some("CORDIAGIPC_E_UNKNOWN_MAGIC"));
+    /// assert_eq!(HResult::FAIL.old_name(), None);
+    /// ```
+    #[must_use]
+    pub const fn old_name(self) -> Option<&'static str> {
+        match self {
+            Self::BAD_ENCODING => Some("CORDIAGIPC_E_BAD_ENCODING"),
+            Self::UNKNOWN_COMMAND => Some("CORDIAGIPC_E_UNKNOWN_COMMAND"),
+            Self::UNKNOWN_MAGIC => Some("CORDIAGIPC_E_UNKNOWN_MAGIC"),
+            Self::UNKNOWN_ERROR => Some("CORDIAGIPC_E_UNKNOWN_ERROR"),
+            _ => None,
+        }
+    }
+}
 hresults! {
     BAD_ENCODING = 0x8013_1384, "DS_IPC_E_BAD_ENCODING",
         "the runtime could not read the request, or does not accept one of its values";

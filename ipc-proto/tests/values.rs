@@ -10,7 +10,10 @@ use core::error::Error;
 use core::hash::{Hash, Hasher};
 use std::hash::DefaultHasher;
 
-use ipc_proto::types::PerfMapType;
+use ipc_proto::types::{
+    Architecture, ArgumentError, ArgumentList, CommandLineForm, OperatingSystem, PerfMapType,
+    ProviderArguments,
+};
 use ipc_proto::wire::{Writer, decode};
 use ipc_proto::{
     Array, Code, DecodeError, DecodeErrorKind, EnablePerfMap, Encode, HResult, PipeName, ProtocolError,
@@ -227,5 +230,77 @@ mod arbitrary {
         let counts =
             made(|bytes| Array::<'_, Nothing>::arbitrary(&mut Unstructured::new(bytes)).unwrap().len());
         assert!(counts.iter().all(|count| *count == 0));
+    }
+}
+
+/// Returns the pairs of arguments, from UTF-8 and from UTF-16.
+fn pairs(text: &str) -> Vec<(String, String)> {
+    let units: Vec<u16> = text.encode_utf16().collect();
+    let of = |text: Text<'_>| -> Vec<_> {
+        ProviderArguments::new(text).map(|(key, value)| (key.to_string(), value.to_string())).collect()
+    };
+    let found = of(text.into());
+    assert_eq!(found, of(Text::from_utf16(&units)), "{text:?}");
+    found
+}
+
+/// The pairs were compared with those that event sources of .NET 11 receive.
+#[test]
+fn arguments_of_providers() {
+    for (text, expected) in [
+        ("", &[][..]),
+        ("a", &[]),
+        ("a=1", &[("a", "1")]),
+        ("a=", &[("a", "")]),
+        ("=1", &[("", "1")]),
+        ("a=1;", &[("a", "1")]),
+        ("a=1;b", &[("a", "1")]),
+        ("a=1;b=é", &[("a", "1"), ("b", "é")]),
+        ("a=\"1;b=2\";c=3", &[("a", "1;b=2"), ("c", "3")]),
+        ("\"a=b\"=1", &[("a=b", "1")]),
+        ("a=x\";\"y", &[("a", "x;y")]),
+        ("a=\"1;b=2", &[("a", "1;b=2")]),
+        ("a=1=b;2", &[("a", "1"), ("b", "2")]),
+        ("a=1;a=2", &[("a", "1"), ("a", "2")]),
+        ("a=1\0;b=2", &[("a", "1")]),
+        ("a=\0;b=2", &[("a", "")]),
+        ("a=A/B:x\nC/D", &[("a", "A/B:x\nC/D")]),
+    ] {
+        let expected: Vec<_> = expected.iter().map(|(k, v)| ((*k).to_owned(), (*v).to_owned())).collect();
+        assert_eq!(pairs(text), expected, "{text:?}");
+    }
+    assert_eq!(ProviderArguments::new(Text::NULL).count(), 0);
+}
+
+#[test]
+fn arguments_are_read_as_they_are_written() {
+    let texts = ["", "a", "a=b", ";", "=", "a;b=c", " a ", "é\n", "A/B@Start:-Id=Name;Url"];
+    for key in texts {
+        for value in texts {
+            let list = [(key, value), (value, key)];
+            let text = ArgumentList::new(&list).unwrap().to_string();
+            let expected: Vec<_> = list.iter().map(|(k, v)| ((*k).to_owned(), (*v).to_owned())).collect();
+            assert_eq!(pairs(&text), expected, "{text:?}");
+        }
+    }
+    assert_eq!(ArgumentList::new(&[]).unwrap().to_string(), "");
+    for bad in ["\"", "a\"b", "\0"] {
+        assert_eq!(ArgumentList::new(&[(bad, "a")]), Err(ArgumentError));
+        assert_eq!(ArgumentList::new(&[("a", bad)]), Err(ArgumentError));
+    }
+}
+
+#[test]
+fn names_of_platforms() {
+    for system in OperatingSystem::ALL {
+        assert_eq!(OperatingSystem::of(system.name().into()), Some(system));
+        let form = system.command_line_form();
+        assert_eq!(form == CommandLineForm::Quoted, system == OperatingSystem::Windows);
+    }
+    for architecture in Architecture::ALL {
+        assert_eq!(Architecture::of(architecture.name().into()), Some(architecture));
+    }
+    for other in [Text::NULL, "".into(), "linux".into(), "Arm64".into()] {
+        assert_eq!((OperatingSystem::of(other), Architecture::of(other)), (None, None));
     }
 }

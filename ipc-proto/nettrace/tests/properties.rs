@@ -5,7 +5,7 @@
 mod cases;
 
 use cases::cases;
-use ipc_fuzz::{assemble, events, metadata, nettrace, payload, rewrite, stores, trace, user_events};
+use ipc_fuzz::{assemble, events, metadata, nettrace, payload, rewrite, stores, trace, user_events, work};
 use proptest::collection::vec;
 use proptest::prelude::*;
 
@@ -67,6 +67,11 @@ proptest! {
     #[test]
     fn stores_holds(bytes in vec(any::<u8>(), 0..1000)) {
         stores(&bytes);
+    }
+
+    #[test]
+    fn work_holds(bytes in vec(any::<u8>(), 0..1000)) {
+        work(&bytes);
     }
 
     #[test]

@@ -104,7 +104,10 @@ fn show<'a>(
 proves! { MESSAGE:
     Message::parse, Message::request, inspect, visit, failed, Message::field_at, FieldPath::new, PartValue::problem, Code::set, Code::id, Advertise::parse,
     ServerError::has_message,
-    HResult::name, HResult::hint, HResult::from_win32, DumpFlags::name, DumpType::name, EventLevel::name,
+    OperatingSystem::name, OperatingSystem::of, OperatingSystem::command_line_form, Architecture::name, Architecture::of,
+    arguments, ArgumentList::new, <ArgumentList<'_> as Display>::fmt, <ArgumentError as Display>::fmt,
+    <ArgumentText<'_> as PartialEq<str>>::eq, <ArgumentText<'_> as PartialEq<&str>>::eq, <ArgumentText<'_> as Display>::fmt, argument_chars,
+    HResult::name, HResult::old_name, HResult::hint, HResult::from_win32, DumpFlags::name, DumpType::name, EventLevel::name,
     Format::name, PerfMapType::name, SessionBufferMode::name, Violation::hresult,
     SocketName::to_text, SocketNameText::as_str, <SocketNameText as AsRef<str>>::as_ref,
     <SocketName as FromStr>::from_str,
@@ -118,6 +121,14 @@ proves! { MESSAGE:
     <ProtocolError as core::error::Error>::source, <RequestError<'_> as core::error::Error>::source,
     <InvalidValue as core::error::Error>::source,
     <FieldPath as PartialEq>::eq, <FieldPath as Hash>::hash::<Sum>,
+}
+
+fn arguments<'a>(text: Text<'a>, visit: &mut dyn FnMut((ArgumentText<'a>, ArgumentText<'a>))) {
+    each(ProviderArguments::new(text), visit);
+}
+
+fn argument_chars(text: &ArgumentText<'_>, visit: &mut dyn FnMut(char)) {
+    each(text.chars(), visit);
 }
 
 fn visit(visitor: &mut dyn FnMut(&Part<'_>), part: &Part<'_>) {

@@ -11,11 +11,12 @@ wire_struct! {
         process_id: u64,
         /// The identity of the runtime: a random value for each start.
         runtime_cookie: Guid,
-        /// The command line of the process.
+        /// The command line of the process. Its form depends on the system:
+        /// [`CommandLineForm`](super::types::CommandLineForm).
         command_line: Text<'a>,
-        /// `Windows`, `Linux`, `macOS`, `iOS`, `tvOS`, `WatchOS`, `Android` or `Unknown`.
+        /// The name of an [`OperatingSystem`](super::types::OperatingSystem).
         os: Text<'a>,
-        /// `x86`, `x64`, `arm32`, `arm64`, `s390x`, `loongarch64`, `ppc64le`, `riscv64` or `Unknown`.
+        /// The name of an [`Architecture`](super::types::Architecture).
         arch: Text<'a>,
     }
 }

@@ -1,6 +1,8 @@
 //! The types of the fields and of the responses of commands.
 pub use super::environment_entry::EnvironmentEntry;
+pub use super::platform::{Architecture, CommandLineForm, OperatingSystem};
 pub use super::process_info::{ProcessInfo, ProcessInfo2, ProcessInfo3};
+pub use super::provider_arguments::{ArgumentError, ArgumentList, ArgumentText, ProviderArguments};
 pub use super::tracepoint_format::{TracepointFormat, TracepointFormatError};
 use crate::wire::{
     PartValue, Path, Reader, Visitor, WireError, WireErrorKind, Writer, to_u32, to_usize, wire_enum,
@@ -26,6 +28,7 @@ wire_struct! {
         /// The name of the provider; not empty.
         name: Text<'a>,
         /// Settings for the provider: `key=value` joined by `;`. A value that contains `;` or `=` is in double quotes.
+        /// [`ProviderArguments`] reads and [`ArgumentList`] writes them.
         arguments: Text<'a>,
     }
 }

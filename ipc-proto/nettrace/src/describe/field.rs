@@ -7,7 +7,8 @@ use crate::describe::scalar::Scalar;
 use crate::encoding::text::{Str, utf8, utf16_z};
 use crate::error::{DecodeError, DecodeErrorKind};
 
-/// The number of levels of nested objects and arrays that a description may have; more levels are an error.
+/// The number of levels of nested objects and arrays that a description may have. The format has no limit;
+/// [`DecodeErrorKind::TooDeep`] is the error for more levels, and no writer has more than a few.
 pub(crate) const MAX_DEPTH: usize = 16;
 
 /// The layout of a description.
@@ -184,6 +185,8 @@ pub struct Field<'a> {
 ///
 /// See "Metadata blocks" in the NetTrace format, V4/V5 and V6. Erratum: the document of V4/V5 states the parts of a V2
 /// field in another order than runtimes write, and no size.
+///
+/// Objects and arrays are nested in at most 16 levels: [`DecodeErrorKind::TooDeep`](crate::DecodeErrorKind::TooDeep).
 ///
 /// Nothing is copied: an iterator reads the description, which was checked when the record was decoded.
 ///
