@@ -11,12 +11,14 @@
 //! | monitor | [`Port`], [`PortList`] | the value of `DOTNET_DiagnosticPorts` that names the monitor's address, alone or with other ports |
 //! | monitor | [`MonitorPort`] | which runtimes are at the port, which connection of each is live, and when a runtime has left |
 //! | tool | [`ToolPort`] | the address in the user's `--diagnostic-port` |
+//! | tool | [`NetworkAddress`] | the TCP port of a runtime on a phone, which is no path |
 mod backoff;
 mod config;
 mod connect;
 mod diagnostic_port;
 mod finding;
 mod monitor;
+mod network_address;
 mod port_list;
 mod rejection;
 mod suspend;
@@ -30,6 +32,7 @@ pub use finding::Finding;
 pub use monitor::{
     Accepted, MonitorChange, MonitorFull, MonitorLimits, MonitorPort, MonitorSlot, RuntimeEntry, RuntimeState,
 };
+pub use network_address::NetworkAddress;
 pub use port_list::PortList;
 pub use rejection::Rejection;
 pub use suspend::Suspension;

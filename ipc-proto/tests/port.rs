@@ -12,7 +12,8 @@ mod cases;
 use cases::cases;
 use ipc_proto::plan::Flavour;
 use ipc_proto::port::{
-    Config, Finding, Port, PortAddressError, PortType, Tag, ToolPort, ToolPortError, Transport, Variable,
+    Config, Finding, NetworkAddress, Port, PortAddressError, PortType, Tag, ToolPort, ToolPortError,
+    Transport, Variable,
 };
 use proptest::prelude::*;
 use proptest::{collection::vec, sample::select};
@@ -594,4 +595,46 @@ proptest! {
         expected.reverse();
         prop_assert_eq!(ports(&list), expected);
     }
+}
+
+#[test]
+fn network_addresses() {
+    for (text, host, port) in [
+        ("127.0.0.1:9000", "127.0.0.1", 9000),
+        ("localhost:0", "localhost", 0),
+        ("[::1]:65535", "[::1]", 65_535),
+        ("*:9000", "*", 9000),
+        (":9000", "", 9000),
+        ("tcp://host:1", "host", 1),
+    ] {
+        assert_eq!(NetworkAddress::parse(text), Some(NetworkAddress { host, port }), "{text}");
+    }
+    for text in [
+        "",
+        ":",
+        "a",
+        "a:",
+        "a:b",
+        "a:-1",
+        "a:65536",
+        "/tmp/a:9",
+        "./a:9",
+        r"\\.\pipe\a:9",
+        "tcp://a",
+        "C:\\a:9",
+    ] {
+        assert_eq!(NetworkAddress::parse(text), None, "{text}");
+    }
+}
+
+/// On Windows, an address is the name of a pipe.
+#[test]
+fn paths_are_no_mistakes_on_windows() {
+    let long = "a".repeat(200);
+    let list = format!("a,suspend;{long},suspend; b,suspend");
+    let config = config(Flavour::CoreClr, &[("DOTNET_DiagnosticPorts", &list)]);
+    let found = |config: &Config<'_>| config.findings().map(|found| found.to_string()).collect::<Vec<_>>();
+    assert_eq!(found(&config).len(), 5);
+    let on_windows = found(&config.on_windows());
+    assert!(on_windows.len() == 1 && on_windows[0].contains("blanks"), "{on_windows:?}");
 }

@@ -71,6 +71,8 @@ variables! {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Config<'a> {
     pub(super) flavour: Flavour,
+    /// Whether the runtime is known to run on Windows, where an address is the name of a pipe.
+    pub(super) is_on_windows: bool,
     /// The values, in the order of [`Variable::ALL`].
     given: [Given<'a>; 4],
 }
@@ -89,7 +91,23 @@ impl<'a> Config<'a> {
         let value = |name| lookup(name).filter(|value| flavour == Flavour::Mono || !value.is_empty());
         let given =
             |variable: Variable| Given { new: value(variable.name()), old: value(variable.old_name()) };
-        Self { flavour, given: Variable::ALL.map(given) }
+        Self { flavour, is_on_windows: false, given: Variable::ALL.map(given) }
+    }
+
+    /// States that the runtime runs on Windows: an address is the name of a pipe, so that no [finding](Self::findings) is
+    /// about paths.
+    ///
+    /// ```
+    /// use ipc_proto::plan::Flavour;
+    /// use ipc_proto::port::Config;
+    ///
+    /// let ports = |name: &str| (name == "DOTNET_DiagnosticPorts").then_some("monitor,nosuspend");
+    /// let config = Config::read(Flavour::CoreClr, ports);
+    /// assert_eq!((config.findings().count(), config.on_windows().findings().count()), (1, 0));
+    /// ```
+    #[must_use]
+    pub const fn on_windows(self) -> Self {
+        Self { is_on_windows: true, ..self }
     }
 
     /// Returns whether the runtime has any port, including the default port.

@@ -83,12 +83,12 @@ pub enum Finding<'a> {
         /// The address in the form that a runtime reads.
         meant: &'a str,
     },
-    /// A path that is relative to the working directory.
+    /// A path that is relative to the working directory. Not [on Windows](Config::on_windows).
     Relative {
         /// The address.
         address: &'a str,
     },
-    /// A path that is too long for a Unix socket, on macOS and perhaps on Linux.
+    /// A path that is too long for a Unix socket, on macOS and perhaps on Linux. Not [on Windows](Config::on_windows).
     TooLong {
         /// The address.
         address: &'a str,
@@ -380,7 +380,8 @@ impl<'a> WrittenPort<'a> {
     fn path(&self) -> Option<&'a str> {
         // Mono runs on phones, where an address is a host and its TCP port.
         let host = |address: &str| self.config.flavour == Flavour::Mono && address.contains(':');
-        self.address().filter(|address| !host(address) && scheme(self).is_none() && tag(self).is_none())
+        let is_path = |address: &&str| !host(address) && scheme(self).is_none() && tag(self).is_none();
+        self.address().filter(|_| !self.config.is_on_windows).filter(is_path)
     }
 }
 

@@ -3,7 +3,7 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 
 use clap::builder::{OsStringValueParser, TypedValueParser};
-use ipc_proto::port::{PortType, ToolPort, Transport};
+use ipc_proto::port::{NetworkAddress, PortType, ToolPort, Transport};
 
 /// Returns a parser that refuses network addresses, which are also valid file names.
 pub(crate) fn parser() -> impl TypedValueParser<Value = PathBuf> {
@@ -27,6 +27,7 @@ const TRANSPORT: Transport = if cfg!(windows) { Transport::NamedPipe } else { Tr
 
 fn listen_path(text: &str) -> Result<PathBuf, String> {
     match ToolPort::parse(text, TRANSPORT) {
+        Ok(ToolPort { address, .. }) if is_network(address) => Err(refusal(address)),
         Ok(ToolPort { port_type: PortType::Connect, .. }) => {
             Err("a monitor listens: remove ,connect, or use --socket of another command to connect"
                 .to_owned())
@@ -49,11 +50,7 @@ pub(crate) fn refusal(address: &str) -> String {
 
 /// Whether the text is `HOST:PORT`, such as `127.0.0.1:9000`, `localhost:9000`, `[::1]:9000` or `tcp://host:9000`.
 pub(crate) fn is_network(text: &str) -> bool {
-    if text.starts_with("tcp://") {
-        return true;
-    }
-    let is_port = |port: &str| !port.is_empty() && port.bytes().all(|byte| byte.is_ascii_digit());
-    text.rsplit_once(':').is_some_and(|(host, port)| is_port(port) && !host.contains(['/', '\\']))
+    text.starts_with("tcp://") || NetworkAddress::parse(text).is_some()
 }
 
 #[cfg(test)]
@@ -75,6 +72,9 @@ mod tests {
             ("/tmp/port,", "remove the comma"),
             ("namedpipe:port", "this system has no diagnostic ports"),
             ("", "needs an address"),
+            ("127.0.0.1:9000,listen", "is a network address"),
+            ("127.0.0.1:9000,connect", "is a network address"),
+            ("*:9000,LISTEN", "is a network address"),
         ] {
             let error = listen_path(text).unwrap_err();
             assert!(error.contains(part), "{text}: {error}");

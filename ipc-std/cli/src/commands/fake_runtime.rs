@@ -5,7 +5,7 @@ use std::sync::mpsc;
 
 use clap::ValueEnum;
 use ipc_proto::Advertise;
-use ipc_proto::port::{Config, Finding, Port, PortType, Variable};
+use ipc_proto::port::{Config, Port, PortType, Variable};
 use ipc_std::{Server, discover};
 use ipc_testkit::{FakePort, FakeRuntime, Profile};
 use serde_json::json;
@@ -76,9 +76,8 @@ pub(crate) fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
     let config = Config::read(profile.flavour, |name| {
         (name == Variable::DiagnosticPorts.name()).then_some(list.as_str())
     });
-    // On Windows a relative path is no problem, because named pipes are in no directory.
-    let is_relevant = |finding: &Finding<'_>| !(cfg!(windows) && matches!(finding, Finding::Relative { .. }));
-    config.findings().filter(is_relevant).for_each(|finding| globals.note(&finding.to_string()));
+    let config = if cfg!(windows) { config.on_windows() } else { config };
+    config.findings().for_each(|finding| globals.note(&finding.to_string()));
     // Like a real runtime, this one ignores ports that cannot work. It also ignores ports that listen: a runtime with a
     // default port does not open them.
     let advertise = Advertise { runtime_cookie: profile.runtime_cookie, process_id: 0, future: 0 };

@@ -3,6 +3,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use ipc_proto::Violation;
 use ipc_testkit::{FakeRuntime, Profile};
 use serde_json::{Value, json};
 use tempfile::TempDir;
@@ -208,6 +209,23 @@ fn a_value_that_runtimes_refuse_is_reported() {
     assert_eq!((&json["violation"], &json["error"]), (&expected, &Value::Null));
     let good = run(&["decode", "--json", &testdata("messages/StopTracing.request.hex")]).well().json();
     assert_eq!(good["violation"], Value::Null);
+}
+
+/// Each rule is shown with the place of the value that breaks it.
+#[test]
+fn every_rule_of_runtimes_is_shown() {
+    let mut shown = Vec::new();
+    for entry in fs::read_dir(testdata("refused")).unwrap() {
+        let path = entry.unwrap().path();
+        if path.extension().is_some_and(|extension| extension == "hex") {
+            let json = run(&["decode", "--json", path.to_str().unwrap()]).well().json();
+            let error = json["violation"]["error"].as_str().unwrap().to_owned();
+            assert!(json["violation"]["field"].is_string(), "{json}");
+            shown.push(error);
+        }
+    }
+    let missing = Violation::ALL.iter().map(ToString::to_string).filter(|rule| !shown.contains(rule));
+    assert_eq!(missing.collect::<Vec<_>>(), Vec::<String>::new());
 }
 
 #[test]
