@@ -1,4 +1,5 @@
 //! `stats`: counts the contents of a trace.
+mod point_order;
 mod processes;
 mod references;
 
@@ -16,6 +17,7 @@ use nettrace::{
 use nettrace_analysis::{EventBuffer, LossReport};
 use serde_json::{Map, Value, json};
 
+use self::point_order::PointOrder;
 use self::processes::Processes;
 use self::references::References;
 use crate::args::process_arg::ProcessArg;
@@ -40,8 +42,10 @@ have in version 6. \"lost\" is a lower bound. It includes the events before the
 first one of their thread, \"lost at start\", which Microsoft's tools do not
 count, and those after the last one of their thread, which a session can lose
 when it stops. Numbers by which events refer to descriptions, threads, stacks or
-label lists that do not exist are \"unresolved\". With --process, events, lost
-events and the digest are those of a process.
+label lists that do not exist are \"unresolved\". Sequence points and events
+whose times do not increase from one sequence point to the next are \"out of
+order\". With --process, events, lost events and the digest are those of a
+process.
 
 With --from, --to and --thread, events, lost events, timestamps and the digest
 are those of a part of the trace. T is a time since its start (90s, 00:01:30,
@@ -148,6 +152,7 @@ struct Stats {
     loss_times: Option<(u64, u64)>,
     processes: Processes,
     references: References,
+    order: PointOrder,
     /// The pairs of the header.
     pairs: Map<String, Value>,
     /// The smallest and the largest timestamp.
@@ -183,6 +188,7 @@ impl Stats {
             _ => _ = self.loss.record(step),
         }
         self.references.record(step);
+        self.order.record(step);
         self.processes.record(step);
         match step {
             Record::Trace(trace) => {
@@ -346,6 +352,7 @@ impl Stats {
             "stacks": self.stacks,
             "sequence_points": self.sequence_points,
             "unresolved": self.references.to_json(),
+            "out_of_order": self.order.to_json(),
             "lost": losses.lost,
             "lost_at_start": losses.at_start,
             "lost_at_end": losses.at_end,
@@ -387,6 +394,7 @@ impl Stats {
         ];
         rows.extend(digest.map(|digest| ("digest", digest)));
         rows.extend(self.references.text().map(|text| ("unresolved", text)));
+        rows.extend(self.order.text().map(|text| ("out of order", text)));
         if !self.pairs.is_empty() {
             rows.push(("properties", pairs_text(&self.pairs)));
         }

@@ -4,10 +4,11 @@ use std::fs;
 use std::io::Write;
 use std::process::Stdio;
 
+use nettrace::{Event, Metadata, SequencePoint, Trace, TraceWriter, Version};
 use serde_json::{Value, json};
 
 use crate::tool::{finish, run, run_with, tool};
-use crate::traces::{expected_end, kinds, lossy, made, path, traces};
+use crate::traces::{expected_end, kinds, lossy, made, path, put, traces};
 
 #[test]
 fn stats_of_every_trace() {
@@ -18,7 +19,7 @@ fn stats_of_every_trace() {
         assert_eq!((ran.status, &stats["end"]), (Some(status), &json!(end)), "{path}");
         assert_eq!(stats["offset"].is_null() && stats["reason"].is_null(), end == "complete", "{path}");
         let keys: Vec<&String> = stats.as_object().unwrap().keys().collect();
-        let all = "version blocks events by_event processes pairs metadata stacks sequence_points unresolved lost \
+        let all = "version blocks events by_event processes pairs metadata stacks sequence_points unresolved out_of_order lost \
                    lost_at_start lost_at_end first_timestamp last_timestamp end offset reason digest";
         assert_eq!(keys, all.split_whitespace().collect::<Vec<_>>());
         for (key, of) in [
@@ -39,6 +40,8 @@ fn stats_of_every_trace() {
             |table: &str| stats["unresolved"][table].as_object().unwrap().values().all(|n| *n == 0);
         let tables = ["metadata", "threads", "stacks", "label_lists"];
         assert!(tables.iter().all(|table| resolved(table)), "{path}: {}", stats["unresolved"]);
+        let is_in_order = stats["out_of_order"].as_object().unwrap().values().all(|n| *n == 0);
+        assert!(is_in_order || !path.contains("/gen-"), "{path}: {}", stats["out_of_order"]);
         assert_eq!(
             json!([stats["first_timestamp"], stats["last_timestamp"]]),
             expected["ts_range"],
@@ -134,4 +137,23 @@ fn bytes_after_the_end_are_not_read() {
     stdin.write_all(&fs::read(path("gen-net10-lab-small.nettrace")).unwrap()).unwrap();
     assert_eq!(finish(child).well().json()["events"], 142);
     drop(stdin);
+}
+
+/// The times of sequence points increase, and those of the events between two of them lie between their times.
+#[test]
+fn what_is_out_of_order_is_counted() {
+    let (mut buf, mut trace) = (vec![0; TraceWriter::BUFFER], Vec::new());
+    let mut writer = TraceWriter::new(&Trace::new(Version::V4), &mut buf).unwrap();
+    put!(trace, writer.describe(&Metadata::new(1, "App", 1, "Tick")));
+    for (event, point) in [(10, 20), (19, 30), (31, 25), (25, 25)] {
+        let event = Event { metadata_id: 1, timestamp: event, sorted: true, ..Event::default() };
+        put!(trace, writer.event(&event));
+        put!(trace, writer.sequence_point(&SequencePoint { timestamp: point, ..SequencePoint::default() }));
+    }
+    trace.extend_from_slice(&writer.finish());
+    let stats = run_with(&["stats", "-", "--json"], trace.clone()).well().json();
+    let expected = json!({ "points_before_points": 1, "points_before_events": 1, "events_before_points": 1 });
+    assert_eq!(stats["out_of_order"], expected);
+    let text = run_with(&["stats", "-"], trace).well().into_text();
+    assert!(text.contains("1 events are older than the sequence point before"), "{text}");
 }

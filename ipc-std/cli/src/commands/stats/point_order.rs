@@ -1,0 +1,61 @@
+//! The order of a trace: the times of sequence points increase, and those of the events between two of them lie between
+//! their times.
+use nettrace::Record;
+use serde_json::{Value, json};
+
+/// Counts what is out of order. Runtimes write no such trace; a reader that sorts by sequence points returns events late.
+#[derive(Debug, Default)]
+pub(super) struct PointOrder {
+    /// The time of the last sequence point.
+    last: Option<u64>,
+    /// The largest time of the events since then.
+    newest: u64,
+    /// Sequence points that are older than the one before them.
+    points_before_points: u64,
+    /// Sequence points that are older than an event before them.
+    points_before_events: u64,
+    /// Events that are older than the last sequence point before them.
+    events_before_points: u64,
+}
+
+impl PointOrder {
+    pub(super) fn record(&mut self, record: &Record<'_>) {
+        match record {
+            Record::Event(event) => {
+                self.newest = self.newest.max(event.timestamp);
+                let is_early = self.last.is_some_and(|last| event.timestamp < last);
+                self.events_before_points = self.events_before_points.saturating_add(is_early.into());
+            }
+            Record::SequencePoint(point) => {
+                let is_early = self.last.is_some_and(|last| point.timestamp < last);
+                self.points_before_points = self.points_before_points.saturating_add(is_early.into());
+                let is_late = self.newest > point.timestamp;
+                self.points_before_events = self.points_before_events.saturating_add(is_late.into());
+                (self.last, self.newest) = (Some(point.timestamp), 0);
+            }
+            _ => {}
+        }
+    }
+
+    pub(super) fn to_json(&self) -> Value {
+        json!({
+            "points_before_points": self.points_before_points,
+            "points_before_events": self.points_before_events,
+            "events_before_points": self.events_before_points,
+        })
+    }
+
+    /// Returns what is out of order; `None` if nothing is.
+    pub(super) fn text(&self) -> Option<String> {
+        let found: Vec<String> = [
+            (self.points_before_points, "sequence points are older than the one before"),
+            (self.points_before_events, "sequence points are older than an event before"),
+            (self.events_before_points, "events are older than the sequence point before"),
+        ]
+        .into_iter()
+        .filter(|(count, _)| *count > 0)
+        .map(|(count, what)| format!("{count} {what}"))
+        .collect();
+        (!found.is_empty()).then(|| found.join(", "))
+    }
+}
