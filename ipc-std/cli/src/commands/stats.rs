@@ -188,7 +188,6 @@ impl Stats {
             _ => _ = self.loss.record(step),
         }
         self.references.record(step);
-        self.order.record(step);
         self.processes.record(step);
         match step {
             Record::Trace(trace) => {
@@ -205,6 +204,7 @@ impl Stats {
             }
             Record::Stack(_) => self.stacks = self.stacks.saturating_add(1),
             Record::SequencePoint(point) => {
+                self.order.point(point);
                 self.now = point.timestamp;
                 self.sequence_points = self.sequence_points.saturating_add(1);
                 self.flush = point.flushes_metadata();
@@ -282,6 +282,7 @@ impl Stats {
         self.now = event.timestamp;
         self.count_lost(&Record::Event(*event), event.capture_thread, process);
         self.references.record(&Record::Event(*event));
+        self.order.event(event);
         if !process.includes_id(|| self.processes.of_thread(event.thread)) {
             return false;
         }

@@ -1,9 +1,10 @@
 //! The order of a trace: the times of sequence points increase, and those of the events between two of them lie between
 //! their times.
-use nettrace::Record;
+use nettrace::{Event, SequencePoint};
 use serde_json::{Value, json};
 
-/// Counts what is out of order. Runtimes write no such trace; a reader that sorts by sequence points returns events late.
+/// Counts what is out of order. Runtimes write no such trace, but other programs do. A reader that sorts by sequence points
+/// may return the events late.
 #[derive(Debug, Default)]
 pub(super) struct PointOrder {
     /// The time of the last sequence point.
@@ -19,22 +20,18 @@ pub(super) struct PointOrder {
 }
 
 impl PointOrder {
-    pub(super) fn record(&mut self, record: &Record<'_>) {
-        match record {
-            Record::Event(event) => {
-                self.newest = self.newest.max(event.timestamp);
-                let is_early = self.last.is_some_and(|last| event.timestamp < last);
-                self.events_before_points = self.events_before_points.saturating_add(is_early.into());
-            }
-            Record::SequencePoint(point) => {
-                let is_early = self.last.is_some_and(|last| point.timestamp < last);
-                self.points_before_points = self.points_before_points.saturating_add(is_early.into());
-                let is_late = self.newest > point.timestamp;
-                self.points_before_events = self.points_before_events.saturating_add(is_late.into());
-                (self.last, self.newest) = (Some(point.timestamp), 0);
-            }
-            _ => {}
-        }
+    pub(super) fn event(&mut self, event: &Event<'_>) {
+        self.newest = self.newest.max(event.timestamp);
+        let is_early = self.last.is_some_and(|last| event.timestamp < last);
+        self.events_before_points = self.events_before_points.saturating_add(is_early.into());
+    }
+
+    pub(super) fn point(&mut self, point: &SequencePoint) {
+        let is_early = self.last.is_some_and(|last| point.timestamp < last);
+        self.points_before_points = self.points_before_points.saturating_add(is_early.into());
+        let is_late = self.newest > point.timestamp;
+        self.points_before_events = self.points_before_events.saturating_add(is_late.into());
+        (self.last, self.newest) = (Some(point.timestamp), 0);
     }
 
     pub(super) fn to_json(&self) -> Value {
