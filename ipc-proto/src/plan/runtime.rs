@@ -148,6 +148,16 @@ pub fn obstacle(command: Code, runtime: &Runtime) -> Option<Obstacle> {
     }
 }
 
+/// Returns whether a runtime that does not support the command decodes the payload, and refuses a malformed one as
+/// malformed, before it refuses the command. .NET 11 checks the bounds of each payload.
+pub(super) fn reads_payload_first(command: Code, runtime: &Runtime) -> bool {
+    match command {
+        ApplyStartupHook::CODE => true,
+        EnablePerfMap::CODE => runtime.version.is_some_and(|version| version >= 11),
+        _ => false,
+    }
+}
+
 /// Returns the code with which the runtime refuses the command before it reads the payload, if it does so.
 ///
 /// ```
@@ -161,7 +171,7 @@ pub fn obstacle(command: Code, runtime: &Runtime) -> Option<Obstacle> {
 #[must_use]
 pub fn refusal(command: Code, runtime: &Runtime) -> Option<HResult> {
     match obstacle(command, runtime) {
-        Some(Obstacle::Flavour(_)) if command == ApplyStartupHook::CODE => None,
+        Some(Obstacle::Flavour(_)) if reads_payload_first(command, runtime) => None,
         Some(Obstacle::Version { .. }) => Some(HResult::UNKNOWN_COMMAND),
         Some(_) => Some(HResult::NOT_SUPPORTED),
         None if CommandInfo::find(command).is_none() => Some(HResult::UNKNOWN_COMMAND),

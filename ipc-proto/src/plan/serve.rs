@@ -1,6 +1,6 @@
 //! [`Serve::finish_for`]: a server refuses the commands that its version, its kind and its system do not have.
-use super::runtime::{Obstacle, Runtime, obstacle, refusal};
-use crate::{ApplyStartupHook, Command, HResult, Reply, Request, RequestError, Serve};
+use super::runtime::{Obstacle, Runtime, obstacle, reads_payload_first, refusal};
+use crate::{HResult, Reply, Request, RequestError, Serve};
 
 impl<'b> Serve<'b> {
     /// Returns the request and the reply to it, as [`finish`](Self::finish) does. `runtime` is the version, the kind
@@ -41,9 +41,11 @@ impl<'b> Serve<'b> {
         let mut refused = code.and_then(|code| refusal(code, runtime));
         let (request, mut reply) = self.finish();
         // A runtime without startup hooks decodes the path before it refuses the command, but does not check the path.
-        let hook = code.filter(|code| *code == ApplyStartupHook::CODE);
-        let has_no_hooks = |code| matches!(obstacle(code, runtime), Some(Obstacle::Flavour(_)));
-        if hook.is_some_and(has_no_hooks) && !matches!(request, Err(RequestError::Decode(_))) {
+        let is_refused_later = |code| {
+            reads_payload_first(code, runtime)
+                && matches!(obstacle(code, runtime), Some(Obstacle::Flavour(_)))
+        };
+        if code.is_some_and(is_refused_later) && !matches!(request, Err(RequestError::Decode(_))) {
             refused = Some(HResult::NOT_SUPPORTED);
         }
         let Some(hresult) = refused else { return (request, reply) };

@@ -15,7 +15,7 @@
 //! use ipc_testkit::conformance::{self, State};
 //! use ipc_testkit::{FakeRuntime, Profile};
 //!
-//! let server = FakeRuntime::start(Profile { version: 11, ..Profile::net10() })?; // in your tests: your server
+//! let server = FakeRuntime::start(Profile { careful: true, ..Profile::net11() })?; // in your tests: your server
 //! let connect = || Stream::connect(server.path(), Instant::now() + Duration::from_secs(10));
 //! for case in conformance::cases().iter().filter(|case| case.state == State::Running).take(20) {
 //!     if let Err(difference) = conformance::run(case, connect) {
@@ -41,10 +41,15 @@ pub use run::{run, send};
 /// The cases. `testdata/conformance/cases.jsonl` is a link to this file, because a copy would become outdated.
 const CASES: &str = include_str!("conformance/cases.jsonl");
 
+/// The kinds of runtimes whose answers are in the cases, without those of single-file programs, which
+/// [`Case::seen`] includes.
+pub const KINDS: &[&str] =
+    &["net11", "net10", "net9", "net8", "net11-aot", "net10-aot", "net9-aot", "net8-aot", "net31"];
+
 /// Returns the newest version of .NET that the cases were tried with. What ends a newer runtime is not known.
 ///
 /// ```
-/// assert!(ipc_testkit::conformance::newest_version() >= 10);
+/// assert!(ipc_testkit::conformance::newest_version() >= 11);
 /// ```
 #[must_use]
 pub fn newest_version() -> u8 {

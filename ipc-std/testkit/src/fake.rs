@@ -1,5 +1,6 @@
 //! `FakeRuntime`: a runtime in this process, for tests and demonstrations on machines without .NET.
 mod answers;
+mod deviation;
 mod fake_core;
 mod fault;
 mod logged_request;

@@ -21,6 +21,11 @@ pub struct Profile {
     pub version: u8,
     /// The kind of runtime.
     pub flavour: Flavour,
+    /// Whether the runtime answers as a careful server where real runtimes of its kind err. Otherwise it does what they
+    /// were observed to do, as for the requests of the [conformance kit](crate::conformance): it accepts some values
+    /// that break a rule, sends bytes that are not an answer, never answers, or closes the connection in place of its
+    /// end. Default: `false` for .NET 11 and for NativeAOT 10, `true` for the others.
+    pub careful: bool,
     /// Whether the runtime is suspended at startup until a `ResumeRuntime` arrives at its own socket. While the runtime
     /// is suspended, traces have no bytes.
     pub suspended: bool,
@@ -50,6 +55,21 @@ pub struct Profile {
 }
 
 impl Profile {
+    /// Returns the profile of .NET 11.
+    #[must_use]
+    pub fn net11() -> Self {
+        Self { careful: false, ..Self::new(11, "11.0.0") }
+    }
+    /// Returns the profile of .NET 11 with NativeAOT.
+    #[must_use]
+    pub fn net11_aot() -> Self {
+        Self { flavour: Flavour::NativeAot, ..Self::net11() }
+    }
+    /// Returns the profile of .NET 10 with NativeAOT.
+    #[must_use]
+    pub fn net10_aot() -> Self {
+        Self { flavour: Flavour::NativeAot, careful: false, ..Self::net10() }
+    }
     /// Returns the profile of .NET 10.
     #[must_use]
     pub fn net10() -> Self {
@@ -76,10 +96,21 @@ impl Profile {
         Self::new(3, "3.1.23")
     }
 
+    /// Returns the name of this kind of runtime in the data of the conformance kit: `net11`, `net10-aot`, …
+    #[cfg(feature = "io")]
+    pub(crate) fn kind(&self) -> String {
+        match (self.version, self.flavour) {
+            (3, _) => "net31".to_owned(),
+            (version, Flavour::NativeAot) => format!("net{version}-aot"),
+            (version, _) => format!("net{version}"),
+        }
+    }
+
     fn new(version: u8, clr_product_version: &str) -> Self {
         Self {
             version,
             flavour: Flavour::CoreClr,
+            careful: true,
             suspended: false,
             ports: Vec::new(),
             process_id: std::process::id(),

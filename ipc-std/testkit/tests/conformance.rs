@@ -12,7 +12,7 @@ use ipc_proto::plan::Flavour;
 use ipc_proto::{HResult, Message, Parsed, Request};
 use ipc_std::Stream;
 use ipc_testkit::conformance::{
-    Against, Case, ExpectedAnswer, ReceivedAnswer, Seen, State, cases, run, send,
+    Against, Case, ExpectedAnswer, KINDS, ReceivedAnswer, Seen, State, cases, run, send,
 };
 use ipc_testkit::{FakeRuntime, Profile};
 
@@ -43,7 +43,48 @@ fn every_case(profile: &Profile) {
 
 #[test]
 fn a_fake_runtime_knows_every_command() {
-    every_case(&Profile { version: 11, ..Profile::net10() });
+    every_case(&Profile { careful: true, ..Profile::net11() });
+}
+
+/// Sends every case to a fake runtime, and compares the answers with those of real runtimes of its kind.
+fn every_observed_case(profile: &Profile, kind: &str) {
+    let mut differences = Vec::new();
+    for state in [State::Running, State::Suspended] {
+        let profile = Profile { suspended: state == State::Suspended, ..profile.clone() };
+        let runtime = FakeRuntime::start(profile).unwrap();
+        for case in cases().into_iter().filter(|case| case.state == state && case.can_be_sent()) {
+            // A runtime that never answers takes the whole time.
+            let waits = case.seen(kind).contains(&Seen::Waits);
+            let patience = Duration::from_millis(if waits { 100 } else { 60_000 });
+            let connect = || Stream::connect(runtime.path(), soon(patience));
+            let answer = send(&case, None, connect).unwrap();
+            differences.extend(case.judge(Against::Observed(kind), &answer).err());
+        }
+    }
+    let differences: Vec<String> = differences.iter().map(ToString::to_string).collect();
+    assert!(differences.is_empty(), "{} differ:\n{}", differences.len(), differences.join("\n"));
+}
+
+#[test]
+fn a_fake_net11_answers_as_real_ones() {
+    every_observed_case(&Profile::net11(), "net11");
+}
+
+#[test]
+fn a_fake_net11_with_native_aot_answers_as_real_ones() {
+    every_observed_case(&Profile::net11_aot(), "net11-aot");
+}
+
+#[test]
+fn a_fake_net10_with_native_aot_answers_as_real_ones() {
+    every_observed_case(&Profile::net10_aot(), "net10-aot");
+}
+
+#[test]
+fn the_kinds_are_those_of_the_cases() {
+    let observed: BTreeSet<String> = cases().into_iter().flat_map(|case| case.observed.into_keys()).collect();
+    let kinds = observed.iter().map(|kind| kind.strip_suffix("-single-file").unwrap_or(kind));
+    assert_eq!(kinds.collect::<BTreeSet<_>>(), KINDS.iter().copied().collect());
 }
 
 #[test]

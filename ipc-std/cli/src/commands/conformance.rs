@@ -58,8 +58,8 @@ const OURS: &str = "ours";
 
 /// Returns the kinds to compare with: the runtimes by their names in the recorded data, and a careful server.
 fn kinds() -> impl TypedValueParser<Value = String> {
-    let runtimes = ["net10", "net9", "net8", "net9-aot", "net8-aot", "net31"].map(PossibleValue::new);
-    PossibleValuesParser::new(runtimes.into_iter().chain([PossibleValue::new(OURS).help("A careful server")]))
+    let runtimes = conformance::KINDS.iter().map(|kind| PossibleValue::new(*kind));
+    PossibleValuesParser::new(runtimes.chain([PossibleValue::new(OURS).help("A careful server")]))
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]

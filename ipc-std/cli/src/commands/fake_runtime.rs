@@ -29,6 +29,9 @@ and suspend (the default) or nosuspend. The fake runtime connects to it until a
 monitor listens, and again after each command. If several ports suspend it,
 each of them has to resume it.
 
+net11, net11-aot and net10-aot answer malformed and unusual requests as real
+ones do, whose end is that of the connection; the others as a careful server.
+
 Examples:
   dotnet-ipc fake-runtime
   dotnet-ipc fake-runtime --port /tmp/monitor,suspend
@@ -57,18 +60,24 @@ fn port(text: &str) -> Result<String, String> {
 
 #[derive(Debug, Clone, Copy, ValueEnum)]
 enum Runtime {
+    Net11,
     Net10,
     Net9,
     Net8,
+    Net11Aot,
+    Net10Aot,
     Net9Aot,
     Net31,
 }
 
 pub(crate) fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
     let profile = match args.runtime {
+        Runtime::Net11 => Profile::net11(),
         Runtime::Net10 => Profile::net10(),
         Runtime::Net9 => Profile::net9(),
         Runtime::Net8 => Profile::net8(),
+        Runtime::Net11Aot => Profile::net11_aot(),
+        Runtime::Net10Aot => Profile::net10_aot(),
         Runtime::Net9Aot => Profile::net9_aot(),
         Runtime::Net31 => Profile::net31(),
     };

@@ -251,6 +251,17 @@ impl fmt::Display for Seen {
 }
 
 impl ExpectedAnswer {
+    /// Returns whether this is what the runtime did, as far as the data shows it: of an OK answer it has only the length.
+    #[cfg(feature = "io")]
+    pub(super) fn is_seen(&self, seen: &Seen) -> bool {
+        match (self, seen) {
+            (Self::Ok { .. }, Seen::Ok { .. }) => true,
+            (Self::HResult(expected), Seen::Refused(hresult)) => expected == hresult,
+            (Self::Bytes(bytes), _) => seen.matches(&ReceivedAnswer::Message(bytes.clone())),
+            _ => false,
+        }
+    }
+
     pub(super) fn parse(json: &Value) -> Option<Self> {
         if let Some(bytes) = json.get("bytes") {
             return unhex(bytes.as_str()?).map(Self::Bytes);

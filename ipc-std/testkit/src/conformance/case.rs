@@ -4,7 +4,7 @@ use core::str::FromStr;
 use std::collections::{BTreeMap, BTreeSet};
 
 use ipc_proto::plan::{self, Flavour, Runtime};
-use ipc_proto::{ApplyStartupHook, Code, Command, CommandInfo, HResult, Message, Parsed};
+use ipc_proto::{ApplyStartupHook, Code, Command, CommandInfo, EnablePerfMap, HResult, Message, Parsed};
 use serde_json::Value;
 
 use super::answer::{ExpectedAnswer, ReceivedAnswer, Seen, unhex};
@@ -87,10 +87,12 @@ impl Case {
         let runtime = Runtime { version: Some(version), flavour: Some(flavour), linux, suspended: None };
         let hresult = plan::refusal(code, &runtime);
         let hresult = hresult.or_else(|| {
-            // Other runtimes than CoreCLR decode the payload of ApplyStartupHook before they refuse the command.
+            // Other runtimes than CoreCLR decode the payload of these commands before they refuse the command.
             let read = self.expect != Some(ExpectedAnswer::HResult(HResult::BAD_ENCODING));
             match code {
-                ApplyStartupHook::CODE if read && flavour != Flavour::CoreClr => Some(HResult::NOT_SUPPORTED),
+                ApplyStartupHook::CODE | EnablePerfMap::CODE if read && flavour != Flavour::CoreClr => {
+                    Some(HResult::NOT_SUPPORTED)
+                }
                 _ => None,
             }
         });
@@ -106,6 +108,15 @@ impl Case {
     pub fn seen(&self, kind: &str) -> BTreeSet<Seen> {
         let observed = self.observed.iter().filter(|(name, _)| is_kind(name, kind));
         observed.flat_map(|(_, seen)| seen.iter().copied()).collect()
+    }
+
+    /// Returns what runtimes of this kind did, if they never gave the expected answer; `None` if they did, if no such
+    /// runtime was tested, or if no answer is expected.
+    #[cfg(feature = "io")]
+    pub(crate) fn deviation(&self, kind: &str) -> Option<Seen> {
+        let expected = self.expect.as_ref()?;
+        let seen = self.seen(kind);
+        if seen.iter().any(|seen| expected.is_seen(seen)) { None } else { seen.first().copied() }
     }
 
     /// Returns whether the request ended a runtime of this kind, or can end one because that kind reads past the end of

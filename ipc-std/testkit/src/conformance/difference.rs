@@ -7,8 +7,8 @@ use core::fmt;
 pub enum Against<'a> {
     /// The expected answer of a careful server.
     Expected,
-    /// The answers of real runtimes of this kind: `net10`, `net9`, `net8`, `net9-aot`, `net8-aot` or `net31`, including
-    /// those of single-file programs. If the answer is [unpredictable](crate::conformance::Case::is_unpredictable_for),
+    /// The answers of real runtimes of this kind, one of [`KINDS`](crate::conformance::KINDS), including those of
+    /// single-file programs. If the answer is [unpredictable](crate::conformance::Case::is_unpredictable_for),
     /// any answer is right.
     Observed(&'a str),
 }

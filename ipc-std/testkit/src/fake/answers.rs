@@ -15,7 +15,7 @@ use crate::profile::Profile;
 
 /// The events of the fake program, repeated: a second of a program on .NET 10 with the events of its own sources,
 /// collections, exceptions, counters, one in twenty samples, and the rundown of its modules.
-const RECORDING: &[u8] = include_bytes!("program.nettrace");
+pub(super) const RECORDING: &[u8] = include_bytes!("program.nettrace");
 const NO_DUMP: &str = "this is a fake runtime: there is no process to dump";
 
 /// A command with its default response. Every command of the table must implement it.
@@ -38,7 +38,7 @@ impl FakeCore {
         ipc_proto::for_each_command!(respond)
     }
 
-    fn is_coreclr(&self) -> bool {
+    pub(super) fn is_coreclr(&self) -> bool {
         self.profile.flavour == Flavour::CoreClr
     }
 
@@ -92,10 +92,9 @@ fn start_session() -> Response {
 }
 
 /// Starts a session that streams, or one that writes to `user_events`.
-fn start_any_session(runtime: &FakeCore, continuation: Continuation) -> Response {
+fn start_any_session(continuation: Continuation) -> Response {
     match continuation {
-        Continuation::UserEvents if runtime.is_coreclr() => Response::UserEvents(RECORDING.to_vec()),
-        Continuation::UserEvents => Response::Refuse(HResult::FAIL),
+        Continuation::UserEvents => Response::UserEvents(RECORDING.to_vec()),
         _ => start_session(),
     }
 }
@@ -143,13 +142,13 @@ impl Respond for CollectTracing4<'_> {
     }
 }
 impl Respond for CollectTracing5<'_> {
-    fn respond(&self, runtime: &FakeCore, _: usize) -> Response {
-        start_any_session(runtime, self.continuation())
+    fn respond(&self, _: &FakeCore, _: usize) -> Response {
+        start_any_session(self.continuation())
     }
 }
 impl Respond for CollectTracing6<'_> {
-    fn respond(&self, runtime: &FakeCore, _: usize) -> Response {
-        start_any_session(runtime, self.continuation())
+    fn respond(&self, _: &FakeCore, _: usize) -> Response {
+        start_any_session(self.continuation())
     }
 }
 impl Respond for AttachProfiler<'_> {

@@ -4,13 +4,14 @@ use core::time::Duration;
 use std::collections::BTreeMap;
 #[cfg(unix)]
 use std::os::fd::OwnedFd;
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Instant;
 
 use ipc_proto::port::Suspension;
 use ipc_proto::{Code, Request};
 use ipc_std::Stream;
 
+use super::deviation::RecordedDeviations;
 use super::fault::Fault;
 use super::logged_request::RequestLog;
 use super::response::Response;
@@ -31,6 +32,7 @@ pub(super) struct FakeCore {
     pub(super) profile: Profile,
     /// The zero of the runtime's clock.
     pub(super) started: Instant,
+    pub(super) recorded_deviations: OnceLock<RecordedDeviations>,
     state: Mutex<State>,
     /// Signalled when `state` changes.
     changed: Condvar,
@@ -84,7 +86,13 @@ impl FakeCore {
             open: BTreeMap::new(),
             next_connection: 0,
         };
-        Self { profile, started: Instant::now(), state: Mutex::new(state), changed: Condvar::new() }
+        Self {
+            profile,
+            started: Instant::now(),
+            recorded_deviations: OnceLock::new(),
+            state: Mutex::new(state),
+            changed: Condvar::new(),
+        }
     }
 
     pub(super) fn state(&self) -> MutexGuard<'_, State> {

@@ -94,8 +94,10 @@ pub enum Response {
     ///
     /// The session ends when it is stopped, or when the client closes the connection.
     UserEvents(Vec<u8>),
-    /// Sends these bytes instead of a message.
+    /// Sends these bytes instead of a message, and closes the connection.
     Raw(Vec<u8>),
+    /// Sends nothing. The connection stays open until the client closes it.
+    Silence,
 }
 
 impl Response {

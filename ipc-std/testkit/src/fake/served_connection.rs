@@ -3,7 +3,7 @@
 use std::io::ErrorKind;
 use std::io::{self, Read, Write};
 
-use ipc_std::{Stream, Turn};
+use ipc_std::{DriveError, Stream, Turn};
 
 use super::fake_core::{Descriptor, FakeCore};
 use super::fault::Fault;
@@ -39,6 +39,16 @@ impl<S: Write> ServedConnection<'_, S> {
 }
 
 impl<S: Read> ServedConnection<'_, S> {
+    /// Waits until the client closes the connection.
+    pub(super) fn wait_for_close(&mut self) -> Result<(), DriveError> {
+        io::copy(&mut self.stream, &mut io::sink()).map_err(DriveError::Receive)?;
+        // The client may have closed its sending side only.
+        if let Some(peer) = self.peer {
+            self.core.wait_until(Some(peer), |_| false);
+        }
+        Ok(())
+    }
+
     /// Receives the descriptor that comes with the next byte; `None` for a connection that is no socket of this
     /// package.
     pub(super) fn receive_descriptor(&mut self) -> Option<Descriptor> {

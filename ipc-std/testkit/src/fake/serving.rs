@@ -6,10 +6,12 @@ use std::sync::PoisonError;
 use ipc_proto::plan::Runtime;
 use ipc_proto::wire::Writer;
 use ipc_proto::{
-    Array, Continuation, Encode, HResult, Message, Reply, Request, SendEnvironment, Serve, ServerError, Text,
+    Array, Code, Continuation, Encode, HResult, Message, Reply, Request, SendEnvironment, Serve, ServerError,
+    Text,
 };
 use ipc_std::{DriveError, Incoming, Stream, Turn, drive};
 
+use super::deviation::{Deviation, message};
 use super::fake_core::{FakeCore, FakeSession};
 use super::fault::Fault;
 use super::logged_request::LoggedRequest;
@@ -57,30 +59,40 @@ impl FakeCore {
         let (mut receive, mut send) = (vec![0; Message::MAX_LEN], vec![0; Message::MAX_LEN]);
         let Ok(mut serve) = Serve::new(&mut receive, &mut send) else { return Ok(()) };
         drive(&mut serve, connection)?;
-        self.state().log.push(LoggedRequest { bytes: serve.bytes().to_vec() });
+        let bytes = serve.bytes().to_vec();
+        self.state().log.push(LoggedRequest { bytes: bytes.clone() });
         let is_suspended = self.state().suspension.is_suspended();
         let has_handler = serve.code().is_some_and(|code| self.state().handlers.contains_key(&code));
+        let is_careful = self.profile.careful || has_handler;
+        let deviation = if is_careful { None } else { self.deviation(&bytes, is_suspended) };
         let (request, mut reply) = match has_handler {
             true => serve.finish(),
             false => serve.finish_for(&self.kind(is_suspended)),
         };
         match connection.fault.clone() {
-            Some(Fault::Silent) => {
-                let until_closed = io::copy(&mut connection.stream, &mut io::sink());
-                return until_closed.map(|_| ()).map_err(DriveError::Receive);
-            }
+            Some(Fault::Silent) => return connection.wait_for_close(),
             Some(Fault::Garbage(bytes)) => return connection.write_all(&bytes).map_err(DriveError::Send),
             Some(Fault::Delay(delay)) => self.pause(delay),
             _ => {}
         }
-        match request {
-            Ok(request) => self.respond(&request, reply, connection),
-            Err(_) => drive(&mut reply, connection),
+        match (deviation, request) {
+            (Some(Deviation::Responds(response)), _) => {
+                let message = Message { code: Code::ERROR, payload: &bytes };
+                self.respond(&Request::Unknown(message), Some(response), reply, connection)
+            }
+            (Some(Deviation::CarriesOut(bytes)), _) => {
+                match message(&bytes).and_then(|message| message.request().ok()) {
+                    Some(request) => self.respond(&request, None, reply, connection),
+                    None => drive(&mut reply, connection),
+                }
+            }
+            (None, Ok(request)) => self.respond(&request, None, reply, connection),
+            (None, Err(_)) => drive(&mut reply, connection),
         }
     }
 
     /// Returns the facts that decide which commands the runtime knows.
-    fn kind(&self, suspended: bool) -> Runtime {
+    pub(super) fn kind(&self, suspended: bool) -> Runtime {
         Runtime {
             version: Some(self.profile.version),
             flavour: Some(self.profile.flavour),
@@ -89,22 +101,25 @@ impl FakeCore {
         }
     }
 
+    /// Sends a response, if none is given that of the handler, or the default one.
     fn respond<S: Read + Write>(
         &self,
         request: &Request<'_>,
+        response: Option<Response>,
         mut reply: Reply<'_>,
         connection: &mut ServedConnection<'_, S>,
     ) -> Result<(), DriveError> {
         // A runtime receives the descriptor before it decides about the request.
         let wants_descriptor = request.continuation() == Continuation::UserEvents;
         let descriptor = if wants_descriptor { connection.receive_descriptor() } else { None };
-        let answered = match self.response(request, connection.port) {
+        let answered = match response.unwrap_or_else(|| self.response(request, connection.port)) {
             Response::Ok(payload) => reply.answer_untyped(&Bytes(&payload)),
             Response::Refuse(hresult) => reply.refuse(hresult),
             Response::RefuseWith(hresult, message) => {
                 reply.refuse_with(&ServerError { hresult, message: Some(message.as_str().into()) })
             }
             Response::Raw(bytes) => return connection.write_all(&bytes).map_err(DriveError::Send),
+            Response::Silence => return connection.wait_for_close(),
             Response::Environment(entries) => return send_environment(&entries, reply, connection),
             Response::Trace(bytes) => {
                 let session = FakeSession::default();

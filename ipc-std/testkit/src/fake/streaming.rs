@@ -121,7 +121,9 @@ impl FakeCore {
         mut reply: Reply<'_>,
         connection: &mut ServedConnection<'_, S>,
     ) -> Result<(), DriveError> {
-        let Ok(tracepoints) = Tracepoints::register(request, data) else {
+        // NativeAOT has no `user_events`.
+        let tracepoints = Tracepoints::register(request, data).ok().filter(|_| self.is_coreclr());
+        let Some(tracepoints) = tracepoints else {
             let _ = reply.refuse(HResult::FAIL);
             return drive(&mut reply, connection);
         };
