@@ -346,7 +346,7 @@ fn a_server_accepts_what_is_pushed() {
 fn the_kit_runs_over_any_transport() {
     use ipc_testkit::conformance::{self, State};
 
-    let runtime = FakeRuntime::start(Profile { version: 11, ..Profile::net10() }).unwrap();
+    let runtime = FakeRuntime::start(Profile { careful: true, ..Profile::net11() }).unwrap();
     for (kind, stream) in kinds() {
         let connect = || {
             let stream = stream(UnixStream::connect(runtime.path())?)?;

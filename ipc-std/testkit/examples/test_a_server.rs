@@ -11,7 +11,7 @@ use ipc_testkit::{FakeRuntime, Profile};
 
 fn main() -> Result<(), Box<dyn core::error::Error>> {
     // A runtime of a version that knows every command.
-    let fake = FakeRuntime::start(Profile { version: 11, ..Profile::net10() })?;
+    let fake = FakeRuntime::start(Profile { careful: true, ..Profile::net11() })?;
     let path = std::env::args_os().nth(1).map_or_else(|| fake.path().to_owned(), PathBuf::from);
     let connect = || Stream::connect(&path, Instant::now() + Duration::from_secs(10));
     let (mut tried, mut differences) = (0, Vec::new());

@@ -1,6 +1,7 @@
 //! `Replay`: sends the events of a recording as a runtime streams them, without I/O and without a clock.
 mod recording;
 mod rounds;
+mod session_buffer;
 
 use std::collections::BTreeMap;
 
@@ -19,6 +20,7 @@ pub(crate) use recording::Recorded;
 pub(crate) use rounds::Rounds;
 
 use recording::{EVENT_PIPE, RUNDOWN};
+use session_buffer::SessionBuffer;
 
 /// The stream of a session that replays a recording again and again, written in pieces: NetTrace version 4, or version 3
 /// (NetPerf) if the session requests it.
@@ -63,6 +65,7 @@ pub struct Replay<'r, 'b> {
     /// The capture threads that have sent an event.
     threads: BTreeMap<u64, ThreadCounts>,
     rounds: Rounds,
+    buffer: SessionBuffer,
 }
 
 /// Returns whether a session has the events of a kind.
@@ -129,18 +132,32 @@ impl<'r, 'b> Replay<'r, 'b> {
             stackwalk: config.is_some_and(|config| config.stackwalk),
             threads: BTreeMap::new(),
             rounds: Rounds::new(now),
+            buffer: SessionBuffer::new(config.as_ref()),
         })
     }
 
-    /// Returns the bytes of all events up to now.
+    /// Returns the bytes of all events up to now that the buffer of the session has room for. The remaining events are
+    /// lost, or the program waits, if the session [blocks](ipc_proto::types::SessionBufferMode::BLOCK).
     ///
     /// # Errors
     /// If an event does not fit the [buffer](Self::buffer).
     pub fn advance(&mut self, now: u64) -> Result<Vec<u8>, WriteError> {
         let recording = self.recording;
+        self.buffer.clear();
         loop {
-            let due = self.rounds.due(recording, now);
-            self.write_events(due.events, due.start)?;
+            let Self { rounds, buffer, included, .. } = self;
+            let includes = |recorded: &Recorded<'_>| included.get(recorded.kind) == Some(&true);
+            let blocks = buffer.blocks;
+            let due = rounds.due(recording, now, |events| {
+                if blocks { buffer.buffer(events, includes) } else { events.len() }
+            });
+            let room = if blocks { due.events.len() } else { buffer.buffer(due.events, includes) };
+            let (events, lost) = due.events.split_at_checked(room).unwrap_or((due.events, &[]));
+            self.write_events(events, due.start)?;
+            for recorded in lost {
+                let events = u32::from(self.includes(recorded));
+                self.lose(recorded.event.capture_thread, recorded.lost.saturating_add(events));
+            }
             let Some(end) = due.end else { return Ok(self.flush()) };
             for (capture_thread, lost) in &recording.lost {
                 self.lose(*capture_thread, *lost);

@@ -28,6 +28,9 @@ pub enum Response {
     /// round. The stream is like that of a runtime, in V4:
     ///
     /// * The stream is sent in pieces, ten a second. A slow reader delays it.
+    /// * Of the events between two pieces, only those are sent that fit the buffer of the session. The remaining events
+    ///   are lost, as their sequence numbers show. If the session blocks, the program waits instead, and they happen
+    ///   later.
     /// * The stream has only the events that the providers, keywords, levels and filters of the session include, with
     ///   stacks if the session has them.
     /// * The sequence numbers of a capture thread continue from round to round. Events that are not sent do not count.

@@ -86,7 +86,7 @@ impl<'r, 'b> TracepointReplay<'r, 'b> {
     /// Writes all events up to now. An event that the file does not accept is dropped, as in a runtime.
     pub(super) fn advance(&mut self, now: u64) {
         loop {
-            let due = self.rounds.due(self.recording, now);
+            let due = self.rounds.due(self.recording, now, <[_]>::len);
             for recorded in due.events {
                 let kind = recorded.kind;
                 if self.write(recorded) == Some(()) {

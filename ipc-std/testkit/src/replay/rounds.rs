@@ -30,13 +30,24 @@ impl Rounds {
         Self { start: now, done: 0 }
     }
 
-    /// Returns the next events of one round, up to the time `now`.
-    pub(crate) fn due<'r>(&mut self, recording: &'r Recording<'r>, now: u64) -> Due<'r> {
+    /// Returns the next events of one round, up to the time `now`. If `most` returns fewer than these events, the program
+    /// waits after so many: the remaining events happen from now on, with their distances.
+    pub(crate) fn due<'r>(
+        &mut self,
+        recording: &'r Recording<'r>,
+        now: u64,
+        most: impl FnOnce(&[Recorded<'r>]) -> usize,
+    ) -> Due<'r> {
         let since = now.saturating_sub(self.start);
         let left = recording.events.get(self.done..).unwrap_or_default();
         let due = left.partition_point(|recorded| recorded.at <= since);
         let (events, left) = left.split_at_checked(due).unwrap_or_default();
+        let (events, waiting) = events.split_at_checked(most(events)).unwrap_or((events, &[]));
         self.done = self.done.saturating_add(events.len());
+        if let Some(first) = waiting.first() {
+            let start = core::mem::replace(&mut self.start, now.saturating_sub(first.at));
+            return Due { events, start, end: None };
+        }
         let length = recording.length.saturating_add(1).max(Self::SHORTEST);
         let start = self.start;
         if !left.is_empty() || since < length {

@@ -3,9 +3,10 @@ use std::collections::BTreeSet;
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
 use ipc_proto::Guid;
+use ipc_proto::types::SessionBufferMode;
 use ipc_std::{TraceConfig, TraceReader};
-use ipc_testkit::Profile;
-use nettrace::{EventAssembler, Limits, Parser, Record, Version};
+use ipc_testkit::{Profile, Recording, Replay};
+use nettrace::{CalendarTime, EventAssembler, Limits, Parser, Record, Version};
 
 use crate::recordings::*;
 use crate::stream::*;
@@ -105,6 +106,37 @@ fn a_gap_counts_as_lost_events_in_every_round() {
     };
     assert_eq!(numbers(&again, 0), numbers(&whole, full));
     assert_eq!(again.events_of("Microsoft-DotNETCore-EventPipe").len(), 1);
+}
+
+/// The recording has 16 MB of events at one time. The buffer of the session has room for five of them.
+#[test]
+fn a_full_buffer_loses_events_or_blocks_the_program() {
+    let (profile, file) = (Profile::net11(), flood());
+    let replayed = |buffer_mode| {
+        let mut space = Replay::buffer(file.len());
+        let recording = Recording::read(&file);
+        let config = TraceConfig { buffer_mb: 1, buffer_mode, ..TraceConfig::new(&APP) };
+        let mut replay =
+            Replay::new(&recording, Some(config), &profile, CalendarTime::default(), 0, &mut space).unwrap();
+        // The reader takes a piece ten times a second.
+        let mut stream: Vec<u8> = (0..19).flat_map(|tick| replay.advance(tick * 100 * MS).unwrap()).collect();
+        stream.extend(replay.finish(1_900 * MS).unwrap());
+        parse(&stream)
+    };
+    let numbers =
+        |whole: &ReadTrace| whole.events_of("App").iter().map(|event| event.sequence).collect::<Vec<_>>();
+
+    let dropping = replayed(SessionBufferMode::DROP);
+    assert_eq!(numbers(&dropping)[..7], [1, 2, 3, 4, 5, FLOOD + 1, FLOOD + 2]);
+    let rounds = dropping.points.len() as u64;
+    assert_eq!(dropping.lost, rounds * u64::from(FLOOD - 5), "{rounds} rounds");
+
+    let blocking = replayed(SessionBufferMode::BLOCK);
+    assert_eq!(blocking.lost, 0);
+    assert_eq!(numbers(&blocking), (1..=20 * 5).collect::<Vec<_>>());
+    // The program waited, so the events happened later.
+    let times: BTreeSet<u64> = blocking.events_of("App").iter().map(|event| event.timestamp).collect();
+    assert!(times.len() > 15, "{times:?}");
 }
 
 #[test]

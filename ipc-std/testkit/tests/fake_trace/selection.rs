@@ -69,7 +69,7 @@ fn only_included_events_are_sent() {
         let stacks = whole.events_of("App").iter().all(|event| event.stack.is_empty() != stackwalk);
         assert!(stacks, "stacks only if the session has them: {command:x}");
     }
-    let newer = replaying(Profile { version: 11, ..Profile::net10() }, &filterable());
+    let newer = replaying(Profile::net11(), &filterable());
     let providers = APP.map(|provider| StreamingProvider { filter: ids(true, &[1, 3]), ..provider.into() });
     let config = TraceConfig { buffer_mode: SessionBufferMode::BLOCK, ..TraceConfig::new(&providers) };
     assert_eq!(trace(&newer, &config, rounds(1)).0.ids("App"), [1, 3].into());
