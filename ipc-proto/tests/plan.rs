@@ -9,9 +9,11 @@ use ipc_proto::types::{
     DumpFlags, DumpType, EventFilter, EventLevel, Format, PerfMapType, Provider, SessionBufferMode,
     StreamingProvider,
 };
+use ipc_proto::wire::Writer;
 use ipc_proto::{
-    ApplyStartupHook, Array, Code, CommandInfo, EnablePerfMap, GenerateCoreDump3, GetProcessInfo3, HResult,
-    Message, Parsed, Request, ResumeRuntime, SetEnvironmentVariable, Text, Violation, encode_to_vec,
+    ApplyStartupHook, Array, Code, CollectTracing6, Command, CommandInfo, DisablePerfMap, EnablePerfMap,
+    Encode, Exchange, GenerateCoreDump3, GetProcessInfo3, HResult, Message, Parsed, Request, ResumeRuntime,
+    Serve, SetEnvironmentVariable, Text, Violation, encode, encode_to_vec,
 };
 
 fn version(version: u8) -> Runtime {
@@ -244,11 +246,13 @@ fn unknown_facts_count_as_the_worse_case() {
     let suspended = Runtime { suspended: Some(true), ..coreclr };
     assert_eq!(plan::hazard(&perf_map, &suspended, None), Some(Hazard::PerfMapWhileSuspended));
     assert_eq!(plan::hazard(&perf_map, &Runtime { version: Some(10), ..suspended }, None), None);
-    // A running .NET 8 refuses a missing hook. A suspended .NET 8 accepts the hook, and loads it at startup.
-    let running_8 = Runtime { version: Some(8), ..coreclr };
-    assert_eq!(plan::hazard(&hook, &running_8, Some(false)), None);
-    let suspended_8 = Runtime { version: Some(8), ..suspended };
-    assert_eq!(plan::hazard(&hook, &suspended_8, Some(false)), Some(Hazard::StartupHook));
+    // A running .NET 8 or 11 refuses a missing hook. A suspended one accepts the hook, and loads it at startup.
+    for version in [8, 11, 12] {
+        let running = Runtime { version: Some(version), ..coreclr };
+        assert_eq!(plan::hazard(&hook, &running, Some(false)), None, "{version}");
+        let suspended = Runtime { version: Some(version), ..suspended };
+        assert_eq!(plan::hazard(&hook, &suspended, Some(false)), Some(Hazard::StartupHook), "{version}");
+    }
     // Version 3 refuses these requests, and a refused request does not end the process.
     for request in [perf_map, unset, hook] {
         assert_eq!(plan::hazard(&request, &version(3), None), None);
@@ -256,6 +260,48 @@ fn unknown_facts_count_as_the_worse_case() {
     let native = Runtime { flavour: Some(Flavour::NativeAot), ..unknown };
     assert_eq!(plan::hazard(&hook, &native, None), None);
     assert_eq!(plan::hazard(&unset, &native, None), Some(Hazard::UnsetVariable));
+}
+
+/// A payload that is encoded already.
+struct Raw<'a>(&'a [u8]);
+
+impl Encode for Raw<'_> {
+    fn encode(&self, w: &mut Writer<'_>) {
+        w.bytes(self.0);
+    }
+}
+
+/// .NET 11 checks the bounds of a payload before it refuses a command that it does not support.
+#[test]
+fn net_11_decodes_what_it_does_not_support() {
+    let (enable, disable) = (EnablePerfMap::CODE, DisablePerfMap::CODE);
+    for (runtime_version, expected) in [(10, Some(HResult::NOT_SUPPORTED)), (11, None)] {
+        let native = Runtime { flavour: Some(Flavour::NativeAot), ..version(runtime_version) };
+        assert_eq!(plan::refusal(enable, &native), expected);
+        assert_eq!(plan::refusal(disable, &native), Some(HResult::NOT_SUPPORTED));
+        for (payload, refusal) in [
+            (&[1, 0, 0, 0][..], HResult::NOT_SUPPORTED),
+            (&[9, 0, 0, 0], HResult::NOT_SUPPORTED),
+            (&[], expected.unwrap_or(HResult::BAD_ENCODING)),
+        ] {
+            let (mut receive, mut send, mut buf) = ([0; 64], [0; 64], [0; 64]);
+            let mut serve = Serve::new(&mut receive, &mut send).unwrap();
+            serve.supply(encode(enable, &Raw(payload), &mut buf).unwrap());
+            let (_, reply) = serve.finish_for(&native);
+            assert_eq!(reply.bytes()[20..24], refusal.0.to_le_bytes(), "{runtime_version}: {payload:?}");
+        }
+    }
+}
+
+#[test]
+fn what_a_runtime_of_11_refuses_has_a_sentence() {
+    let explain = |code, hresult| plan::explain(code, hresult).map(|why| why.to_string()).unwrap_or_default();
+    let hook = explain(ApplyStartupHook::CODE, HResult::INVALID_ARG);
+    assert!(hook.starts_with("it cannot load the startup hook"), "{hook}");
+    let unset = explain(SetEnvironmentVariable::CODE, HResult(0x8007_00cb));
+    assert_eq!(unset, "the runtime has no such environment variable");
+    let mode = explain(CollectTracing6::CODE, HResult::BAD_ENCODING);
+    assert!(mode.contains("does not accept one of its values"), "{mode}");
 }
 
 #[test]

@@ -159,7 +159,15 @@ fn conversation(name: &str, pieces: &[u8]) {
 #[test]
 fn conversations_of_real_runtimes_are_decoded() {
     for pieces in PIECES {
-        for name in ["net10", "net10-linux", "net8-linux", "net9-aot-linux"] {
+        for name in [
+            "net10",
+            "net10-linux",
+            "net8-linux",
+            "net9-aot-linux",
+            "net10-aot-linux",
+            "net11-aot-linux",
+            "net11-linux",
+        ] {
             conversation(name, pieces);
         }
     }

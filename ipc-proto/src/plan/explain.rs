@@ -2,8 +2,9 @@
 use core::fmt;
 
 use crate::{
-    Code, CollectTracing, CollectTracing2, CollectTracing3, CollectTracing4, CollectTracing5,
-    CollectTracing6, Command, CommandInfo, GetProcessInfo, GetProcessInfo2, GetProcessInfo3, HResult,
+    ApplyStartupHook, Code, CollectTracing, CollectTracing2, CollectTracing3, CollectTracing4,
+    CollectTracing5, CollectTracing6, Command, CommandInfo, GetProcessInfo, GetProcessInfo2, GetProcessInfo3,
+    HResult,
 };
 
 /// The meaning of a refusal for the user. Its `Display` is a clause without a final period.
@@ -22,6 +23,8 @@ pub enum Explanation {
     },
     /// The process information of the runtime is longer than a message can be. Its other commands work.
     InfoTooLong,
+    /// The runtime cannot load the startup hook. .NET 8 and 11 report this; .NET 9 and 10 end.
+    StartupHookNotLoaded,
     /// The meaning of the code, which is the same for every command.
     Code(HResult),
 }
@@ -44,6 +47,9 @@ impl fmt::Display for Explanation {
             }
             Self::InfoTooLong => f.write_str(
                 "its process information does not fit into a message of 64 KiB, probably because of its command line",
+            ),
+            Self::StartupHookNotLoaded => f.write_str(
+                "it cannot load the startup hook; the path is resolved by the target process, and must be that of an assembly",
             ),
             Self::Code(hresult) => f.write_str(hresult.hint().unwrap_or_default()),
         }
@@ -78,6 +84,7 @@ pub fn explain(command: Code, hresult: HResult) -> Option<Explanation> {
         (HResult::FAIL, GetProcessInfo::CODE | GetProcessInfo2::CODE | GetProcessInfo3::CODE) => {
             Some(Explanation::InfoTooLong)
         }
+        (HResult::INVALID_ARG, ApplyStartupHook::CODE) => Some(Explanation::StartupHookNotLoaded),
         _ => hresult.hint().map(|_| Explanation::Code(hresult)),
     }
 }

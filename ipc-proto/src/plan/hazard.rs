@@ -57,8 +57,9 @@ pub fn hazard(request: &Request<'_>, runtime: &Runtime, file_exists: Option<bool
             kills.then_some(Hazard::UnsetVariable)
         }
         Request::ApplyStartupHook(_) => {
-            let running_8 = version == Some(8) && suspended == Some(false);
-            let kills = coreclr && file_exists != Some(true) && !running_8;
+            // These refuse a hook that they cannot load. A suspended runtime loads it only when it is resumed.
+            let refuses = suspended == Some(false) && matches!(version, Some(8 | 11..));
+            let kills = coreclr && file_exists != Some(true) && !refuses;
             kills.then_some(Hazard::StartupHook)
         }
         _ => None,

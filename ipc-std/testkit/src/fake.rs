@@ -47,15 +47,26 @@ use fake_core::FakeCore;
 /// | runs a moment after its last `ResumeRuntime`, and attaches no profiler until then | runs immediately |
 /// | writes dumps | refuses, with a message if the command has one |
 /// | loads a profiler | does not find the profiler to attach (0x8007007E); accepts the startup profiler and [logs](Self::requests) the request |
-/// | runs startup hooks; a hook that does not exist ends .NET 9 and 10, and .NET 8 answers [`HResult::INVALID_ARG`](ipc_proto::HResult::INVALID_ARG) | logs the request |
+/// | runs startup hooks | logs the request |
 /// | writes perf maps | logs the request |
 /// | refuses the descriptor of another file than `user_events_data` | writes the records of tracepoints to any file: [`Response::UserEvents`] |
 /// | traces its program | replays a recording of another program: [`Response::Replay`] |
-/// | reads past the end of a payload that is too short, and often ends | answers [`HResult::BAD_ENCODING`](ipc_proto::HResult::BAD_ENCODING) |
-/// | ends when a variable is removed (NativeAOT) | removes the variable |
 /// | ends after EnablePerfMap while it is suspended (.NET 8 and 9) | logs the request |
 /// | takes every profiler command for AttachProfiler (.NET Core 3) | answers that the other profiler commands are unknown |
-/// | accepts an empty variable name, and duplicate event ids (some versions) | refuses by [`Request::check`] |
+/// | ends | closes the connection, and serves the next one |
+///
+/// A [careful](Profile::careful) runtime differs in these points, too:
+///
+/// | real runtime | careful fake runtime |
+/// |---|---|
+/// | reads past the end of a payload that is too short, and often ends (before .NET 11) | answers [`HResult::BAD_ENCODING`](ipc_proto::HResult::BAD_ENCODING) |
+/// | reserves memory for a count of the request, and answers no client meanwhile | answers [`HResult::BAD_ENCODING`](ipc_proto::HResult::BAD_ENCODING) |
+/// | counts the bytes of a string in 32 bits: the highest bit of the number of units has no effect | answers [`HResult::BAD_ENCODING`](ipc_proto::HResult::BAD_ENCODING) |
+/// | answers a request for process information that has a payload with this payload | ignores the payload |
+/// | ends when a variable is removed (NativeAOT) | removes the variable |
+/// | ends on a dump whose name is null (CoreCLR) | refuses the dump |
+/// | ends on a startup hook that it cannot load (.NET 9 and 10), or answers [`HResult::INVALID_ARG`](ipc_proto::HResult::INVALID_ARG) (.NET 8 and 11) | accepts the hook |
+/// | accepts an empty variable name, duplicate event ids, and perf map types above 0x7fffffff | refuses by [`Request::check`] |
 ///
 /// ```
 /// use ipc_std::Client;

@@ -431,4 +431,7 @@ fn responses_are_those_of_real_runtimes() {
     // The recorded .NET 8 read past the end of a payload, and accepted the bytes there. The fake runtime refuses them.
     replay("reverse-connect-net8-linux.jsonl", Profile::net8(), &["startup-prof-trunc"]);
     replay("reverse-connect-net9-aot-linux.jsonl", Profile::net9_aot(), &[]);
+    replay("reverse-connect-net10-aot-linux.jsonl", Profile::net10_aot(), &[]);
+    replay("reverse-connect-net11-aot-linux.jsonl", Profile::net11_aot(), &[]);
+    replay("reverse-connect-net11-linux.jsonl", Profile::net11(), &[]);
 }

@@ -48,6 +48,23 @@ fn every_profile_is_a_careful_server() {
     }
 }
 
+/// The profiles of runtimes whose errors are known have these errors.
+#[test]
+fn a_profile_answers_as_the_real_runtimes_of_its_kind() {
+    for (profile, kind) in [
+        (Profile::net11(), "net11"),
+        (Profile::net11_aot(), "net11-aot"),
+        (Profile::net10_aot(), "net10-aot"),
+    ] {
+        let runtime = FakeRuntime::start(profile).unwrap();
+        let output = conformance(&runtime, &["--as", kind]);
+        assert_eq!(output.status.code(), Some(0), "{kind}: {output:?}");
+        assert!(lines(&output)[0].contains(" cases, 0 differences"), "{kind}: {output:?}");
+        // A careful server gives other answers.
+        assert_eq!(conformance(&runtime, &[]).status.code(), Some(8), "{kind}");
+    }
+}
+
 #[test]
 fn deadly_requests_are_sent_only_on_demand() {
     let runtime = FakeRuntime::start(Profile::net10()).unwrap();
