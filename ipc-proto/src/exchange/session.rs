@@ -148,7 +148,7 @@ pub enum SessionEnd {
     /// `nettrace::Parser` checks the whole stream.
     Complete,
     /// The stream ended without the end mark, in most cases because the process exited. A session that is stopped while
-    /// its runtime is suspended receives no bytes at all.
+    /// its runtime is suspended receives no bytes at all before .NET 11, and a complete stream since then.
     CutOff,
     /// The deadline of the Stop passed.
     TimedOut(SessionTimeout),

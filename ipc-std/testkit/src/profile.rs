@@ -27,7 +27,7 @@ pub struct Profile {
     /// end. Default: `false` for .NET 11 and for NativeAOT 10, `true` for the others.
     pub careful: bool,
     /// Whether the runtime is suspended at startup until a `ResumeRuntime` arrives at its own socket. While the runtime
-    /// is suspended, traces have no bytes.
+    /// is suspended, traces have no bytes, or the header of the stream since .NET 11.
     pub suspended: bool,
     /// The monitors that the runtime connects to. Default: none.
     pub ports: Vec<FakePort>,

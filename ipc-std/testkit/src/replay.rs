@@ -64,7 +64,8 @@ pub struct Replay<'r, 'b> {
     stackwalk: bool,
     /// The capture threads that have sent an event.
     threads: BTreeMap<u64, ThreadCounts>,
-    rounds: Rounds,
+    /// `None` while the program is suspended.
+    rounds: Option<Rounds>,
     buffer: SessionBuffer,
 }
 
@@ -131,9 +132,21 @@ impl<'r, 'b> Replay<'r, 'b> {
             stacks: BTreeMap::new(),
             stackwalk: config.is_some_and(|config| config.stackwalk),
             threads: BTreeMap::new(),
-            rounds: Rounds::new(now),
+            rounds: Some(Rounds::new(now)),
             buffer: SessionBuffer::new(config.as_ref()),
         })
+    }
+
+    /// Suspends the program before its first event, and returns the header of the stream.
+    #[must_use]
+    pub fn suspend(&mut self) -> Vec<u8> {
+        self.rounds = None;
+        self.flush()
+    }
+
+    /// Resumes the program: the first event happens now.
+    pub fn resume(&mut self, now: u64) {
+        self.rounds = Some(Rounds::new(now));
     }
 
     /// Returns the bytes of all events up to now that the buffer of the session has room for. The remaining events are
@@ -146,6 +159,7 @@ impl<'r, 'b> Replay<'r, 'b> {
         self.buffer.clear();
         loop {
             let Self { rounds, buffer, included, .. } = self;
+            let Some(rounds) = rounds else { return Ok(self.flush()) };
             let includes = |recorded: &Recorded<'_>| included.get(recorded.kind) == Some(&true);
             let blocks = buffer.blocks;
             let due = rounds.due(recording, now, |events| {
@@ -166,14 +180,16 @@ impl<'r, 'b> Replay<'r, 'b> {
         }
     }
 
-    /// Returns the rest of the stream: the events up to now, the rundown, and the end mark.
+    /// Returns the rest of the stream: the events up to now, the rundown, which a suspended program does not have, and
+    /// the end mark.
     ///
     /// # Errors
     /// As [`advance`](Self::advance).
     pub fn finish(mut self, now: u64) -> Result<Vec<u8>, WriteError> {
         self.out = self.advance(now)?;
         self.write_process_info(now)?;
-        for recorded in &self.recording.rundown {
+        let rundown = if self.rounds.is_some() { &*self.recording.rundown } else { &[] };
+        for recorded in rundown {
             self.write_event(recorded, now, true)?;
         }
         self.write_sequence_point(now)?;

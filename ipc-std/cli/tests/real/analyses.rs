@@ -20,10 +20,10 @@ fn analysed(runtime: &Runtime, args: &[&str]) -> Option<Output> {
     Some(output)
 }
 
-/// Returns the exclusive shares by function.
+/// Returns the inclusive shares by function. Exclusive ones change when the program is compiled again.
 fn shares(report: &Value) -> BTreeMap<String, f64> {
     let frames = report["frames"].as_array().unwrap().iter();
-    frames.map(|f| (f["name"].as_str().unwrap().to_owned(), f["exclusive"].as_f64().unwrap())).collect()
+    frames.map(|f| (f["name"].as_str().unwrap().to_owned(), f["inclusive"].as_f64().unwrap())).collect()
 }
 
 /// A report of a process shows the same functions as a report of its trace.
@@ -34,6 +34,9 @@ fn a_report_of_a_process_is_that_of_its_trace() {
         let options = ["--wall", "--json", "--top", "100000"];
         let live = ["report", &pid, "--duration", "3s"];
         let Some(live) = analysed(runtime, &[&live[..], &options].concat()) else { return };
+        if runtime.is_native() {
+            return;
+        }
         let file = runtime.directory.path().join("report.nettrace");
         let file = file.to_str().unwrap();
         runtime.run(&["trace", &pid, "-o", file, "--duration", "3s"], 0);
@@ -93,7 +96,8 @@ fn the_start_of_a_program() {
                 }
                 _ => {
                     let page = std::fs::read_to_string(&file).unwrap();
-                    assert!(page.contains("System.Private.CoreLib"), "{}", runtime.name);
+                    let named = page.contains("System.Private.CoreLib");
+                    assert!(named || runtime.is_native(), "{}", runtime.name);
                 }
             }
         });

@@ -167,7 +167,7 @@ fn profile(runtime: &Runtime) -> Profile {
     let Ok(info) = Client::at(&runtime.socket).process_info() else { return Profile::net31() };
     let version = info.clr_product_version.to_string();
     let version: u8 = version.split('.').next().unwrap().parse().unwrap();
-    let flavour = if runtime.name.contains("aot") { Flavour::NativeAot } else { Flavour::CoreClr };
+    let flavour = if runtime.is_native() { Flavour::NativeAot } else { Flavour::CoreClr };
     Profile { version, flavour, careful: version < 11, ..Profile::net10() }
 }
 

@@ -117,6 +117,12 @@ impl Runtime {
         self.has_ended()
     }
 
+    /// Returns whether the program was compiled ahead of time. Such a program has no names of methods in its traces, and
+    /// no samples before .NET 10.
+    pub(crate) fn is_native(&self) -> bool {
+        self.name.contains("aot")
+    }
+
     /// Returns whether the process has ended.
     pub(crate) fn has_ended(&mut self) -> bool {
         self.child.try_wait().unwrap().is_some()

@@ -42,7 +42,7 @@ fn read(runtime: &Runtime, bytes: &[u8]) -> Seen {
     assert_eq!(trace.late(), 0, "{name}");
     let version = trace.trace().map(|trace| trace.version);
     assert_eq!(trace.trace().and_then(|trace| trace.process_id), Some(runtime.process_id), "{name}");
-    Seen { version, end: trace.end(), events, lost: trace.lost() }
+    Seen { version, end: trace.end(), events, lost: trace.losses().lost }
 }
 
 #[test]

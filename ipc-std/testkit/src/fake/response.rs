@@ -23,7 +23,8 @@ pub enum Response {
     /// recording is NetTrace of any version, from `dotnet-ipc trace` or from a
     /// [`TraceWriter`](nettrace::TraceWriter).
     ///
-    /// The replay begins with the session, or when a suspended runtime resumes. The distances between events are those
+    /// The replay begins with the session, or when a suspended runtime resumes; since .NET 11 the header of the stream
+    /// is sent before. The distances between events are those
     /// of the recording. After the last event the replay begins again, at least 100 ms after the first event of the
     /// round. The stream is like that of a runtime, in V4:
     ///
@@ -42,7 +43,7 @@ pub enum Response {
     /// * Of a V6 recording, only what V4 can carry is sent, as by [`Rewrite`](nettrace::Rewrite): no labels but
     ///   activity ids, and no description of a thread but its number.
     /// * When the session is stopped, the stream ends with a sequence point and the end mark. If the session is stopped
-    ///   while the runtime is suspended, no byte is sent. When the `FakeRuntime` is dropped, the stream is cut off, as
+    ///   while the runtime is suspended, no byte is sent, but a stream without events of the program since .NET 11. When the `FakeRuntime` is dropped, the stream is cut off, as
     ///   if the process was killed.
     ///
     /// This recording loses one event of three in each round:

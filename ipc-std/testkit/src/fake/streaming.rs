@@ -22,8 +22,7 @@ use crate::replay::{Recording, Replay};
 const FLUSH: Duration = Duration::from_millis(100);
 
 impl FakeCore {
-    /// Answers with the id of a new session, and sends its stream once the runtime is not suspended. No byte is sent if
-    /// the session is stopped before.
+    /// Answers with the id of a new session, and sends its stream.
     pub(super) fn send_session<S: Read + Write>(
         &self,
         session: FakeSession,
@@ -47,17 +46,22 @@ impl FakeCore {
         let sent = drive(&mut reply, connection).and_then(|()| {
             // The connection belongs to the session now, and the port opens another.
             *connection.turn = None;
-            let mut runs = false;
-            let woken = self.wait_until(connection.peer, |state| {
-                runs = !state.suspension.is_suspended();
-                runs || state.is_stopped(session_id)
-            });
-            let sent = if woken && runs { send(connection, session_id) } else { Ok(()) };
-            sent.map_err(DriveError::Send)
+            send(connection, session_id).map_err(DriveError::Send)
         });
         self.state().sessions.remove(&session_id);
         self.notify();
         sent
+    }
+
+    /// Waits while the runtime is suspended. Returns whether it runs; otherwise the session was stopped, or its
+    /// connection closed.
+    fn wait_for_resume<S>(&self, connection: &ServedConnection<'_, S>, session_id: u64) -> bool {
+        let mut runs = false;
+        let woken = self.wait_until(connection.peer, |state| {
+            runs = !state.suspension.is_suspended();
+            runs || state.is_stopped(session_id)
+        });
+        woken && runs
     }
 
     /// Sends all bytes of a stream but the last, and the last byte when the session is stopped.
@@ -67,6 +71,9 @@ impl FakeCore {
         connection: &mut ServedConnection<'_, S>,
         session_id: u64,
     ) -> io::Result<()> {
+        if !self.wait_for_resume(connection, session_id) {
+            return Ok(());
+        }
         let (last, most) =
             bytes.split_last().map_or((&[][..], bytes), |(last, most)| (core::slice::from_ref(last), most));
         connection.send_stream(most)?;
@@ -85,6 +92,11 @@ impl FakeCore {
         connection: &mut ServedConnection<'_, S>,
         session_id: u64,
     ) -> io::Result<()> {
+        // Since .NET 11 the stream begins while the runtime is suspended.
+        let begins_suspended = self.profile.version >= 11 && self.state().suspension.is_suspended();
+        if !begins_suspended && !self.wait_for_resume(connection, session_id) {
+            return Ok(());
+        }
         let mut buf = Replay::buffer(recording.len());
         let recording = Recording::in_v4(recording, &mut buf).map_err(io::Error::other)?;
         let recording = Recording::read(&recording);
@@ -97,6 +109,12 @@ impl FakeCore {
             &mut buf,
         )
         .map_err(io::Error::other)?;
+        if begins_suspended {
+            connection.send_stream(&replay.suspend())?;
+            if self.wait_for_resume(connection, session_id) {
+                replay.resume(self.ticks());
+            }
+        }
         loop {
             connection.send_stream(&replay.advance(self.ticks()).map_err(io::Error::other)?)?;
             let next = Instant::now().checked_add(FLUSH);
@@ -129,6 +147,9 @@ impl FakeCore {
         };
         let session = FakeSession { stopped: false, user_events_data: Some(Arc::clone(data)) };
         self.send_session(session, reply, connection, |connection, session_id| {
+            if !self.wait_for_resume(connection, session_id) {
+                return Ok(());
+            }
             let mut buf = Replay::buffer(recording.len());
             let recording = Recording::in_v4(recording, &mut buf).map_err(io::Error::other)?;
             let recording = Recording::read(&recording);

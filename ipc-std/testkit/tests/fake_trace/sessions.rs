@@ -66,6 +66,35 @@ fn a_session_stopped_while_suspended_has_no_bytes() {
     assert!(late.is_complete());
 }
 
+/// Since .NET 11, the header is sent before the resume, and a stop before it completes the stream.
+#[test]
+fn a_session_of_net11_begins_while_it_is_suspended() {
+    let runtime = replaying(Profile { suspended: true, ..Profile::net11() }, &alternating(Version::V4));
+    let client = Client::at(runtime.path());
+    let [mut early, mut late] = [(); 2].map(|()| client.start_tracing(&TraceConfig::new(&APP)).unwrap());
+    let mut streams = [&mut early, &mut late].map(|session| {
+        let mut header = vec![0; 102];
+        session.read_exact(&mut header).unwrap();
+        assert_eq!(parse(&header).process_id, Some(runtime.process_id()));
+        header
+    });
+    early.stop();
+    early.read_to_end(&mut streams[0]).unwrap();
+    assert!(early.is_complete());
+    let whole = parse(&streams[0]);
+    assert_eq!((whole.end, whole.events.len()), (End::Complete, 1));
+
+    client.resume().unwrap();
+    while parse(&streams[1]).events.is_empty() {
+        read_some(&mut late, &mut streams[1]);
+    }
+    late.stop();
+    late.read_to_end(&mut streams[1]).unwrap();
+    let whole = parse(&streams[1]);
+    assert_eq!(whole.end, End::Complete);
+    assert!(!whole.events_of("App").is_empty() && whole.events[0].timestamp > whole.sync.1);
+}
+
 #[test]
 fn sessions_are_independent() {
     let runtime = replaying(Profile::net10(), &alternating(Version::V4));
