@@ -43,10 +43,12 @@ const PRIMITIVES: &[&str] = &[
     "Condition",
     "EventWaitHandle",
     "Lock",
+    "LowLevelFutex",
     "LowLevelLifoSemaphore",
     "LowLevelLock",
     "LowLevelMonitor",
     "LowLevelSpinWaiter",
+    "LowLevelThreadBlocker",
     "ManualResetEvent",
     "ManualResetEventSlim",
     "Monitor",
@@ -221,6 +223,12 @@ mod tests {
         for (frames, expected) in [
             ("System.Threading.Monitor.Wait System.Threading.ManualResetEventSlim.Wait A.B", 2),
             ("System.Threading.LowLevelLifoSemaphore.Wait System.Threading.PortableThreadPool.X", 1),
+            (
+                "Interop+Sys.LowLevelFutex_WaitOnAddress System.Threading.LowLevelFutex.WaitOnAddress \
+                 System.Threading.LowLevelThreadBlocker.TimedWait System.Threading.LowLevelLifoSemaphore.Block \
+                 System.Threading.PortableThreadPool.X",
+                4,
+            ),
             ("System.Threading.Thread.Sleep System.Threading.Thread.StartCallback", 1),
             ("Interop+Sys.Read A.B", 1),
             ("System.Threading.Thread.StartCallback", 0),

@@ -371,6 +371,7 @@ fn folded_frames() {
         ("System.Threading.Tasks.Task", "Wait"),
         ("System.Linq.Enumerable+ListWhereIterator`1[System.__Canon]", "MoveNext"),
         ("System.Net.Sockets.SocketAsyncEngine", "EventLoop"),
+        ("System.Environment", "CallEntryPoint"),
     ];
     let folded = "[threads and async]";
     let [cart, wait] = ["App.Cart+<AddAsync>d__1.MoveNext", "System.Threading.Tasks.Task.Wait"];
@@ -383,6 +384,8 @@ fn folded_frames() {
         (&[2, 1, 0], &[folded, "System.Threading.ThreadPoolWorkQueue.Dispatch"]),
         (&[0], &["System.Threading.Thread.StartCallback"]),
         (&[5, 9, 0], &[folded, wait, cart]),
+        // .NET 11 calls Main by a method.
+        (&[9, 5, 12], &[folded, cart, wait]),
         (&[5, 10], &["System.Linq.Enumerable+ListWhereIterator`1[System.__Canon].MoveNext", cart]),
         (&[5, 11], &["System.Net.Sockets.SocketAsyncEngine.EventLoop", cart]),
     ] {

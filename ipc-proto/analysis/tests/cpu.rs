@@ -21,7 +21,7 @@ const EXTERNAL: u32 = 1;
 const MANAGED: u32 = 2;
 
 /// Methods at the addresses 0x100, 0x200 and so on.
-const METHODS: [&str; 12] = [
+const METHODS: [&str; 14] = [
     "[Shop] Shop.Cart.Total()",                                      // 0x100
     "[System.Private.CoreLib] System.Threading.Thread.Sleep(int32)", // 0x200
     "[System.Private.CoreLib] System.Threading.Thread.<PollGC>g__PollGCWorker|67_0()", // 0x300
@@ -34,6 +34,8 @@ const METHODS: [&str; 12] = [
     "[System.Net.Sockets] System.Net.Sockets.SocketAsyncEngine.EventLoop()", // 0xa00
     "[System.Private.CoreLib] System.Threading.Monitor.Enter_Slowpath(class System.Object)", // 0xb00
     "[Shop] Shop.Thread.Sleep(int32)",                               // 0xc00
+    "[System.Private.CoreLib] System.Threading.LowLevelLifoSemaphore.Block(int32)", // 0xd00
+    "[System.Private.CoreLib] System.Threading.LowLevelLifoSemaphore.WaitSlow(int32)", // 0xe00
 ];
 
 fn name(names: &mut Names) {
@@ -104,6 +106,17 @@ fn threads_that_wait_do_not_run() {
 
     let threads = ThreadTree::new(&mut samples, &clocks);
     assert_eq!(threads.weights(0).iter().map(|row| row.exclusive).sum::<u64>(), 5);
+}
+
+/// .NET 11 has other methods in which idle threads of the pool spin and wait.
+#[test]
+fn idle_threads_of_net11() {
+    let idle: [(u64, u32, &[u64]); 3] =
+        [(1, MANAGED, &[0xe00, 0x400]), (2, MANAGED, &[0xd00, 0xe00, 0x400]), (3, MANAGED, &[0x100])];
+    let mut samples = read(&trace(&idle), &[Clock::Cpu]);
+    let causes = samples.cpu_causes();
+    assert_eq!((causes.total, causes.pool_spin), (2, 1));
+    assert_eq!(samples.count(&Clock::Cpu), 2);
 }
 
 #[cfg(feature = "firefox")]

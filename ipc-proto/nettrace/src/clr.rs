@@ -2,12 +2,13 @@
 //!
 //! Event sources send descriptions of their events. The runtime's native providers do not: their metadata records have
 //! neither name nor fields. The fields are known only from the runtime's manifest. This module has a table of them for
-//! .NET Core 3.1 to .NET 10, NativeAOT included, by provider, event id and version:
+//! .NET Core 3.1 to .NET 11, NativeAOT included, by provider, event id and version:
 //!
 //! | provider | events |
 //! |---|---|
 //! | `Microsoft-Windows-DotNETRuntime` | GC, JIT, loader, exceptions, thread pool, contention, … |
 //! | `Microsoft-Windows-DotNETRuntimeRundown` | what exists when a session ends: methods, modules, assemblies |
+//! | `Microsoft-Windows-DotNETRuntimePrivate` | background collections, handles, finalizers, memory of the loader |
 //! | `Microsoft-DotNETCore-SampleProfiler` | a sample |
 //! | `Microsoft-Diagnostics-DiagnosticSource` | .NET Core 3's, which have names and no fields |
 //! | `Universal.System`, `Universal.Events` | processes, mappings and samples of a whole machine, by their names |
@@ -17,6 +18,9 @@
 //! event of a version before all those in the table gets its name only, because the record may have lost its version:
 //! `TraceEvent` has the fields of the latest version that fits its payload. Other events stay
 //! unchanged: they have no fields, and their payload is not decoded.
+//!
+//! Some events of event sources have no fields either, because no description can have the type of an argument, such as
+//! `byte[]`: `AsyncEvents` of the async profiler of .NET 11 is one.
 //!
 //! ```
 //! use nettrace::{Item, Metadata, Value, Version, clr};
@@ -141,6 +145,8 @@ fn provider_rows(provider: Str<'_>) -> &'static [Row] {
         table::RUNTIME
     } else if provider == "Microsoft-Windows-DotNETRuntimeRundown" {
         table::RUNDOWN
+    } else if provider == "Microsoft-Windows-DotNETRuntimePrivate" {
+        table::PRIVATE
     } else if provider == "Microsoft-DotNETCore-SampleProfiler" {
         table::SAMPLE_PROFILER
     } else {
@@ -179,7 +185,7 @@ mod tests {
     /// The search requires rows in order, and reading requires valid descriptions.
     #[test]
     fn rows_are_sound() {
-        for rows in [table::RUNTIME, table::RUNDOWN, table::SAMPLE_PROFILER] {
+        for rows in [table::RUNTIME, table::RUNDOWN, table::PRIVATE, table::SAMPLE_PROFILER] {
             assert!(rows.is_sorted_by(|a, b| (a.id, a.version) < (b.id, b.version)));
             for row in rows {
                 for pointer in [4, 8] {

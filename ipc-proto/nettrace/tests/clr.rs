@@ -83,7 +83,7 @@ fn every_kind() {
         }
         kinds += 1;
     }
-    assert_eq!(kinds, 75);
+    assert_eq!(kinds, 95);
 }
 
 #[test]
@@ -257,6 +257,15 @@ fn counted() {
         "]",
     ];
     assert_eq!(text(values.by_ref()), expected);
+    assert_eq!(values.finish(), Ok(&[][..]));
+
+    // Each entry of a weak table has a key, a value and its handle.
+    let payload: &'static [u8] = &[
+        0, 0, 0, 0, 1, 0, 0, 0, 9, 0, 1, 0, 0, 0, 0, 0, 0, 0, 2, 0, 0, 0, 0, 0, 0, 0, 3, 0, 0, 0, 0, 0, 0, 0,
+    ];
+    let mut values = event(RUNTIME, 17, 0, 8).fields.values(payload);
+    let entry = ["{", "GCKeyNodeID=UInt(1)", "GCValueNodeID=UInt(2)", "GCRootID=UInt(3)", "}"];
+    assert_eq!(text(values.by_ref())[4..9], entry);
     assert_eq!(values.finish(), Ok(&[][..]));
 
     // Two arrays with one common count, and a field after them.

@@ -7,6 +7,7 @@ use crate::names::{FrameId, Names};
 
 /// Types and methods that start threads, dispatch work items, and start and continue asynchronous methods.
 const MACHINERY: &[&str] = &[
+    "System.Environment.CallEntryPoint",
     "System.Threading.Thread.StartCallback",
     "System.Threading.Thread.ThreadMain_ThreadStart",
     "System.Threading.Thread.ThreadMain_ParameterizedThreadStart",

@@ -18,8 +18,9 @@ pub struct CpuCauses {
     pub session: u64,
 }
 
-/// The method in which an idle thread of the pool spins. What it calls to wait is no CPU time.
-const POOL_SPIN: MethodTable = MethodTable(&[("System.Threading.LowLevelLifoSemaphore", &["Wait"])]);
+/// The methods in which an idle thread of the pool spins. What they call to wait is no CPU time.
+const POOL_SPIN: MethodTable =
+    MethodTable(&[("System.Threading.LowLevelLifoSemaphore", &["Wait", "WaitSlow"])]);
 
 /// Methods that a session calls.
 const SESSION: MethodTable = MethodTable(&[

@@ -24,8 +24,11 @@ const WAITS: MethodTable = MethodTable(&[
     ("System.Threading.Condition", &["Wait*"]),
     ("System.Threading.ManualResetEventSlim", &["Wait"]),
     ("System.Threading.SemaphoreSlim", &["Wait", "WaitCore", "WaitUntilCountOrTimeout"]),
-    // The semaphore on which idle threads of the pool wait. Its method `Wait` spins first.
-    ("System.Threading.LowLevelLifoSemaphore", &["WaitForSignal", "WaitCore", "WaitNative", "WaitInternal"]),
+    // The semaphore on which idle threads of the pool wait. Its methods `Wait` and, since .NET 11, `WaitSlow` spin first.
+    (
+        "System.Threading.LowLevelLifoSemaphore",
+        &["WaitForSignal", "WaitCore", "WaitNative", "WaitInternal", "WaitNoSpin", "WaitAsWaiter", "Block"],
+    ),
     ("System.Threading.LowLevelLock", &["WaitAndAcquire"]),
     ("System.Threading.LowLevelMonitor", &["Wait*"]),
     ("System.Threading.LowLevelThreadBlocker", &["Wait*", "TimedWait"]),
@@ -119,12 +122,15 @@ mod tests {
             "Monitor.ReliableEnter(class System.Object,bool&)",
             "Lock.TryEnterSlow(int32,value class ThreadId)",
             "LowLevelLifoSemaphore.WaitForSignal(int32)",
+            "LowLevelLifoSemaphore.Block(int32)",
             "WaitSubsystem+ThreadWaitInfo.Wait(int32,bool,bool)",
         ] {
             assert_eq!(Kind::of(&[LIBRARY, method].concat()), Kind::Waits, "{method}");
         }
         for method in [
             "LowLevelLifoSemaphore.Wait(int32,bool)",
+            "LowLevelLifoSemaphore.WaitSlow(int32)",
+            "LowLevelLifoSemaphore.MaybeWakeWaiterSlow()",
             "LowLevelSpinWaiter.Wait(int32,int32,bool)",
             "SpinWait.SpinOnceCore(int32)",
             "Thread.SpinWait(int32)",

@@ -136,7 +136,9 @@ pub(crate) static RUNTIME: &[Row] = rows! {
         Index U32, Count N32, ClrInstanceID U16, Values [RootedNodeAddress Ptr, GCRootKind U8, GCRootFlag
         U32, GCRootID Ptr],
     }
-    17 0 GCBulkRootConditionalWeakTableElementEdge { Index U32, Count U32, ClrInstanceID U16 }
+    17 0 GCBulkRootConditionalWeakTableElementEdge {
+        Index U32, Count N32, ClrInstanceID U16, Values [GCKeyNodeID Ptr, GCValueNodeID Ptr, GCRootID Ptr],
+    }
     18 0 GCBulkNode {
         Index U32, Count N32, ClrInstanceID U16, Values [Address Ptr, Size U64, TypeID U64, EdgeCount U64],
     }
@@ -586,6 +588,10 @@ pub(crate) static RUNDOWN: &[Row] = rows! {
     158 1 AppDomainDCEnd {
         AppDomainID U64, AppDomainFlags U32, AppDomainName Str, AppDomainIndex U32, ClrInstanceID U16,
     }
+    159 0 ThreadDC {
+        ManagedThreadID U64, AppDomainID U64, Flags U32, ManagedThreadIndex U32, OSThreadID U32, ClrInstanceID
+        U16,
+    }
     187 0 RuntimeInformationDCStart {
         ClrInstanceID U16, Sku U16, BclMajorVersion U16, BclMinorVersion U16, BclBuildNumber U16,
         BclQfeNumber U16, VMMajorVersion U16, VMMinorVersion U16, VMBuildNumber U16, VMQfeNumber U16,
@@ -593,6 +599,37 @@ pub(crate) static RUNDOWN: &[Row] = rows! {
     }
     280 0 TieredCompilationSettingsDCStart { ClrInstanceID U16, Flags U32 }
     300 0 ExecutionCheckpointDCEnd { ClrInstanceID U16, Name Str, Timestamp I64 }
+};
+
+/// `Microsoft-Windows-DotNETRuntimePrivate`.
+#[rustfmt::skip]
+pub(crate) static PRIVATE: &[Row] = rows! {
+    11 0 BGCBegin { ClrInstanceID U16 }
+    12 0 BGC1stNonConEnd { ClrInstanceID U16 }
+    13 0 BGC1stConEnd { ClrInstanceID U16 }
+    14 0 BGC2ndNonConBegin { ClrInstanceID U16 }
+    15 0 BGC2ndNonConEnd { ClrInstanceID U16 }
+    16 0 BGC2ndConBegin { ClrInstanceID U16 }
+    17 0 BGC2ndConEnd { ClrInstanceID U16 }
+    20 0 BGCDrainMark { Objects U64, ClrInstanceID U16 }
+    21 0 BGCRevisit { Pages U64, Objects U64, IsLarge U32, ClrInstanceID U16 }
+    22 1 BGCOverflow { Min U64, Max U64, Objects U64, IsLarge U32, ClrInstanceID U16, GenNumber U32 }
+    23 0 BGCAllocWaitBegin { Reason U32, ClrInstanceID U16 }
+    24 0 BGCAllocWaitEnd { Reason U32, ClrInstanceID U16 }
+    26 0 BGC1stSweepEnd { GenNumber U32, ClrInstanceID U16 }
+    80 1 EEStartupStart { ClrInstanceID U16 }
+    81 1 EEStartupEnd { ClrInstanceID U16 }
+    88 1 Main { ClrInstanceID U16 }
+    89 1 MainEnd { ClrInstanceID U16 }
+    192 0 PrvFinalizeObject { TypeID Ptr, ObjectID Ptr, ClrInstanceID U16, TypeName Str }
+    194 0 PrvSetGCHandle {
+        HandleID Ptr, ObjectID Ptr, Kind U32, Generation U32, AppDomainID U64, ClrInstanceID U16,
+    }
+    195 0 PrvDestroyGCHandle { HandleID Ptr, ClrInstanceID U16 }
+    199 0 PinPlugAtGCTime { PlugStart Ptr, PlugEnd Ptr, GapBeforeSize Ptr, ClrInstanceID U16 }
+    310 0 AllocRequest {
+        LoaderHeapPtr Ptr, MemoryAddress Ptr, RequestSize U32, Unused1 U32, Unused2 U64, ClrInstanceID U16,
+    }
 };
 
 /// `Microsoft-DotNETCore-SampleProfiler`. A sample is useful for its stack. The type is 0 for an error, 1 for a thread
