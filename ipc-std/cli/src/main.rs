@@ -98,6 +98,7 @@ mod events {
     pub(crate) mod field;
     pub(crate) mod json;
     pub(crate) mod lines;
+    pub(crate) mod native_path;
     pub(crate) mod plain_text;
     pub(crate) mod stack_texts;
     pub(crate) mod summary;

@@ -9,6 +9,7 @@ use nettrace::{Item, Label, Metadata, Str, ThreadEntry, TraceEvent, Value, Value
 
 use super::field::{ENTRIES_LIMIT, thread_name};
 use super::json;
+use super::native_path::NativePath;
 use super::stack_texts::StackTexts;
 use super::templates::{FieldKeys, Templates};
 use crate::output::printable::printable_name;
@@ -31,6 +32,7 @@ pub(crate) struct Lines {
     /// The keys of the event that is being added.
     field_keys: FieldKeys,
     stacks: StackTexts,
+    native_path: NativePath,
     /// What all events of the trace have in common, once the first one is read.
     trace: Option<TraceFacts>,
 }
@@ -82,6 +84,7 @@ impl Lines {
             templates: Templates::default(),
             field_keys: FieldKeys::default(),
             stacks: StackTexts::new(),
+            native_path: NativePath::default(),
             trace: None,
         }
     }
@@ -142,7 +145,8 @@ impl Lines {
             None => self.json_addresses(event),
         }
         self.raw(b"]");
-        let payload = event.payload();
+        let payload = self.native_path.payload(metadata, event.payload());
+        let payload = &*payload;
         match metadata.filter(|metadata| !metadata.fields.is_empty() || payload.is_empty()) {
             Some(metadata) => {
                 self.raw(b",\"fields\":{");
@@ -348,7 +352,8 @@ impl Lines {
             None => self.raw(b"?"),
         }
         self.raw(b"] ");
-        let payload = event.payload();
+        let payload = self.native_path.payload(metadata, event.payload());
+        let payload = &*payload;
         match metadata {
             Some(metadata) => self.description(event.kind(), metadata),
             None => self.raw(b"(not described)"),
