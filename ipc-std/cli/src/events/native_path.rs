@@ -107,9 +107,14 @@ mod tests {
         let module = Metadata::new(2, "Microsoft-Windows-DotNETRuntimeRundown", 154, "");
         let payload = [&[7; 24][..], &utf16(&format!("{il_path}\0{path}\0")), &[9; 40]].concat();
         let seen = native_path.payload(Some(&module), &payload);
-        let (start, rest) = seen.split_at(24 + utf16(il_path).len() + 2);
-        assert_eq!(start, &payload[..start.len()]);
-        let path = rest.strip_suffix(&[9; 40]).unwrap().strip_suffix(&[0, 0]).unwrap();
+        let start = [&[7; 24][..], &utf16(il_path), &[0, 0]].concat();
+        let path = seen
+            .strip_prefix(&*start)
+            .unwrap()
+            .strip_suffix(&[9; 40])
+            .unwrap()
+            .strip_suffix(&[0, 0])
+            .unwrap();
         let units: Vec<u16> = path.chunks(2).map(|unit| u16::from_le_bytes([unit[0], unit[1]])).collect();
         String::from_utf16(&units).unwrap()
     }
