@@ -4,6 +4,8 @@ mod deviation;
 mod fake_core;
 mod fault;
 mod logged_request;
+mod program;
+mod recorded_deviations;
 mod response;
 mod served_connection;
 mod serving;

@@ -10,12 +10,10 @@ use ipc_proto::{
 };
 
 use super::fake_core::FakeCore;
+use super::program::RECORDING;
 use super::response::Response;
 use crate::profile::Profile;
 
-/// The events of the fake program, repeated: a second of a program on .NET 10 with the events of its own sources,
-/// collections, exceptions, counters, one in twenty samples, and the rundown of its modules.
-pub(super) const RECORDING: &[u8] = include_bytes!("program.nettrace");
 const NO_DUMP: &str = "this is a fake runtime: there is no process to dump";
 
 /// A command with its default response. Every command of the table must implement it.

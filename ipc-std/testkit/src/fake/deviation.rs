@@ -1,19 +1,17 @@
 //! The answers of real runtimes that differ from those of a careful server.
-use std::collections::HashMap;
 use std::path::Path;
 
 use ipc_proto::plan::{Flavour, obstacle};
-use ipc_proto::types::{DumpFlags, SessionId, Status};
+use ipc_proto::types::{DumpFlags, Status};
 use ipc_proto::{
     AttachProfiler, Command, DecodeError, DecodeErrorKind, GenerateCoreDump, GenerateCoreDump2,
     GenerateCoreDump3, HResult, Message, Parsed, Request, Violation,
 };
 
-use super::answers::RECORDING;
 use super::fake_core::FakeCore;
+use super::recorded_deviations::RecordedDeviations;
 use super::response::Response;
-use crate::conformance::{Case, Seen, State, cases};
-use crate::profile::Profile;
+use crate::conformance::State;
 
 /// What a runtime does where a careful server does something else.
 pub(super) enum Deviation {
@@ -21,41 +19,6 @@ pub(super) enum Deviation {
     Responds(Response),
     /// It carries out this request, which a careful server refuses.
     CarriesOut(Vec<u8>),
-}
-
-/// The requests of the conformance kit to which a kind of runtime never gave the expected answer.
-#[derive(Debug)]
-pub(super) struct RecordedDeviations(HashMap<Vec<u8>, (Case, Seen)>);
-
-impl RecordedDeviations {
-    pub(super) fn new(profile: &Profile) -> Self {
-        let kind = profile.kind();
-        let cases = cases().into_iter().map(|case| case.for_server(profile.version, profile.flavour));
-        let deviations = cases.filter_map(|case| Some((case.deviation(&kind)?, case)));
-        Self(deviations.map(|(seen, case)| (case.request.clone(), (case, seen))).collect())
-    }
-
-    /// Returns what the runtime did, as a response.
-    fn response(&self, request: &[u8], state: State) -> Option<Response> {
-        let (case, seen) = self.0.get(request).filter(|(case, _)| case.state == state)?;
-        Some(match *seen {
-            Seen::Ok { len: Some(28) } if case.starts_sessions() => Response::Replay(RECORDING.to_vec()),
-            Seen::Ok { len: Some(28) } => Response::ok(&SessionId { session_id: 0 }),
-            Seen::Ok { .. } => Response::ok(&Status::OK),
-            Seen::Refused(hresult) => Response::Refuse(hresult),
-            Seen::Garbage => garbage(request),
-            Seen::Waits => Response::Silence,
-            Seen::Closes | Seen::Dies => CLOSES,
-        })
-    }
-}
-
-/// The end of the connection without an answer, which is what a client sees of the end of a runtime.
-const CLOSES: Response = Response::Raw(Vec::new());
-
-/// The payload of a request in place of the header of an answer.
-fn garbage(request: &[u8]) -> Response {
-    Response::Raw(request.get(Message::HEADER_LEN..).unwrap_or_default().to_vec())
 }
 
 impl FakeCore {
@@ -144,7 +107,7 @@ impl FakeCore {
             | Request::GenerateCoreDump3(GenerateCoreDump3 { dump_name, .. })
                 if self.is_coreclr() && dump_name.is_null() =>
             {
-                Some(CLOSES)
+                Some(Response::CLOSES)
             }
             Request::GenerateCoreDump2(GenerateCoreDump2 { flags, .. })
             | Request::GenerateCoreDump3(GenerateCoreDump3 { flags, .. })
@@ -157,13 +120,13 @@ impl FakeCore {
                     && set.value.is_null()
                     && !set.name.is_empty() =>
             {
-                Some(CLOSES)
+                Some(Response::CLOSES)
             }
             Request::ApplyStartupHook(hook) if !suspended && !hook.startup_hook_path.is_empty() => {
                 let path = hook.startup_hook_path.to_string();
                 match self.profile.version {
                     _ if Path::new(&path).is_file() => None,
-                    9 | 10 => Some(CLOSES),
+                    9 | 10 => Some(Response::CLOSES),
                     _ => Some(Response::Refuse(HResult::INVALID_ARG)),
                 }
             }

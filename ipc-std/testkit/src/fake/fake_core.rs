@@ -11,9 +11,9 @@ use ipc_proto::port::Suspension;
 use ipc_proto::{Code, Request};
 use ipc_std::Stream;
 
-use super::deviation::RecordedDeviations;
 use super::fault::Fault;
 use super::logged_request::RequestLog;
+use super::recorded_deviations::RecordedDeviations;
 use super::response::Response;
 use crate::profile::Profile;
 

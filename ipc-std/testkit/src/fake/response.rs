@@ -105,6 +105,9 @@ pub enum Response {
 }
 
 impl Response {
+    /// The end of the connection without an answer, which is what a client sees of the end of a runtime.
+    pub(super) const CLOSES: Self = Self::Raw(Vec::new());
+
     /// Returns OK with this payload.
     ///
     /// ```
