@@ -80,6 +80,76 @@ fn a_fake_net10_with_native_aot_answers_as_real_ones() {
     every_observed_case(&Profile::net10_aot(), "net10-aot");
 }
 
+/// The errors of .NET 11 follow rules, so its fake has them for requests that are no case of the kit, too.
+#[test]
+fn a_fake_net11_errs_by_rules() {
+    let [coreclr, native] = [Profile::net11(), Profile::net11_aot()].map(|p| FakeRuntime::start(p).unwrap());
+    let answer = |runtime: &FakeRuntime, request: &[u8]| {
+        let mut case = cases().remove(0);
+        case.request = request.to_vec();
+        send(&case, None, connect(runtime.path())).unwrap()
+    };
+    let both = |request: &[u8]| [&coreclr, &native].map(|runtime| answer(runtime, request).to_string());
+    let message = |code: u16, payload: &[u8]| {
+        let size = u16::try_from(Message::HEADER_LEN + payload.len()).unwrap();
+        [b"DOTNET_IPC_V1\0", &size.to_le_bytes()[..], &code.to_be_bytes(), &[0, 0], payload].concat()
+    };
+    let text = |count: u32, text: &str| {
+        let units: Vec<u8> = text.encode_utf16().chain([0]).flat_map(u16::to_le_bytes).collect();
+        [&count.to_le_bytes()[..], &units].concat()
+    };
+    let null = 0_u32.to_le_bytes();
+    let [ok, closed, invalid, fail, unsupported] =
+        ["OK, 24 bytes", "the end of the connection", "0x80070057", "0x80004005", "0x80131515"];
+    let session = "OK, 28 bytes";
+
+    let session_of = |name: &[u8], ids: &[u32]| {
+        let ids = ids.iter().flat_map(|id| id.to_le_bytes()).collect::<Vec<u8>>();
+        let start: &[u8] = &[0, 0, 0, 0, 1, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 1, 0, 0, 0];
+        let count = u32::try_from(ids.len() / 4).unwrap().to_le_bytes();
+        message(0x0206, &[start, &[1; 8], &[4, 0, 0, 0], name, &null, &[1], &count, &ids].concat())
+    };
+    assert_eq!(both(&session_of(&text(4, "App"), &[7, 9, 7])), [session; 2], "duplicate ids");
+    assert_eq!(both(&session_of(&text(4 | 1 << 31, "App"), &[7])), [session; 2], "a count that wraps");
+    let refused = "0x80131384 DS_IPC_E_BAD_ENCODING";
+    assert_eq!(both(&session_of(&text(4 | 1 << 30, "App"), &[7])), [refused; 2]);
+
+    assert!(
+        both(&message(0x0404, &[5; 30]))
+            .iter()
+            .all(|answer| answer.contains("bytes that are not a message: 05 05"))
+    );
+    for (kind, expected) in [(4_u32, invalid), (1 << 31, ok), (u32::MAX, ok)] {
+        let [coreclr, native] = both(&message(0x0405, &kind.to_le_bytes()));
+        assert!(
+            coreclr.starts_with(expected) && native.starts_with(unsupported),
+            "{kind}: {coreclr} {native}"
+        );
+    }
+    for (name, kind, flags, expected) in [
+        (null.to_vec(), 0_u32, 0_u32, closed),
+        (text(3, "/x"), 1, 8, ok),
+        (text(3, "/x"), 0, 8, fail),
+        (text(3, "/x"), 1, 7, fail),
+    ] {
+        let dump = [&name[..], &kind.to_le_bytes(), &flags.to_le_bytes()].concat();
+        let [coreclr, native] = both(&message(0x0102, &dump));
+        assert!(coreclr.starts_with(expected) && native.starts_with(fail), "{dump:?}: {coreclr} {native}");
+    }
+    let unset = [text(5, "HOME"), null.to_vec()].concat();
+    assert_eq!(both(&message(0x0403, &unset)), [ok, closed]);
+    let unnamed = [text(1, ""), text(2, "x")].concat();
+    assert_eq!(both(&message(0x0403, &unnamed)), [ok, "0xffffffff"]);
+    for (hook, expected) in [("/no/such/hook", invalid), (env!("CARGO_MANIFEST_DIR"), invalid), ("", ok)] {
+        let path = text(u32::try_from(hook.len()).unwrap() + 1, hook);
+        let [coreclr, native] = both(&message(0x0407, &path));
+        assert!(
+            coreclr.starts_with(expected) && native.starts_with(unsupported),
+            "{hook}: {coreclr} {native}"
+        );
+    }
+}
+
 #[test]
 fn the_kinds_are_those_of_the_cases() {
     let observed: BTreeSet<String> = cases().into_iter().flat_map(|case| case.observed.into_keys()).collect();
