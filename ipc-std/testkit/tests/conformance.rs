@@ -112,7 +112,9 @@ fn a_fake_net11_errs_by_rules() {
     assert_eq!(both(&session_of(&text(4, "App"), &[7, 9, 7])), [session; 2], "duplicate ids");
     assert_eq!(both(&session_of(&text(4 | 1 << 31, "App"), &[7])), [session; 2], "a count that wraps");
     let refused = "0x80131384 DS_IPC_E_BAD_ENCODING";
-    assert_eq!(both(&session_of(&text(4 | 1 << 30, "App"), &[7])), [refused; 2]);
+    for count in [4 | 1 << 30, 4 | 3 << 30] {
+        assert_eq!(both(&session_of(&text(count, "App"), &[7])), [refused; 2], "{count:#x}");
+    }
 
     assert!(
         both(&message(0x0404, &[5; 30]))
@@ -147,6 +149,11 @@ fn a_fake_net11_errs_by_rules() {
             coreclr.starts_with(expected) && native.starts_with(unsupported),
             "{hook}: {coreclr} {native}"
         );
+    }
+    let hook = message(0x0407, &text(5, "/no/"));
+    for (profile, expected) in [(Profile::net10(), closed), (Profile::net8(), invalid)] {
+        let runtime = FakeRuntime::start(Profile { careful: false, ..profile }).unwrap();
+        assert!(answer(&runtime, &hook).to_string().starts_with(expected));
     }
 }
 

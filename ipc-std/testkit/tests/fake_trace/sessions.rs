@@ -93,6 +93,14 @@ fn a_session_of_net11_begins_while_it_is_suspended() {
     let whole = parse(&streams[1]);
     assert_eq!(whole.end, End::Complete);
     assert!(!whole.events_of("App").is_empty() && whole.events[0].timestamp > whole.sync.1);
+
+    // A suspended program has no methods for a rundown.
+    let runtime = FakeRuntime::start(Profile { suspended: true, ..Profile::net11() }).unwrap();
+    let mut session = Client::at(runtime.path()).start_tracing(&TraceConfig::new(&[all("*")])).unwrap();
+    session.stop();
+    let mut stream = Vec::new();
+    session.read_to_end(&mut stream).unwrap();
+    assert_eq!(parse(&stream).events.len(), 1);
 }
 
 #[test]
