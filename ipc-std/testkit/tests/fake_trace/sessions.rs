@@ -6,7 +6,7 @@ use std::io::{self, ErrorKind, Read};
 use ipc_proto::types::{Format, Provider, SessionId};
 use ipc_proto::{CollectTracing2, Session, SessionEnd};
 use ipc_std::{Client, Connection, Stream, Timeouts, TraceConfig, TraceReader};
-use ipc_testkit::{Fault, Profile};
+use ipc_testkit::{FakeRuntime, Fault, Profile};
 use nettrace::{End, EventAssembler, Version};
 
 use crate::peer::{HANGS, connect, is_ready, pair};
