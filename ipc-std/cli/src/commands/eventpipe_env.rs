@@ -19,22 +19,24 @@ use crate::recording::args::RecordingArgs;
 #[command(mut_args(|arg| if is_for_clients(arg.get_id().as_str()) { arg.hide(true) } else { arg }))]
 #[command(after_help = "\
 A process that starts with these variables records itself from its start to its
-end, without a client. The options are those of `trace`, with the same defaults.
-Its children inherit the variables: with {pid} in the path, each has a file of its
-own. A runtime reports no mistake: if the directory does not exist, there is no
-file. What the variables cannot express, or what leads to no file, is refused: a
-comma or a colon in the arguments of a provider, event IDs, rundown keywords.
+end, without a client. The options are those of `trace`, with the same
+defaults. Its children inherit the variables: with {pid} in the path, each has
+a file of its own. A runtime reports no mistake: if the directory does not
+exist, there is no file. What the variables cannot express, or what leads to no
+file, is refused: a comma or a colon in the arguments of a provider, event IDs,
+rundown keywords.
 
-The runtime writes the file while the process runs. With --write-at-end it writes
-what fits into the buffer when the process ends, and nothing if it is killed.
+The runtime writes the file while the process runs. With --write-at-end it
+writes what fits into the buffer when the process ends, and nothing if it is
+killed.
 
-Runtimes read different numbers. --runtime names the one that reads the variables:
-net8 to net11, net10-aot for NativeAOT, net10-mono for Mono. Without it, the
-variables are for CoreCLR and NativeAOT of each version since .NET 8.
+Runtimes read different numbers. --runtime names the one that reads the
+variables: net8 to net11, net10-aot for NativeAOT, net10-mono for Mono. Without
+it, the variables are for CoreCLR and NativeAOT of each version since .NET 8.
 
 --format env writes lines NAME=VALUE, with quotes where a shell needs them;
---format docker writes instructions of a Dockerfile; --format json, or --json, one
-object.
+--format docker writes instructions of a Dockerfile; --format json, or --json,
+one object.
 
 Examples:
   env $(dotnet-ipc eventpipe-env -o /tmp/app_{pid}.nettrace) dotnet app.dll
