@@ -72,6 +72,86 @@ static void events(unsigned times) {
     }
 }
 
+/* `events` by columns. */
+static void columns(unsigned times) {
+    static uint64_t timestamps[256], threads[256];
+    static size_t lengths[256];
+    dipc_event_columns wanted;
+    memset(&wanted, 0, sizeof wanted);
+    wanted.timestamp = timestamps;
+    wanted.thread = threads;
+    wanted.payload_len = lengths;
+    for (unsigned i = 0; i < times; i++) {
+        dipc_parser parser;
+        dipc_record record;
+        uint64_t sum = 0;
+        size_t events = 0, count;
+        require(dipc_parser_init(&parser) == DIPC_STATUS_OK, "no parser");
+        do {
+            while (dipc_parser_next_events(&parser, trace, trace_len, &wanted, 256, &count) == DIPC_STATUS_OK && count != 0) {
+                for (size_t row = 0; row < count; row++)
+                    sum ^= lengths[row] ^ timestamps[row] ^ threads[row];
+                events += count;
+            }
+            require(dipc_parser_next(&parser, trace, trace_len, &record) == DIPC_STATUS_OK, "no record");
+        } while (record.kind != DIPC_RECORD_MORE && record.kind != DIPC_RECORD_END);
+        require(events == 406 && sum != 0, "other events");
+    }
+}
+
+/* `fields`: the fields of each description are stored once. */
+static void fields(unsigned times) {
+    enum { KINDS = 64, FIELDS = 1024, VALUES = 4096, EVENTS = 256 };
+    static dipc_described_field described[FIELDS];
+    static struct {
+        size_t start, count;
+    } kinds[KINDS];
+    static dipc_indexed_value values[VALUES];
+    static uint32_t ids[EVENTS];
+    static size_t offsets[EVENTS], lengths[EVENTS];
+    dipc_event_columns wanted;
+    memset(&wanted, 0, sizeof wanted);
+    wanted.metadata_id = ids;
+    wanted.payload_offset = offsets;
+    wanted.payload_len = lengths;
+    for (unsigned i = 0; i < times; i++) {
+        dipc_parser parser;
+        dipc_record record;
+        dipc_metadata metadata;
+        uint64_t sum = 0, payloads = 0;
+        uint32_t version = 0, pointer_size = 8;
+        size_t used = 0, count, stored;
+        require(dipc_parser_init(&parser) == DIPC_STATUS_OK, "no parser");
+        do {
+            while (dipc_parser_next_events(&parser, trace, trace_len, &wanted, EVENTS, &count) == DIPC_STATUS_OK && count != 0)
+                for (size_t row = 0; row < count; row++) {
+                    size_t kind = ids[row] % KINDS;
+                    if (kinds[kind].count == 0)
+                        continue;
+                    payloads += lengths[row];
+                    dipc_fields_values(described + kinds[kind].start, kinds[kind].count, trace + offsets[row],
+                                       lengths[row], values, VALUES, &stored, NULL);
+                    for (size_t value = 0; value < stored; value++)
+                        sum += values[value].u.number + values[value].field;
+                }
+            require(dipc_parser_next(&parser, trace, trace_len, &record) == DIPC_STATUS_OK, "no record");
+            if (record.kind == DIPC_RECORD_TRACE) {
+                version = record.u.trace.version;
+                pointer_size = record.u.trace.pointer_size;
+            } else if (record.kind == DIPC_RECORD_METADATA) {
+                require(dipc_metadata_decode_runtime(version, pointer_size, record.u.event.payload,
+                                                     record.u.event.payload_len, &metadata, NULL) == DIPC_STATUS_OK &&
+                            dipc_metadata_fields(&metadata, described + used, FIELDS - used, &count) == DIPC_STATUS_OK,
+                        "no description");
+                kinds[metadata.id % KINDS].start = used;
+                kinds[metadata.id % KINDS].count = count;
+                used += count;
+            }
+        } while (record.kind != DIPC_RECORD_MORE && record.kind != DIPC_RECORD_END);
+        require(payloads == 43096 && sum != 0, "other fields");
+    }
+}
+
 /* The answer of a server to GetProcessInfo3. */
 static void write_answer(void) {
     static const char cookie[] = "a random cookie ";
@@ -112,6 +192,8 @@ static const struct {
     {"decode answer, C", decode_answer},
     {"encode request, C", encode_request},
     {"events, C", events},
+    {"columns, C", columns},
+    {"fields, C", fields},
 };
 
 int main(void) {

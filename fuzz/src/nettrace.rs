@@ -3,13 +3,13 @@
 use arbitrary::Unstructured;
 use nettrace::DecodeErrorKind;
 use nettrace::{
-    End, FieldType, Fields, Item, Limits, Metadata, Parser, Record, Scalar, Trace, TraceWriter, Version,
-    WriteError,
+    DecodeError, End, FieldType, Fields, IndexedValues, Item, Limits, Metadata, Parser, Part, Record, Scalar,
+    Trace, TraceWriter, Version, WriteError,
 };
 
 use crate::made_up::{made_up, put};
 use crate::payload_writer::{reads, written};
-use crate::reading::{read, read_in_pieces};
+use crate::reading::{RecordBytes, of_event, read, read_in_pieces};
 use crate::wire::sizes;
 
 /// A stream has the same records however it is cut into pieces. A `TraceWriter` that gets these records writes a stream
@@ -18,6 +18,7 @@ use crate::wire::sizes;
 /// The sizes of the pieces are the bytes in reverse.
 pub fn nettrace(bytes: &[u8]) {
     let whole = read(bytes);
+    assert!(events_first(bytes) == whole.events, "events that are read first are other events");
     let pieces = read_in_pieces(bytes, sizes(bytes.iter().rev()));
     assert_eq!(pieces.end, whole.end);
     assert_eq!(pieces.lost, whole.lost);
@@ -28,6 +29,21 @@ pub fn nettrace(bytes: &[u8]) {
         assert_eq!(copy.end, End::Complete);
         assert!(copy.events == whole.events, "events were written otherwise than read");
         assert!(copy.others == whole.others, "records were written otherwise than read");
+    }
+}
+
+/// Returns the events of a stream whose reader first takes all events that it can, and then a record that must be another.
+fn events_first(bytes: &[u8]) -> RecordBytes {
+    let (mut parser, mut events) = (Parser::new(Limits::default()), RecordBytes::default());
+    loop {
+        while let Some(event) = parser.next_event(bytes).or_else(|| parser.next_if_event(bytes)) {
+            events.push(&of_event(&event));
+        }
+        match parser.next(bytes) {
+            Record::Event(event) => panic!("{event:?} is an event"),
+            Record::More { .. } | Record::End(_) => return events,
+            _ => {}
+        }
     }
 }
 
@@ -112,6 +128,13 @@ pub fn payload(bytes: &[u8]) {
         let mut items = Vec::new();
         balanced(values.by_ref().inspect(|item| items.push(format!("{item:?}"))));
         assert!(items.len() <= 2 * (32 + 4 * payload.len()), "{} items", items.len());
+        let (by_index, error) = by_index(&metadata.fields, payload);
+        assert!(by_index.len() <= 2 * (32 + 4 * payload.len()), "{} items by index", by_index.len());
+        // The limit of items does not include the description if its fields have indexes.
+        if values.error().is_none_or(|error| error.kind != DecodeErrorKind::TooManyItems) {
+            assert_eq!(by_index, items);
+            assert_eq!(error, values.error());
+        }
         let end = values.error().map(|error| error.kind);
         described(&metadata, record.len(), version, |again| {
             if version == Version::V4 && !before_v6(&metadata.fields) {
@@ -128,6 +151,30 @@ pub fn payload(bytes: &[u8]) {
             assert_eq!(error, end);
         });
     }
+}
+
+/// Returns the items of a payload that is read by the indexes of its fields, and the error.
+fn by_index(fields: &Fields<'_>, payload: &[u8]) -> (Vec<String>, Option<DecodeError>) {
+    let mut all = Vec::new();
+    let count = fields.shapes(|index, name, shape| {
+        all.resize(all.len().max(index as usize + 1), None);
+        assert_eq!(all[index as usize].replace((name, shape)), None, "a field has one index");
+    });
+    assert_eq!(all.len(), count as usize);
+    let (names, shapes): (Vec<_>, Vec<_>) = all.into_iter().map(Option::unwrap).unzip();
+    let mut values = IndexedValues::new(&shapes, payload);
+    let items = values.by_ref().map(|(index, part)| {
+        let name = names[index as usize];
+        let item = match part {
+            Part::Value(value) => Item::Value { name, value },
+            Part::BeginObject => Item::BeginObject { name },
+            Part::EndObject => Item::EndObject,
+            Part::BeginArray => Item::BeginArray { name },
+            Part::EndArray => Item::EndArray,
+        };
+        format!("{item:?}")
+    });
+    (items.collect(), values.error())
 }
 
 /// Writes the records of a stream again, block for block; `None` if a writer cannot write them.

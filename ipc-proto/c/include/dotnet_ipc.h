@@ -370,6 +370,76 @@
 #define DIPC_FALLBACK_RECEIVED 3
 
 /**
+ * An object: the following fields up to `end`.
+ */
+#define DIPC_TYPE_OBJECT 1
+
+/**
+ * A code unit of UTF-16.
+ */
+#define DIPC_TYPE_UTF16_UNIT 4
+
+/**
+ * The 16 bytes of a .NET `Decimal`.
+ */
+#define DIPC_TYPE_DECIMAL 15
+
+/**
+ * An array after the number of its elements. The next field is its element, as it is for the other arrays.
+ */
+#define DIPC_TYPE_ARRAY 19
+
+/**
+ * A signed integer of up to 10 bytes.
+ */
+#define DIPC_TYPE_VARINT 20
+
+/**
+ * An unsigned integer of up to 10 bytes.
+ */
+#define DIPC_TYPE_VARUINT 21
+
+/**
+ * An array of `count` elements.
+ */
+#define DIPC_TYPE_FIXED_ARRAY 22
+
+/**
+ * A code unit of UTF-8.
+ */
+#define DIPC_TYPE_UTF8_UNIT 23
+
+/**
+ * An array elsewhere in the payload, at a distance from this field.
+ */
+#define DIPC_TYPE_RELATIVE_ARRAY 24
+
+/**
+ * An array elsewhere in the payload, at an offset.
+ */
+#define DIPC_TYPE_OFFSET_ARRAY 25
+
+/**
+ * A bool of 1 byte.
+ */
+#define DIPC_TYPE_BOOL8 26
+
+/**
+ * An array with as many elements as the last number whose `count` is 1 states.
+ */
+#define DIPC_TYPE_COUNTED_ARRAY 65
+
+/**
+ * UTF-8 after its length in bytes.
+ */
+#define DIPC_TYPE_UTF8 123
+
+/**
+ * The `parent` of a field that belongs to no object or array, but to the payload.
+ */
+#define DIPC_NO_PARENT UINT32_MAX
+
+/**
  * The runtime could not read the request, or does not accept one of its values.
  */
 #define DIPC_HRESULT_BAD_ENCODING 2148733828
@@ -1298,6 +1368,84 @@ typedef struct dipc_answer {
 } dipc_answer;
 
 /**
+ * A parser of a NetTrace stream of version 3 (NetPerf), 4 or 6, in memory of the caller. Set it to zeros or initialise it
+ * before another function receives it.
+ */
+typedef struct dipc_parser {
+    /**
+     * The state.
+     */
+    uint64_t opaque[64];
+} dipc_parser;
+
+/**
+ * The columns of a batch of events. Each is an array with room for all events of the batch, or null if the program
+ * does not need it. All zeros are no columns.
+ */
+typedef struct dipc_event_columns {
+    /**
+     * The number of the description of the event.
+     */
+    uint32_t *metadata_id;
+    /**
+     * The time, in ticks: see `dipc_trace`.
+     */
+    uint64_t *timestamp;
+    /**
+     * The thread that the event is about; in version 6 the index of a thread record.
+     */
+    uint64_t *thread;
+    /**
+     * The number of the stack, which can be an empty one; 0 for none.
+     */
+    uint32_t *stack_id;
+    /**
+     * The offset of the payload in the window; 0 if it is empty.
+     */
+    size_t *payload_offset;
+    /**
+     * The length of the payload.
+     */
+    size_t *payload_len;
+    /**
+     * The thread that wrote the event.
+     */
+    uint64_t *capture_thread;
+    /**
+     * The number of the event among those of its capture thread.
+     */
+    uint32_t *sequence;
+    /**
+     * The processor, or `UINT32_MAX` if it is unknown.
+     */
+    uint32_t *processor;
+    /**
+     * The number of a list of labels, in version 6 only.
+     */
+    uint32_t *label_list;
+    /**
+     * Whether no later event of the stream has an earlier time.
+     */
+    bool *sorted;
+    /**
+     * The activity, or zeros.
+     */
+    struct dipc_guid *activity_id;
+    /**
+     * The related activity, or zeros.
+     */
+    struct dipc_guid *related_activity_id;
+    /**
+     * The offset in the window of the addresses of the stack, in version 3 only; 0 if there are none.
+     */
+    size_t *stack_offset;
+    /**
+     * The number of bytes of these addresses.
+     */
+    size_t *stack_len;
+} dipc_event_columns;
+
+/**
  * A text in memory of another owner: the caller's string, or a part of a message or trace. It is valid as long as
  * that memory is. All zeros are a null text.
  */
@@ -1781,6 +1929,147 @@ typedef struct dipc_facts {
 } dipc_facts;
 
 /**
+ * The description of the fields of a payload.
+ */
+typedef struct dipc_field_list {
+    /**
+     * The state.
+     */
+    uint64_t opaque[8];
+} dipc_field_list;
+
+/**
+ * The description of a kind of event. Its texts point into the record that it was decoded from; so does the description
+ * of the fields.
+ */
+typedef struct dipc_metadata {
+    /**
+     * The number by which events refer to the description.
+     */
+    uint32_t id;
+    /**
+     * The event's number at its provider.
+     */
+    uint32_t event_id;
+    /**
+     * The provider of the event.
+     */
+    struct dipc_text provider;
+    /**
+     * The event's name; empty for events of the runtime: see `dipc_metadata_decode_runtime`.
+     */
+    struct dipc_text name;
+    /**
+     * The provider's keywords that enable this event.
+     */
+    uint64_t keywords;
+    /**
+     * The payload's version.
+     */
+    uint32_t version;
+    /**
+     * The level, from 1, critical, to 5, verbose; 0 is always on.
+     */
+    uint32_t level;
+    /**
+     * The opcode: 1 is start, 2 is stop; -1 if the record states none.
+     */
+    int32_t opcode;
+    /**
+     * The first error in the description of the fields, or `DIPC_STATUS_OK`. The fields before it are valid.
+     */
+    dipc_status problem;
+    /**
+     * The fields of a payload, for `dipc_metadata_values`.
+     */
+    struct dipc_field_list fields;
+} dipc_metadata;
+
+/**
+ * A field of a description, for `dipc_fields_values`. Only `dipc_metadata_fields` makes it.
+ */
+typedef struct dipc_described_field {
+    /**
+     * The name of the field; empty for the element of an array.
+     */
+    struct dipc_text name;
+    /**
+     * One of `DIPC_TYPE_*`.
+     */
+    uint32_t kind;
+    /**
+     * The index of the object or array that contains the field, or `DIPC_NO_PARENT`.
+     */
+    uint32_t parent;
+    /**
+     * The index after the last field within this field.
+     */
+    uint32_t end;
+    /**
+     * The number of elements of a `DIPC_TYPE_FIXED_ARRAY`; 1 for a number that counts the elements of following arrays.
+     */
+    uint32_t count;
+} dipc_described_field;
+
+/**
+ * Bytes of a payload.
+ */
+typedef struct dipc_bytes {
+    /**
+     * The first byte.
+     */
+    const uint8_t *data;
+    /**
+     * The number of bytes.
+     */
+    size_t len;
+} dipc_bytes;
+
+/**
+ * The content of a value; its kind says which field is valid.
+ */
+typedef union dipc_value_content {
+    /**
+     * The value as a number.
+     */
+    uint64_t number;
+    /**
+     * The value as a number with a fraction.
+     */
+    double real;
+    /**
+     * The value as a text.
+     */
+    struct dipc_text text;
+    /**
+     * 16 bytes.
+     */
+    struct dipc_guid guid;
+    /**
+     * The bytes of an array.
+     */
+    struct dipc_bytes bytes;
+} dipc_value_content;
+
+/**
+ * A value of a payload, with the index of its field. Its pointers point into the payload.
+ */
+typedef struct dipc_indexed_value {
+    /**
+     * The index of the field in the array of `dipc_metadata_fields`; for the begin and end of an object or array its own.
+     */
+    uint32_t field;
+    /**
+     * One of `DIPC_VALUE_*`.
+     */
+    uint32_t kind;
+    /**
+     * The content; nothing for the begin and end of an object or array.
+     */
+    union dipc_value_content u;
+} dipc_indexed_value;
+
+/**
  * A property of an event.
  */
 typedef struct dipc_label {
@@ -1975,63 +2264,6 @@ typedef struct dipc_monitor_change {
  * `longjmp`, no C++ exception; and it must not use the port. The `state` of the runtime has no meaning there.
  */
 typedef bool (*dipc_has_ended)(void *context, const struct dipc_runtime *runtime);
-
-/**
- * The description of the fields of a payload.
- */
-typedef struct dipc_field_list {
-    /**
-     * The state.
-     */
-    uint64_t opaque[8];
-} dipc_field_list;
-
-/**
- * The description of a kind of event. Its texts point into the record that it was decoded from; so does the description
- * of the fields.
- */
-typedef struct dipc_metadata {
-    /**
-     * The number by which events refer to the description.
-     */
-    uint32_t id;
-    /**
-     * The event's number at its provider.
-     */
-    uint32_t event_id;
-    /**
-     * The provider of the event.
-     */
-    struct dipc_text provider;
-    /**
-     * The event's name; empty for events of the runtime: see `dipc_metadata_decode_runtime`.
-     */
-    struct dipc_text name;
-    /**
-     * The provider's keywords that enable this event.
-     */
-    uint64_t keywords;
-    /**
-     * The payload's version.
-     */
-    uint32_t version;
-    /**
-     * The level, from 1, critical, to 5, verbose; 0 is always on.
-     */
-    uint32_t level;
-    /**
-     * The opcode: 1 is start, 2 is stop; -1 if the record states none.
-     */
-    int32_t opcode;
-    /**
-     * The first error in the description of the fields, or `DIPC_STATUS_OK`. The fields before it are valid.
-     */
-    dipc_status problem;
-    /**
-     * The fields of a payload, for `dipc_metadata_values`.
-     */
-    struct dipc_field_list fields;
-} dipc_metadata;
 
 /**
  * A value of a payload.
@@ -2345,17 +2577,6 @@ typedef struct dipc_session {
      */
     uint64_t opaque[44];
 } dipc_session;
-
-/**
- * A parser of a NetTrace stream of version 3 (NetPerf), 4 or 6, in memory of the caller. Set it to zeros or initialise it
- * before another function receives it.
- */
-typedef struct dipc_parser {
-    /**
-     * The state.
-     */
-    uint64_t opaque[64];
-} dipc_parser;
 
 /**
  * The header and the payload of an event, or of a record that describes events.
@@ -2786,6 +3007,31 @@ dipc_status dipc_call_init(struct dipc_exchange *exchange, uint8_t *buf, size_t 
 dipc_status dipc_call_finish(struct dipc_exchange *exchange,
                              struct dipc_answer *answer,
                              size_t *detail);
+
+/**
+ * Stores as many of the next events of the stream as `columns` have `room` for, and their number in `count`.
+ *
+ * It stops before the first record that is not an event, which `dipc_parser_next` then returns, and does not return an
+ * event if there is no room. It needs a fraction of the time of one call for each event. `window` is that of
+ * `dipc_parser_next`; offsets are valid until the next `dipc_parser_release`.
+ *
+ * ```c
+ * uint64_t times[1024];
+ * dipc_event_columns columns = {0};
+ * columns.timestamp = times;
+ * do {
+ *     while (dipc_parser_next_events(&parser, window, len, &columns, 1024, &count) == DIPC_STATUS_OK && count > 0)
+ *         add(times, count);
+ *     dipc_parser_next(&parser, window, len, &record);
+ * } while (handle(&record));
+ * ```
+ */
+dipc_status dipc_parser_next_events(struct dipc_parser *parser,
+                                    const uint8_t *window,
+                                    size_t len,
+                                    const struct dipc_event_columns *columns,
+                                    size_t room,
+                                    size_t *count);
 
 /**
  * Writes the request `GenerateCoreDump` (`0x0101`, since .NET 3) into `buf`. `len` receives its length, or the required size with `DIPC_STATUS_BUFFER_TOO_SMALL`, or the length that no message can have with `DIPC_STATUS_MESSAGE_TOO_LONG`. The values are not checked: see `dipc_check`.
@@ -3249,6 +3495,45 @@ dipc_status dipc_fallback_lost(struct dipc_fallback *fallback, size_t index, cha
 dipc_status dipc_fallback_finish(struct dipc_fallback *fallback,
                                  struct dipc_answer *answer,
                                  size_t *detail);
+
+/**
+ * Stores the fields of a description in `fields`: each before the fields within it, and `count`, their number. A program
+ * calls it once for a description, and keeps what it needs for a field, such as its name as a string, at the same index.
+ *
+ * The names point into the record that the description was decoded from. If there is `room` for fewer fields, `count`
+ * receives the number of all, and the function returns `DIPC_STATUS_BUFFER_TOO_SMALL`.
+ */
+dipc_status dipc_metadata_fields(const struct dipc_metadata *metadata,
+                                 struct dipc_described_field *fields,
+                                 size_t room,
+                                 size_t *count);
+
+/**
+ * Stores the values of a payload in `values`, and their number in `count`: what `dipc_metadata_values` visits, with the
+ * index of each field in place of its name, which is not read. Each begin of an object or array has its end.
+ *
+ * ```c
+ * dipc_described_field fields[64];
+ * dipc_indexed_value values[64];
+ * size_t field_count, value_count, needed;
+ * dipc_metadata_fields(&metadata, fields, 64, &field_count);
+ * dipc_fields_values(fields, field_count, payload, len, values, 64, &value_count, &needed);
+ * for (size_t i = 0; i < value_count; i++)
+ *     if (values[i].kind == DIPC_VALUE_UINT) sums[values[i].field] += values[i].u.number;
+ * ```
+ *
+ * Returns an error if the payload does not fit its description, which occurs in valid traces too; the values before it
+ * are stored. If there is `room` for fewer values, the function stores the first ones and returns
+ * `DIPC_STATUS_BUFFER_TOO_SMALL`, and `detail` is the number of all.
+ */
+dipc_status dipc_fields_values(const struct dipc_described_field *fields,
+                               size_t field_count,
+                               const uint8_t *payload,
+                               size_t len,
+                               struct dipc_indexed_value *values,
+                               size_t room,
+                               size_t *count,
+                               size_t *detail);
 
 /**
  * Returns the name of an HRESULT as in the specification, for example `DS_IPC_E_UNKNOWN_COMMAND`; null for one without a

@@ -14,6 +14,7 @@
 
 pub mod advertise;
 pub mod call;
+pub mod columns;
 pub mod command;
 pub mod config;
 pub mod connect;
@@ -21,6 +22,7 @@ pub mod environment;
 pub mod exchange;
 pub mod facts;
 pub mod fallback;
+pub mod fields;
 pub mod hresult;
 pub mod label;
 mod memory;

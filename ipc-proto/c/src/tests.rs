@@ -22,6 +22,7 @@ use std::collections::VecDeque;
 
 use crate::advertise::*;
 use crate::call::*;
+use crate::columns::*;
 use crate::command::*;
 use crate::config::*;
 use crate::connect::*;
@@ -29,6 +30,7 @@ use crate::environment::*;
 use crate::exchange::*;
 use crate::facts::*;
 use crate::fallback::*;
+use crate::fields::*;
 use crate::hresult::*;
 use crate::label::*;
 use crate::message::*;

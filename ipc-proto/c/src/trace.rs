@@ -6,7 +6,6 @@ use core::ptr;
 
 use nettrace::{
     BlockKind, End as ProtoEnd, Event as ProtoEvent, Limits, Parser as ProtoParser, Record as ProtoRecord,
-    Version,
 };
 
 use crate::command::Guid;
@@ -274,15 +273,21 @@ impl From<ProtoEnd> for End {
     }
 }
 
-/// Converts a record that is not an event.
-#[cold]
-fn other<'w>(record: ProtoRecord<'w>, version: Version) -> (u32, RecordContent<'w>) {
-    match record {
-        ProtoRecord::More { needed } => (DIPC_RECORD_MORE, RecordContent { needed }),
+/// Stores the next record, which is mostly not an event.
+///
+/// # Safety
+/// `at` points to space for a record.
+#[inline(never)]
+unsafe fn store_other<'w>(at: *mut Record<'w>, parser: &mut ProtoParser, window: &'w [u8]) {
+    // Each kind is stored by itself, so that nothing is copied that it does not have.
+    // SAFETY: the caller vouches for the pointer.
+    let store = |kind, u| unsafe { at.write(Record { kind, u }) };
+    match parser.next(window) {
+        ProtoRecord::More { needed } => store(DIPC_RECORD_MORE, RecordContent { needed }),
         ProtoRecord::Block(block) => {
-            let name = Text::utf8(BlockKind::name(block.kind, version));
+            let name = Text::utf8(BlockKind::name(block.kind, parser.version()));
             let block = Block { name, offset: block.offset, len: block.len };
-            (DIPC_RECORD_BLOCK, RecordContent { block })
+            store(DIPC_RECORD_BLOCK, RecordContent { block })
         }
         ProtoRecord::Trace(trace) => {
             let start = trace.sync_time.to_unix().map(|time| time.as_nanos());
@@ -295,22 +300,22 @@ fn other<'w>(record: ProtoRecord<'w>, version: Version) -> (u32, RecordContent<'
                 process_id: trace.process_id.unwrap_or_default(),
                 processors: trace.processors.unwrap_or_default(),
             };
-            (DIPC_RECORD_TRACE, RecordContent { trace })
+            store(DIPC_RECORD_TRACE, RecordContent { trace })
         }
-        ProtoRecord::Metadata(record) => (DIPC_RECORD_METADATA, RecordContent { event: record.into() }),
-        ProtoRecord::Event(event) => (DIPC_RECORD_EVENT, RecordContent { event: event.into() }),
+        ProtoRecord::Metadata(record) => store(DIPC_RECORD_METADATA, RecordContent { event: record.into() }),
+        ProtoRecord::Event(event) => store(DIPC_RECORD_EVENT, RecordContent { event: event.into() }),
         ProtoRecord::Stack(stack) => {
             let stack = Stack { id: stack.id, bytes: stack.bytes.as_ptr(), len: stack.bytes.len() };
-            (DIPC_RECORD_STACK, RecordContent { stack })
+            store(DIPC_RECORD_STACK, RecordContent { stack })
         }
         ProtoRecord::SequencePoint(point) => {
             let sequence_point =
                 SequencePoint { timestamp: point.timestamp, flags: point.flags, threads: point.threads };
-            (DIPC_RECORD_SEQUENCE_POINT, RecordContent { sequence_point })
+            store(DIPC_RECORD_SEQUENCE_POINT, RecordContent { sequence_point })
         }
         ProtoRecord::ThreadSequence(row) => {
             let thread = Thread { thread: row.thread, sequence: row.sequence };
-            (DIPC_RECORD_THREAD_SEQUENCE, RecordContent { thread })
+            store(DIPC_RECORD_THREAD_SEQUENCE, RecordContent { thread })
         }
         ProtoRecord::Thread(row) => {
             let thread_start = ThreadStart {
@@ -319,23 +324,23 @@ fn other<'w>(record: ProtoRecord<'w>, version: Version) -> (u32, RecordContent<'
                 process_id: row.process_id().unwrap_or(u64::MAX),
                 name: Text::of_trace(row.name()),
             };
-            (DIPC_RECORD_THREAD, RecordContent { thread_start })
+            store(DIPC_RECORD_THREAD, RecordContent { thread_start })
         }
         ProtoRecord::LabelList(list) => {
             let bytes = list.labels.as_bytes();
             let label_list = LabelList { id: list.id, bytes: bytes.as_ptr(), len: bytes.len() };
-            (DIPC_RECORD_LABEL_LIST, RecordContent { label_list })
+            store(DIPC_RECORD_LABEL_LIST, RecordContent { label_list })
         }
         ProtoRecord::RemoveThread(row) => {
             let thread = Thread { thread: row.thread, sequence: row.sequence };
-            (DIPC_RECORD_REMOVE_THREAD, RecordContent { thread })
+            store(DIPC_RECORD_REMOVE_THREAD, RecordContent { thread })
         }
         ProtoRecord::BadBlock(bad) => {
             let end = ProtoEnd::from(bad).into();
-            (DIPC_RECORD_BAD_BLOCK, RecordContent { end })
+            store(DIPC_RECORD_BAD_BLOCK, RecordContent { end })
         }
-        ProtoRecord::End(end) => (DIPC_RECORD_END, RecordContent { end: end.into() }),
-        _ => (DIPC_RECORD_OTHER, RecordContent { needed: 0 }),
+        ProtoRecord::End(end) => store(DIPC_RECORD_END, RecordContent { end: end.into() }),
+        _ => store(DIPC_RECORD_OTHER, RecordContent { needed: 0 }),
     }
 }
 
@@ -384,9 +389,10 @@ pub unsafe extern "C" fn dipc_parser_next(
             // SAFETY: the caller vouches for the pointers.
             return unsafe { memory::store::<Record<'_>>(record.cast(), event) }.map(|()| 0);
         }
-        let (kind, u) = other(parser.next(window), parser.version());
-        // SAFETY: the caller vouches for the pointers.
-        unsafe { memory::store::<Record<'_>>(record.cast(), Record { kind, u }) }.map(|()| 0)
+        memory::check(record, 1)?;
+        // SAFETY: the pointer was checked.
+        unsafe { store_other(record.cast(), parser, window) };
+        Ok(0)
     });
     // SAFETY: `detail` is null.
     unsafe { report(outcome, ptr::null_mut()) }

@@ -2,3 +2,4 @@
 pub(crate) mod field;
 pub(crate) mod metadata;
 pub(crate) mod scalar;
+pub(crate) mod shape;

@@ -43,6 +43,7 @@ pub use catalog::metadata_buf::MetadataBuf;
 pub use describe::field::{ArrayKind, Element, Field, FieldIter, FieldType, Fields};
 pub use describe::metadata::{Attributes, Metadata};
 pub use describe::scalar::Scalar;
+pub use describe::shape::{FieldShape, ShapeKind};
 pub use encoding::text::Str;
 pub use encoding::varint::{Varint32, Varint64, Zigzag64};
 pub use error::{DecodeError, DecodeErrorKind};
@@ -68,6 +69,7 @@ pub use rewrite::{
     Activities, EventSelector, MetadataState, Rewrite, RewriteCounts, RewriteEnd, RewriteError,
     RewriteOptions, RewriteSpace, ThreadState,
 };
+pub use values::indexed::{IndexedValues, Part};
 pub use values::value::{FileTime, Value};
 pub use values::{Item, Values};
 pub use write::error::WriteError;

@@ -1,4 +1,5 @@
 //! The values of an event: its payload, read by the description of its fields.
+pub(crate) mod indexed;
 pub(crate) mod value;
 
 use ipc_proto::wire::{Reader, steps, to_usize};
@@ -301,12 +302,8 @@ impl<'a> Values<'a> {
         element: Element<'a>,
     ) -> Result<Item<'a>, DecodeError> {
         let outside = DecodeError::at(&self.r, DecodeErrorKind::UnexpectedEnd);
-        let [low, high, len_low, len_high] = self.r.array()?;
-        let place = usize::from(u16::from_le_bytes([low, high]));
-        let len = usize::from(u16::from_le_bytes([len_low, len_high]));
-        let from = if kind == ArrayKind::RelLoc { self.r.offset() } else { 0 };
-        let start = from.checked_add(place).ok_or(outside)?;
-        let bytes = self.payload.get(start..).and_then(|rest| rest.get(..len)).ok_or(outside)?;
+        let (start, bytes) = located(self.payload, &mut self.r, kind)?;
+        let len = bytes.len();
         if let Some((unit, size)) = run(element.parse()?) {
             if len.checked_rem(size) != Some(0) {
                 return Err(outside);
@@ -414,6 +411,22 @@ fn run(element: FieldType<'_>) -> Option<(Scalar, usize)> {
         FieldType::Scalar(unit @ Scalar::Utf16CodeUnit) => Some((unit, 2)),
         _ => None,
     }
+}
+
+/// Reads where the elements of an array lie in a payload, and returns their offset and their bytes.
+fn located<'a>(
+    payload: &'a [u8],
+    r: &mut Reader<'a>,
+    kind: ArrayKind,
+) -> Result<(usize, &'a [u8]), DecodeError> {
+    let outside = DecodeError::at(r, DecodeErrorKind::UnexpectedEnd);
+    let [low, high, len_low, len_high] = r.array()?;
+    let place = usize::from(u16::from_le_bytes([low, high]));
+    let len = usize::from(u16::from_le_bytes([len_low, len_high]));
+    let from = if kind == ArrayKind::RelLoc { r.offset() } else { 0 };
+    let start = from.checked_add(place).ok_or(outside)?;
+    let bytes = payload.get(start..).and_then(|rest| rest.get(..len)).ok_or(outside)?;
+    Ok((start, bytes))
 }
 
 fn whole(unit: Scalar, bytes: &[u8]) -> Value<'_> {

@@ -18,6 +18,237 @@ unsafe extern "C" fn visit_value(seen: *mut c_void, value: *const FieldValue<'_>
     true
 }
 
+/// Every column of a batch, with memory of exactly its size.
+struct Columns {
+    columns: Memory<EventColumns>,
+    metadata_id: Memory<u32>,
+    timestamp: Memory<u64>,
+    thread: Memory<u64>,
+    stack_id: Memory<u32>,
+    payload_offset: Memory<usize>,
+    payload_len: Memory<usize>,
+    sequence: Memory<u32>,
+    label_list: Memory<u32>,
+    sorted: Memory<bool>,
+}
+
+impl Columns {
+    fn new(rows: usize) -> Self {
+        let all = Self {
+            columns: Memory::zeros(),
+            metadata_id: Memory::array(rows),
+            timestamp: Memory::array(rows),
+            thread: Memory::array(rows),
+            stack_id: Memory::array(rows),
+            payload_offset: Memory::array(rows),
+            payload_len: Memory::array(rows),
+            sequence: Memory::array(rows),
+            label_list: Memory::array(rows),
+            sorted: Memory::array(rows),
+        };
+        unsafe {
+            (*all.columns.at).metadata_id = all.metadata_id.at;
+            (*all.columns.at).timestamp = all.timestamp.at;
+            (*all.columns.at).thread = all.thread.at;
+            (*all.columns.at).stack_id = all.stack_id.at;
+            (*all.columns.at).payload_offset = all.payload_offset.at;
+            (*all.columns.at).payload_len = all.payload_len.at;
+            (*all.columns.at).sequence = all.sequence.at;
+            (*all.columns.at).label_list = all.label_list.at;
+            (*all.columns.at).sorted = all.sorted.at;
+        }
+        all
+    }
+
+    /// Returns a row as text, with the bytes of the payload.
+    unsafe fn row(&self, row: usize, window: *const u8) -> String {
+        unsafe {
+            let (offset, len) = (self.payload_offset.at.add(row).read(), self.payload_len.at.add(row).read());
+            let payload: Vec<u8> = (offset..offset + len).map(|at| window.add(at).read()).collect();
+            let (metadata_id, stack_id) =
+                (self.metadata_id.at.add(row).read(), self.stack_id.at.add(row).read());
+            let (timestamp, thread) = (self.timestamp.at.add(row).read(), self.thread.at.add(row).read());
+            let (sequence, labels) = (self.sequence.at.add(row).read(), self.label_list.at.add(row).read());
+            let sorted = self.sorted.at.add(row).read();
+            format!("{metadata_id} {timestamp} {thread} {stack_id} {sequence} {labels} {sorted} {payload:?}")
+        }
+    }
+}
+
+/// Returns the same text of the event of a record.
+unsafe fn row_of(event: Event<'_>) -> String {
+    let payload: Vec<u8> = (0..event.payload_len).map(|at| unsafe { event.payload.add(at).read() }).collect();
+    let Event { metadata_id, timestamp, thread, stack_id, sequence, label_list, sorted, .. } = event;
+    format!("{metadata_id} {timestamp} {thread} {stack_id} {sequence} {label_list} {sorted} {payload:?}")
+}
+
+/// Reads the events of a stream in batches of so many rows, or each as a record if there are none. Returns the rows, and
+/// the records that are not events.
+unsafe fn rows(stream: &[u8], batch: usize) -> (Vec<String>, Vec<u32>) {
+    unsafe {
+        let (window, columns, count) =
+            (Memory::<u8>::from(stream), Columns::new(batch.max(1)), Memory::<usize>::one());
+        let (parser, record) = (Memory::<Parser>::zeros(), Memory::<Record<'_>>::one());
+        ok(dipc_parser_init(parser.at));
+        let (mut rows, mut others) = (Vec::new(), Vec::new());
+        loop {
+            let next = dipc_parser_next_events;
+            ok(next(parser.at, window.at, window.count, columns.columns.at, batch, count.at));
+            rows.extend((0..count.get()).map(|row| columns.row(row, window.at)));
+            if count.get() > 0 {
+                continue;
+            }
+            ok(dipc_parser_next(parser.at, window.at, window.count, record.at));
+            let Record { kind, u } = record.get();
+            match kind {
+                DIPC_RECORD_MORE | DIPC_RECORD_END => return (rows, others),
+                DIPC_RECORD_EVENT => {
+                    assert_eq!(batch, 0, "there was room for the event");
+                    rows.push(row_of(u.event));
+                }
+                _ => others.push(kind),
+            }
+        }
+    }
+}
+
+#[test]
+fn columns_have_the_events_of_the_records() {
+    let v3 = include_bytes!("../../../../testdata/nettrace/gen-net10-lab-v3-small.netperf").as_slice();
+    let v6 = include_bytes!("../../../../testdata/nettrace/synth-v6-all.nettrace").as_slice();
+    let plain = include_bytes!("../../../../testdata/nettrace/synth-v4-padded-uncompressed.nettrace").as_slice();
+    // The last block is cut, and has bad bytes.
+    let bad = [&v6[..v6.len() / 2], &[0xff; 40], &v6[v6.len() / 2 + 40..]].concat();
+    for stream in [v3, v6, plain, &v6[..v6.len() - 9], &bad] {
+        let expected = unsafe { rows(stream, 0) };
+        assert!(!expected.0.is_empty());
+        for batch in [1, 2, 3, 100] {
+            assert_eq!(unsafe { rows(stream, batch) }, expected);
+        }
+    }
+}
+
+/// Returns the values of a payload: by a visitor, and by the indexes of the fields.
+unsafe fn both(metadata: *const Metadata<'_>, payload: *const u8, len: usize) -> [(Vec<String>, Status); 2] {
+    unsafe extern "C" fn visit(seen: *mut c_void, value: *const FieldValue<'_>) -> bool {
+        let FieldValue { kind, name, number, real, text, guid, bytes, len } = unsafe { value.read() };
+        let shown = match kind {
+            DIPC_VALUE_REAL => format!("{real}"),
+            DIPC_VALUE_TEXT => unsafe { utf8(text) },
+            DIPC_VALUE_GUID | DIPC_VALUE_DECIMAL => format!("{:?}", guid.bytes),
+            DIPC_VALUE_BYTES => format!("{bytes:p} {len}"),
+            _ => format!("{number}"),
+        };
+        let shown = unsafe { format!("{kind} {}={shown}", utf8(name)) };
+        unsafe { (*seen.cast::<Vec<String>>()).push(shown) };
+        true
+    }
+    unsafe {
+        let mut seen = Vec::<String>::new();
+        let visited =
+            dipc_metadata_values(metadata, payload, len, Some(visit), (&raw mut seen).cast(), null_mut());
+        let (count, detail) = (Memory::<usize>::one(), Memory::<usize>::one());
+        let status = dipc_metadata_fields(metadata, null_mut(), 0, count.at);
+        let needed = count.get();
+        assert_eq!(status, if needed > 0 { Status::BufferTooSmall } else { Status::Ok });
+        let fields = Memory::<DescribedField<'_>>::array(needed);
+        ok(dipc_metadata_fields(metadata, fields.at, needed, count.at));
+        assert_eq!(count.get(), needed);
+        let read = |values: &Memory<IndexedValue<'_>>| {
+            let (at, room) = (values.at, values.count);
+            dipc_fields_values(fields.at, needed, payload, len, at, room, count.at, detail.at)
+        };
+        let mut values = Memory::<IndexedValue<'_>>::array(0);
+        let mut indexed = read(&values);
+        if indexed == Status::BufferTooSmall {
+            let all = detail.get();
+            values = Memory::array(all - 1);
+            assert_eq!((read(&values), detail.get(), count.get()), (indexed, all, all - 1));
+            values = Memory::array(all);
+            indexed = read(&values);
+        }
+        let mut shown = Vec::new();
+        for value in 0..count.get() {
+            let IndexedValue { field, kind, u } = values.at.add(value).read();
+            let described = fields.at.add(field as usize).read();
+            let name = match kind {
+                DIPC_VALUE_END_OBJECT | DIPC_VALUE_END_ARRAY => String::new(),
+                _ => utf8(described.name),
+            };
+            let content = match kind {
+                DIPC_VALUE_REAL => format!("{}", u.real),
+                DIPC_VALUE_TEXT => utf8(u.text),
+                DIPC_VALUE_GUID | DIPC_VALUE_DECIMAL => format!("{:?}", u.guid.bytes),
+                DIPC_VALUE_BYTES => format!("{:p} {}", u.bytes.data, u.bytes.len),
+                _ => format!("{}", u.number),
+            };
+            shown.push(format!("{kind} {name}={content}"));
+        }
+        [(seen, visited), (shown, indexed)]
+    }
+}
+
+#[test]
+fn values_by_index_are_those_of_the_visitor() {
+    let stream = include_bytes!("../../../../testdata/nettrace/synth-v6-all.nettrace");
+    unsafe {
+        let window = Memory::<u8>::from(stream);
+        let (parser, record) = (Memory::<Parser>::zeros(), Memory::<Record<'_>>::one());
+        ok(dipc_parser_init(parser.at));
+        let (mut described, mut kinds) = (Vec::new(), Vec::new());
+        loop {
+            ok(dipc_parser_next(parser.at, window.at, window.count, record.at));
+            let Record { kind, u } = record.get();
+            match kind {
+                DIPC_RECORD_METADATA => {
+                    let metadata = Memory::<Metadata<'_>>::one();
+                    let Event { payload, payload_len, .. } = u.event;
+                    ok(dipc_metadata_decode(6, payload, payload_len, metadata.at, null_mut()));
+                    described.push(metadata);
+                }
+                DIPC_RECORD_EVENT => {
+                    let Event { metadata_id, payload, payload_len, .. } = u.event;
+                    let metadata = described.iter().rfind(|m| (*m.at).id == metadata_id).unwrap();
+                    for len in 0..=payload_len {
+                        let [by_visitor, by_index] = both(metadata.at, payload, len);
+                        assert_eq!(by_visitor, by_index);
+                        kinds.extend(by_index.0.iter().map(|shown| shown.split(' ').next().unwrap().to_owned()));
+                    }
+                }
+                DIPC_RECORD_END => break,
+                _ => {}
+            }
+        }
+        for kind in [DIPC_VALUE_TEXT, DIPC_VALUE_GUID, DIPC_VALUE_BEGIN_OBJECT, DIPC_VALUE_END_ARRAY] {
+            assert!(kinds.contains(&kind.to_string()), "no value of kind {kind}");
+        }
+    }
+}
+
+#[test]
+fn fields_of_another_maker_are_errors() {
+    let name = Text::NULL;
+    let field = |kind, end, count| DescribedField { name, kind, parent: DIPC_NO_PARENT, end, count };
+    // No type, no element, an object that never ends, an array that has too many elements, and a type of no byte.
+    let made = [
+        vec![field(2, 1, 0)],
+        vec![field(DIPC_TYPE_ARRAY, 9, 0)],
+        vec![field(DIPC_TYPE_OBJECT, 0, 0)],
+        vec![field(DIPC_TYPE_FIXED_ARRAY, 2, 70_000), field(DIPC_TYPE_UINT8, 2, 0)],
+        vec![field(300, 1, 0)],
+    ];
+    for fields in made {
+        let (fields, payload) = (Memory::from(&fields), Memory::from(&[1_u8, 0, 1, 0]));
+        let (values, count) = (Memory::<IndexedValue<'_>>::array(200), Memory::<usize>::one());
+        let status = unsafe {
+            let (at, room) = (values.at, values.count);
+            dipc_fields_values(fields.at, fields.count, payload.at, 4, at, room, count.at, null_mut())
+        };
+        assert_ne!(status, Status::Ok);
+        assert!(count.get() < 200);
+    }
+}
+
 /// Reads a stream, of which at most 40 bytes arrive at a time, in a window that grows only if it must. Returns the number
 /// of records of each kind, the names, labels and values in them, and the end.
 unsafe fn read(mut stream: &[u8]) -> ([usize; 16], Vec<String>, String) {

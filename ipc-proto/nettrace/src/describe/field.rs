@@ -386,12 +386,26 @@ pub struct FieldIter<'a> {
 
 impl<'a> FieldIter<'a> {
     fn field(&mut self) -> Result<Field<'a>, DecodeError> {
+        let (name, format, mut of) = self.name_and_type()?;
+        Ok(Field { name, field_type: field_type(format, &mut of)? })
+    }
+
+    /// Reads a field, and returns its name, its layout and a reader of its type.
+    fn name_and_type(&mut self) -> Result<(Str<'a>, Format, Reader<'a>), DecodeError> {
         let format = match self.format {
             Format::Joined { v1 } => self.next_format(v1)?,
             format => format,
         };
-        let (name, mut of) = name_and_type(format, &mut self.r)?;
-        Ok(Field { name, field_type: field_type(format, &mut of)? })
+        let (name, of) = name_and_type(format, &mut self.r)?;
+        Ok((name, format, of))
+    }
+
+    /// Returns the next field, and whether it counts the elements of following arrays.
+    pub(crate) fn next_with_count(&mut self) -> Option<(Field<'a>, bool)> {
+        self.left = self.left.checked_sub(1)?;
+        let (name, format, mut of) = self.name_and_type().ok()?;
+        let is_count = matches!(Type::decode(format, &mut of.clone()), Ok(Type::Counts(_)));
+        Some((Field { name, field_type: field_type(format, &mut of).ok()? }, is_count))
     }
 
     /// Returns the layout of the next field. `v1` is the number of V1 fields that are not read yet.

@@ -69,6 +69,22 @@ impl Scalar {
         }
     }
 
+    /// Returns a number of its own for each type: its code, or 123 for [`Utf8String`](Self::Utf8String).
+    #[must_use]
+    pub const fn number(self) -> u8 {
+        self as u8
+    }
+
+    /// Returns the type with this [`number`](Self::number).
+    #[must_use]
+    #[inline]
+    pub const fn from_number(number: u8) -> Option<Self> {
+        match number {
+            123 => Some(Self::Utf8String),
+            code => Self::from_code(code),
+        }
+    }
+
     #[inline]
     pub(crate) const fn from_code(code: u8) -> Option<Self> {
         Some(match code {

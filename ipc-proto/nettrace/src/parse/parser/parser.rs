@@ -260,6 +260,51 @@ impl Parser {
         }
     }
 
+    /// Returns the next record if it is an event, also if [`next_event`](Self::next_event) returns `None`. On `None`,
+    /// [`next`](Self::next) returns a record that is not an event.
+    ///
+    /// A reader of all events of a block calls it where `next_event` returns `None`:
+    ///
+    /// ```
+    /// # use nettrace::{Limits, Parser};
+    /// # let (mut parser, window) = (Parser::new(Limits::default()), b"N");
+    /// while let Some(event) = parser.next_event(window).or_else(|| parser.next_if_event(window)) {
+    ///     assert!(event.sorted);
+    /// }
+    /// ```
+    #[cold]
+    #[inline(never)]
+    pub fn next_if_event<'w>(&mut self, window: &'w [u8]) -> Option<Event<'w>> {
+        if !self.is_before_event() {
+            return None;
+        }
+        if self.body == Body::Events {
+            // Whatever is no event here, the next call finds again.
+            return match self.record(self.rest(window)) {
+                Ok(Some(Record::Event(event))) => Some(event),
+                _ => None,
+            };
+        }
+        // The next call must return a record that is no event, so a copy reads it.
+        let mut copy = self.clone();
+        let Record::Event(event) = copy.next(window) else { return None };
+        *self = copy;
+        Some(event)
+    }
+
+    /// Returns whether the next record can be an event.
+    #[must_use]
+    #[inline]
+    pub const fn is_before_event(&self) -> bool {
+        let is_in_body = matches!(self.state, State::Body) && self.end > self.at;
+        let is_of_events = match self.body {
+            Body::Header { metadata } | Body::Blobs { metadata } => !metadata,
+            Body::Events | Body::Mixed => true,
+            _ => false,
+        };
+        is_in_body && is_of_events
+    }
+
     /// Returns the number of parsed bytes at the front of the window. The caller must remove these bytes: the next
     /// window starts after them.
     #[must_use = "the window does not begin where it did"]

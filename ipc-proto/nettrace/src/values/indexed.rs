@@ -1,0 +1,238 @@
+//! The values of a payload with the indexes of their fields, in place of names.
+use ipc_proto::wire::{Reader, steps, to_usize};
+
+use crate::describe::field::{ArrayKind, MAX_DEPTH};
+use crate::describe::scalar::Scalar;
+use crate::describe::shape::{FieldShape, ShapeKind};
+use crate::error::{DecodeError, DecodeErrorKind};
+use crate::values::value::Value;
+use crate::values::{located, whole};
+
+/// A part of a payload, as [`IndexedValues`] returns it with the index of its field.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Part<'a> {
+    /// A value.
+    Value(Value<'a>),
+    /// An object begins. The fields of the object follow.
+    BeginObject,
+    /// The object ends.
+    EndObject,
+    /// An array begins; its elements follow.
+    BeginArray,
+    /// The array ends.
+    EndArray,
+}
+
+/// Reads the values of a payload in their order, by the shapes of its fields: [`Values`](crate::Values) without names.
+///
+/// The caller stores the [shapes](crate::Fields::shapes) of a description once, in the order of their indexes. It stores
+/// whatever it needs for a field, such as its name, at the same index. An `S` is a [`FieldShape`], or becomes one.
+///
+/// An item is the index of a field, and a part. The values, the errors, and what is valid before an error are those of
+/// [`Values`](crate::Values), but the limit of the work does not include descriptions, which this type does not read:
+/// each byte of the payload allows four items, and 32 items are free. Shapes that no description has are errors or other
+/// values, and no more work.
+#[derive(Clone, Debug)]
+pub struct IndexedValues<'s, 'a, S> {
+    shapes: &'s [S],
+    payload: &'a [u8],
+    r: Reader<'a>,
+    /// Where to continue after an array that lies elsewhere in the payload.
+    back: Option<Reader<'a>>,
+    level: Level,
+    outer: heapless::Vec<Level, MAX_DEPTH>,
+    /// The number of remaining items.
+    work: usize,
+    /// The last number that counts the elements of following arrays.
+    count: u32,
+    error: Option<DecodeError>,
+}
+
+/// An open object or array, or the payload itself.
+#[derive(Clone, Copy, Debug)]
+struct Level {
+    /// Its index.
+    index: u32,
+    /// The index of the next field, or of the element.
+    next: u32,
+    repeats: Repeats,
+}
+
+/// When an open object or array ends.
+#[derive(Clone, Copy, Debug)]
+enum Repeats {
+    /// An object ends at the field with this index.
+    Object(u32),
+    /// An array ends after so many elements.
+    Array(u32),
+    /// An array elsewhere in the payload ends with its bytes.
+    Elsewhere,
+}
+
+impl<'s, 'a, S: Copy + TryInto<FieldShape>> IndexedValues<'s, 'a, S> {
+    /// Returns the values of a payload whose fields have these shapes.
+    #[must_use]
+    #[inline]
+    pub fn new(shapes: &'s [S], payload: &'a [u8]) -> Self {
+        let end = u32::try_from(shapes.len()).unwrap_or(u32::MAX);
+        Self {
+            shapes,
+            payload,
+            r: Reader::new(payload),
+            back: None,
+            level: Level { index: 0, next: 0, repeats: Repeats::Object(end) },
+            outer: heapless::Vec::new(),
+            work: payload.len().saturating_mul(4).saturating_add(32),
+            count: 0,
+            error: None,
+        }
+    }
+
+    /// Returns the error that ended the iteration, if there was one.
+    #[must_use]
+    #[inline]
+    pub const fn error(&self) -> Option<DecodeError> {
+        self.error
+    }
+
+    /// Returns the shape with an index, if a description can have it.
+    #[inline]
+    fn shape(&self, index: u32) -> Option<FieldShape> {
+        (*self.shapes.get(to_usize(index))?).try_into().ok()
+    }
+
+    /// Begins a value.
+    #[inline]
+    fn step(&mut self) -> Result<(u32, Part<'a>), DecodeError> {
+        let Some(work) = self.work.checked_sub(1) else {
+            return Err(DecodeError::at(&self.r, DecodeErrorKind::TooManyItems));
+        };
+        self.work = work;
+        let index = self.level.next;
+        let Some(shape) = self.shape(index) else {
+            return Err(DecodeError::at(&self.r, DecodeErrorKind::UnknownType));
+        };
+        match &mut self.level.repeats {
+            Repeats::Object(_) => self.level.next = shape.end,
+            Repeats::Array(left) => *left = left.wrapping_sub(1),
+            Repeats::Elsewhere => {}
+        }
+        let part = match shape.kind {
+            ShapeKind::Scalar(scalar) => Part::Value(Value::read(scalar, &mut self.r)?),
+            ShapeKind::Count(scalar) => self.counting(scalar)?,
+            ShapeKind::Object => {
+                self.open(index, Repeats::Object(shape.end))?;
+                Part::BeginObject
+            }
+            ShapeKind::Array(kind) => self.array(index, kind)?,
+        };
+        Ok((index, part))
+    }
+
+    #[inline(never)]
+    fn counting(&mut self, scalar: Scalar) -> Result<Part<'a>, DecodeError> {
+        let too_large = DecodeError::at(&self.r, DecodeErrorKind::CountTooLarge);
+        let value = Value::read(scalar, &mut self.r)?;
+        if let Value::UInt(count) = value {
+            self.count = u32::try_from(count).map_err(|_| too_large)?;
+        }
+        Ok(Part::Value(value))
+    }
+
+    #[inline(never)]
+    fn array(&mut self, index: u32, kind: ArrayKind) -> Result<Part<'a>, DecodeError> {
+        let here = DecodeError::at(&self.r, DecodeErrorKind::UnexpectedEnd);
+        let element = self.shape(index.wrapping_add(1)).map(|shape| shape.kind);
+        // Arrays of these elements are one value.
+        let unit = match element {
+            Some(ShapeKind::Scalar(unit @ (Scalar::Byte | Scalar::Utf8CodeUnit))) => Some((unit, 1)),
+            Some(ShapeKind::Scalar(unit @ Scalar::Utf16CodeUnit)) => Some((unit, 2)),
+            _ => None,
+        };
+        let count = match kind {
+            ArrayKind::Counted => u32::from(self.r.read::<u16>()?),
+            ArrayKind::FixedLength(count) => count.into(),
+            ArrayKind::CountedBefore => self.count,
+            ArrayKind::RelLoc | ArrayKind::DataLoc => {
+                let (start, bytes) = located(self.payload, &mut self.r, kind)?;
+                if let Some((unit, size)) = unit {
+                    if bytes.len().checked_rem(size) != Some(0) {
+                        return Err(here);
+                    }
+                    // Several fields can refer to the same bytes, so each reference costs work.
+                    let work = self.work.checked_sub(bytes.len());
+                    self.work =
+                        work.ok_or_else(|| DecodeError::at(&self.r, DecodeErrorKind::TooManyItems))?;
+                    return Ok(Part::Value(whole(unit, bytes)));
+                }
+                self.open(index, Repeats::Elsewhere)?;
+                // The elements contain no arrays of this kind, so one offset to return to is enough.
+                self.back = Some(core::mem::replace(&mut self.r, Reader::at(bytes, start)));
+                return Ok(Part::BeginArray);
+            }
+        };
+        if let Some((unit, size)) = unit {
+            let len = to_usize(count).saturating_mul(size);
+            return Ok(Part::Value(whole(unit, self.r.bytes(len)?)));
+        }
+        self.open(index, Repeats::Array(count))?;
+        Ok(Part::BeginArray)
+    }
+
+    fn open(&mut self, index: u32, repeats: Repeats) -> Result<(), DecodeError> {
+        let inner = Level { index, next: index.wrapping_add(1), repeats };
+        let before = core::mem::replace(&mut self.level, inner);
+        self.outer.push(before).map_err(|before| {
+            self.level = before;
+            DecodeError::at(&self.r, DecodeErrorKind::TooDeep)
+        })
+    }
+
+    /// Closes the innermost object or array.
+    #[inline(never)]
+    fn close(&mut self) -> Option<(u32, Part<'a>)> {
+        let outer = self.outer.pop()?;
+        let Level { index, repeats, .. } = core::mem::replace(&mut self.level, outer);
+        let part = match repeats {
+            Repeats::Object(_) => Part::EndObject,
+            Repeats::Array(_) => Part::EndArray,
+            Repeats::Elsewhere => {
+                if let Some(back) = self.back.take() {
+                    self.r = back;
+                }
+                Part::EndArray
+            }
+        };
+        Some((index, part))
+    }
+
+    #[cold]
+    fn fail(&mut self, error: DecodeError) -> Option<(u32, Part<'a>)> {
+        self.error = self.error.or(Some(error));
+        // Without work, each further call fails and closes one open object or array.
+        self.work = 0;
+        self.close()
+    }
+}
+
+impl<'a, S: Copy + TryInto<FieldShape>> Iterator for IndexedValues<'_, 'a, S> {
+    type Item = (u32, Part<'a>);
+
+    #[inline]
+    fn next(&mut self) -> Option<(u32, Part<'a>)> {
+        steps::count(1);
+        let is_over = match self.level.repeats {
+            Repeats::Object(end) => self.level.next >= end,
+            Repeats::Array(left) => left == 0,
+            Repeats::Elsewhere => self.r.rest().is_empty(),
+        };
+        if is_over {
+            return self.close();
+        }
+        match self.step() {
+            Ok(item) => Some(item),
+            Err(error) => self.fail(error),
+        }
+    }
+}
+impl<S: Copy + TryInto<FieldShape>> core::iter::FusedIterator for IndexedValues<'_, '_, S> {}
