@@ -219,6 +219,108 @@ static void call(void) {
     free(buf);
 }
 
+/* The message is a stream, whose events are read in batches. */
+static void stream(void) {
+    size_t room = 1 + pick % 5, count;
+    dipc_event_columns columns;
+    dipc_parser parser;
+    dipc_record record;
+    columns.metadata_id = (uint32_t *)allocate(room * sizeof(uint32_t));
+    columns.timestamp = (uint64_t *)allocate(room * sizeof(uint64_t));
+    columns.thread = (uint64_t *)allocate(room * sizeof(uint64_t));
+    columns.stack_id = (uint32_t *)allocate(room * sizeof(uint32_t));
+    columns.payload_offset = (size_t *)allocate(room * sizeof(size_t));
+    columns.payload_len = (size_t *)allocate(room * sizeof(size_t));
+    columns.capture_thread = (uint64_t *)allocate(room * sizeof(uint64_t));
+    columns.sequence = (uint32_t *)allocate(room * sizeof(uint32_t));
+    columns.processor = (uint32_t *)allocate(room * sizeof(uint32_t));
+    columns.label_list = (uint32_t *)allocate(room * sizeof(uint32_t));
+    columns.sorted = (bool *)allocate(room * sizeof(bool));
+    columns.activity_id = (dipc_guid *)allocate(room * sizeof(dipc_guid));
+    columns.related_activity_id = (dipc_guid *)allocate(room * sizeof(dipc_guid));
+    columns.stack_offset = (size_t *)allocate(room * sizeof(size_t));
+    columns.stack_len = (size_t *)allocate(room * sizeof(size_t));
+    dipc_parser_init(&parser);
+    do {
+        while (dipc_parser_next_events(&parser, message, message_len, &columns, room, &count) == DIPC_STATUS_OK &&
+               count > 0)
+            for (size_t row = 0; row < count; row++) {
+                fprintf(out, "event %" PRIu32 " %" PRIu64 " %" PRIu64 " %" PRIu32 " %" PRIu64 " %" PRIu32 " %" PRIu32,
+                        columns.metadata_id[row], columns.timestamp[row], columns.thread[row], columns.stack_id[row],
+                        columns.capture_thread[row], columns.sequence[row], columns.processor[row]);
+                fprintf(out, " %" PRIu32 " %d", columns.label_list[row], columns.sorted[row]);
+                print_hex(columns.activity_id[row].bytes, 16);
+                print_hex(columns.related_activity_id[row].bytes, 16);
+                print_hex(message + columns.payload_offset[row], columns.payload_len[row]);
+                print_hex(message + columns.stack_offset[row], columns.stack_len[row]);
+                fputc('\n', out);
+            }
+        if (dipc_parser_next(&parser, message, message_len, &record) != DIPC_STATUS_OK)
+            fail("a record");
+        if (record.kind == DIPC_RECORD_EVENT)
+            fail("an event that is not in a batch");
+    } while (record.kind != DIPC_RECORD_MORE && record.kind != DIPC_RECORD_END);
+    free(columns.metadata_id);
+    free(columns.timestamp);
+    free(columns.thread);
+    free(columns.stack_id);
+    free(columns.payload_offset);
+    free(columns.payload_len);
+    free(columns.capture_thread);
+    free(columns.sequence);
+    free(columns.processor);
+    free(columns.label_list);
+    free(columns.sorted);
+    free(columns.activity_id);
+    free(columns.related_activity_id);
+    free(columns.stack_offset);
+    free(columns.stack_len);
+}
+
+/* The message is the length of a description, the description, and a payload. */
+static void values(uint32_t version) {
+    size_t record_len = message_len == 0 ? 0 : message[0], field_count = 0, count = 0, needed = 0, detail = 0;
+    dipc_metadata metadata;
+    if (record_len + 1 > message_len)
+        record_len = message_len == 0 ? 0 : message_len - 1;
+    const uint8_t *record = message_len == 0 ? message : message + 1, *payload = record + record_len;
+    size_t payload_len = (size_t)(message + message_len - payload);
+    if (dipc_metadata_decode_runtime(version, 8, record, record_len, &metadata, NULL) != DIPC_STATUS_OK)
+        return;
+    dipc_metadata_fields(&metadata, NULL, 0, &field_count);
+    dipc_described_field *fields = (dipc_described_field *)allocate(field_count * sizeof *fields);
+    if (dipc_metadata_fields(&metadata, fields, field_count, &field_count) != DIPC_STATUS_OK)
+        fail("the number of fields");
+    if (dipc_fields_values(fields, field_count, payload, payload_len, NULL, 0, &count, &needed) !=
+        DIPC_STATUS_BUFFER_TOO_SMALL)
+        needed = 0;
+    dipc_indexed_value *read = (dipc_indexed_value *)allocate(needed * sizeof *read);
+    dipc_status status =
+        dipc_fields_values(fields, field_count, payload, payload_len, read, needed, &count, &detail);
+    print_status("values", status, detail);
+    for (size_t i = 0; i < count; i++) {
+        fprintf(out, "value %" PRIu32 " %" PRIu32, read[i].field, read[i].kind);
+        print_text(fields[read[i].field].name);
+        switch (read[i].kind) {
+        case DIPC_VALUE_TEXT:
+            print_text(read[i].u.text);
+            break;
+        case DIPC_VALUE_GUID:
+        case DIPC_VALUE_DECIMAL:
+            print_hex(read[i].u.guid.bytes, 16);
+            break;
+        case DIPC_VALUE_BYTES:
+            print_hex(read[i].u.bytes.data, read[i].u.bytes.len);
+            break;
+        default:
+            fprintf(out, " %" PRIu64, read[i].u.number);
+        }
+        fputc('\n', out);
+    }
+    free(fields);
+    free(read);
+}
+
 static void describe(void) {
     dipc_message parsed;
     dipc_advertise advertise;
@@ -262,6 +364,9 @@ static void describe(void) {
     }
     serve();
     call();
+    stream();
+    values(4);
+    values(6);
 }
 
 int main(void) {

@@ -22,6 +22,9 @@ use ipc_proto::{
     Advertise, Answer, Code, Decode, DecodeError, Exchange, GetProcessInfo2, HResult, Message, Parsed,
     ProtocolError, Request, RequestError, Serve, Step, Text, UntypedCall, encode,
 };
+use nettrace::{
+    Event, IndexedValues, Limits, Metadata, Parser, Part, Record, Str, Value, Version, clr,
+};
 
 /// The C interface returns for every message what `ipc-proto` returns.
 pub fn c_messages(bytes: &[u8]) {
@@ -111,6 +114,9 @@ fn describe(bytes: &[u8]) -> String {
     }
     out.serve(bytes);
     out.call(bytes);
+    out.stream(bytes);
+    out.values(bytes, Version::V4);
+    out.values(bytes, Version::V6);
     out.text
 }
 
@@ -123,9 +129,21 @@ fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
+/// Returns a string of a trace as C has it: invalid UTF-8 becomes U+FFFD.
+fn of_trace(text: Str<'_>) -> String {
+    match text {
+        Str::Utf8(bytes) => utf16_of(String::from_utf8_lossy(bytes).encode_utf16()),
+        Str::Utf16(bytes) => utf16_of(bytes.chunks_exact(2).map(|unit| u16::from_le_bytes([unit[0], unit[1]]))),
+    }
+}
+
+fn utf16_of(units: impl Iterator<Item = u16>) -> String {
+    units.fold("+".to_owned(), |hex, unit| format!("{hex}{unit:04x}"))
+}
+
 fn utf16(text: &Text<'_>) -> String {
     match text.non_null() {
-        Some(text) => text.units().fold("+".to_owned(), |hex, unit| format!("{hex}{unit:04x}")),
+        Some(text) => utf16_of(text.units()),
         None => "-".to_owned(),
     }
 }
@@ -299,6 +317,72 @@ impl Out {
             reply.advance(n).unwrap();
         }
         self.text.push('\n');
+    }
+
+    fn stream(&mut self, bytes: &[u8]) {
+        let mut parser = Parser::new(Limits::default());
+        loop {
+            let event = match parser.next(bytes) {
+                Record::Event(event) => event,
+                Record::More { .. } | Record::End(_) => return,
+                _ => continue,
+            };
+            let Event { metadata_id, timestamp, thread, stack_id, capture_thread, .. } = event;
+            let Event { sequence, processor, label_list, sorted, .. } = event;
+            let ids = [event.activity_id, event.related_activity_id].map(|id| hex(&id.0));
+            self.line(format_args!(
+                "event {metadata_id} {timestamp} {thread} {stack_id} {capture_thread} {sequence} {processor} \
+                 {label_list} {} {} {} {}",
+                u8::from(sorted),
+                ids.join(" "),
+                hex(event.payload),
+                hex(event.stack)
+            ));
+        }
+    }
+
+    fn values(&mut self, bytes: &[u8], version: Version) {
+        let (len, rest) = bytes.split_first().map_or((0, bytes), |(len, rest)| (usize::from(*len), rest));
+        let (record, payload) = rest.split_at(len.min(rest.len()));
+        let Ok(metadata) = Metadata::decode(version, record) else { return };
+        let mut fields = Vec::new();
+        clr::describe(metadata, 8).fields.shapes(|index, name, shape| {
+            let index = usize::try_from(index).unwrap();
+            fields.resize(fields.len().max(index + 1), None);
+            fields[index] = Some((name, shape));
+        });
+        let (names, shapes): (Vec<_>, Vec<_>) = fields.into_iter().map(Option::unwrap).unzip();
+        let mut values = IndexedValues::new(&shapes, payload);
+        let items: Vec<_> = values.by_ref().collect();
+        match values.error() {
+            Some(error) => self.error("values", &error),
+            None => self.ok("values"),
+        }
+        for (field, part) in items {
+            let (kind, content) = match part {
+                Part::Value(value) => match value {
+                    Value::Boolean(value) => (0, u8::from(value).to_string()),
+                    #[allow(clippy::cast_sign_loss, reason = "as C has it")]
+                    Value::Int(number) => (1, (number as u64).to_string()),
+                    Value::UInt(number) => (2, number.to_string()),
+                    Value::Single(number) => (3, f64::from(number).to_bits().to_string()),
+                    Value::Double(number) => (3, number.to_bits().to_string()),
+                    Value::Text(text) => (4, of_trace(text)),
+                    Value::Guid(guid) => (5, hex(&guid.0)),
+                    Value::DateTime(time) => (6, time.0.to_string()),
+                    Value::Bytes(bytes) => (7, hex(bytes)),
+                    Value::Decimal(bytes) => (8, hex(&bytes)),
+                    Value::CodeUnit(unit) => (9, unit.to_string()),
+                    value => panic!("{value:?} is new"),
+                },
+                Part::BeginObject => (10, "0".to_owned()),
+                Part::EndObject => (11, "0".to_owned()),
+                Part::BeginArray => (12, "0".to_owned()),
+                Part::EndArray => (13, "0".to_owned()),
+            };
+            let name = of_trace(names[usize::try_from(field).unwrap()]);
+            self.line(format_args!("value {field} {kind} {name} {content}"));
+        }
     }
 
     fn call(&mut self, bytes: &[u8]) {

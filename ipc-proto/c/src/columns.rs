@@ -27,10 +27,10 @@ macro_rules! columns {
 
         impl EventColumns {
             /// Checks the pointers of columns with so many rows.
-            fn check(&self, rows: usize) -> Result<(), Failure> {
+            fn check(&self, rows: usize) -> Result<&Self, Failure> {
                 $(check(self.$name, rows)?;)*
                 $(check(self.$other, rows)?;)*
-                Ok(())
+                Ok(self)
             }
 
             /// Returns whether there is a column that most programs do not need.
@@ -147,21 +147,21 @@ pub unsafe extern "C" fn dipc_parser_next_events(
 ) -> Status {
     // SAFETY: the caller vouches for the pointers.
     let outcome = unsafe { content(parser) }.and_then(|parser| -> Outcome {
-        let mut stored = 0;
+        // SAFETY: the caller vouches for the pointers.
+        let columns = unsafe { memory::reference(columns) }?;
+        // SAFETY: the caller vouches for the pointers.
+        let window = unsafe { memory::slice(window, len) }?;
+        memory::check(count, 1)?;
         // A program also calls the function before each of many stacks, so it returns early then.
-        if parser.is_before_event() {
-            // SAFETY: the caller vouches for the pointers.
-            let columns = unsafe { memory::reference(columns) }?;
-            columns.check(room)?;
-            // SAFETY: the caller vouches for the pointers.
-            let window = unsafe { memory::slice(window, len) }?;
+        let stored = if !parser.is_before_event() {
+            0
+        } else if columns.check(room)?.has_others() {
             // SAFETY: the columns were checked.
-            stored = if columns.has_others() {
-                unsafe { store_events::<true>(parser, window, *columns, room) }
-            } else {
-                unsafe { store_events::<false>(parser, window, *columns, room) }
-            };
-        }
+            unsafe { store_events::<true>(parser, window, *columns, room) }
+        } else {
+            // SAFETY: the columns were checked.
+            unsafe { store_events::<false>(parser, window, *columns, room) }
+        };
         // SAFETY: the caller vouches for the pointers.
         unsafe { memory::store(count, stored) }.map(|()| 0)
     });

@@ -62,6 +62,12 @@ static bool print_value(void *context, const dipc_field_value *value) {
     return true;
 }
 
+static bool count_value(void *context, const dipc_field_value *value) {
+    (void)value;
+    ++*(size_t *)context;
+    return true;
+}
+
 /* Returns a new entry with a copy of the bytes. */
 static struct kept *keep(uint32_t kind, const uint8_t *bytes, size_t len) {
     kept = (struct kept *)realloc(kept, (kept_len + 1) * sizeof *kept);
@@ -161,6 +167,39 @@ static void print_label(void *context, const dipc_label *label) {
     putchar('\n');
 }
 
+/* Prints the values of a payload, read by the indexes of their fields, and checks that a visitor sees as many. */
+static void print_values(const dipc_metadata *metadata, const uint8_t *payload, size_t len) {
+    size_t field_count = 0, count = 0, needed = 0, visited = 0;
+    dipc_metadata_fields(metadata, NULL, 0, &field_count);
+    dipc_described_field *fields = (dipc_described_field *)malloc((field_count + 1) * sizeof *fields);
+    if (dipc_metadata_fields(metadata, fields, field_count, &field_count) != DIPC_STATUS_OK)
+        printf("fail\tfields\n");
+    dipc_status status = dipc_fields_values(fields, field_count, payload, len, NULL, 0, &count, &needed);
+    if (status != DIPC_STATUS_BUFFER_TOO_SMALL)
+        needed = 0;
+    dipc_indexed_value *values = (dipc_indexed_value *)malloc((needed + 1) * sizeof *values);
+    status = dipc_fields_values(fields, field_count, payload, len, values, needed, &count, NULL);
+    for (size_t i = 0; i < count; i++) {
+        dipc_field_value value;
+        memset(&value, 0, sizeof value);
+        value.kind = values[i].kind;
+        value.name = fields[values[i].field].name;
+        if (value.kind == DIPC_VALUE_TEXT)
+            value.text = values[i].u.text;
+        else if (value.kind == DIPC_VALUE_GUID || value.kind == DIPC_VALUE_DECIMAL)
+            value.guid = values[i].u.guid;
+        else if (value.kind == DIPC_VALUE_REAL)
+            value.real = values[i].u.real;
+        else if (value.kind != DIPC_VALUE_BYTES)
+            value.number = values[i].u.number;
+        print_value(NULL, &value);
+    }
+    if (dipc_metadata_values(metadata, payload, len, count_value, &visited, NULL) != status || visited != count)
+        printf("fail\t%u values by index, %u by a visitor\n", (unsigned)count, (unsigned)visited);
+    free(fields);
+    free(values);
+}
+
 static void print_event(const dipc_trace *trace, const dipc_event *event) {
     struct kept *described = find(DIPC_RECORD_METADATA, event->metadata_id);
     struct kept *thread = find(DIPC_RECORD_THREAD, event->thread);
@@ -194,7 +233,40 @@ static void print_event(const dipc_trace *trace, const dipc_event *event) {
            (unsigned)properties.level, (int)properties.opcode, properties.keywords);
     if (labels != NULL)
         dipc_labels(labels->labels.bytes, labels->labels.len, print_label, NULL, NULL);
-    dipc_metadata_values(metadata, event->payload, event->payload_len, print_value, NULL, NULL);
+    print_values(metadata, event->payload, event->payload_len);
+}
+
+enum { ROWS = 5 };
+
+/* Each event of a batch has a row in each of these arrays. */
+static uint32_t metadata_ids[ROWS], sequences[ROWS], processors[ROWS], stack_ids[ROWS], label_lists[ROWS];
+static uint64_t timestamps[ROWS], threads[ROWS], capture_threads[ROWS];
+static size_t payload_offsets[ROWS], payload_lens[ROWS], stack_offsets[ROWS], stack_lens[ROWS];
+static dipc_guid activity_ids[ROWS], related_activity_ids[ROWS];
+static bool sorted[ROWS];
+static const dipc_event_columns columns = {metadata_ids,   timestamps,    threads,         stack_ids,
+                                           payload_offsets, payload_lens, capture_threads, sequences,
+                                           processors,     label_lists,   sorted,          activity_ids,
+                                           related_activity_ids, stack_offsets, stack_lens};
+
+/* Prints the next events of the window, and returns whether there were any. */
+static bool print_events(dipc_parser *parser, const dipc_trace *trace, const uint8_t *window, size_t len) {
+    size_t count = 0;
+    if (dipc_parser_next_events(parser, window, len, &columns, ROWS, &count) != DIPC_STATUS_OK)
+        printf("fail\tevents\n");
+    for (size_t row = 0; row < count; row++) {
+        dipc_event event;
+        memset(&event, 0, sizeof event);
+        event.metadata_id = metadata_ids[row];
+        event.thread = threads[row];
+        event.activity_id = activity_ids[row];
+        event.related_activity_id = related_activity_ids[row];
+        event.label_list = label_lists[row];
+        event.payload = window + payload_offsets[row];
+        event.payload_len = payload_lens[row];
+        print_event(trace, &event);
+    }
+    return count > 0;
 }
 
 int main(int argc, char **argv) {
@@ -210,6 +282,8 @@ int main(int argc, char **argv) {
         return 2;
     dipc_parser_init(&parser);
     for (;;) {
+        if (print_events(&parser, &trace, window, len))
+            continue;
         if (dipc_parser_next(&parser, window, len, &record) != DIPC_STATUS_OK)
             return 2;
         if (record.kind == DIPC_RECORD_TRACE)
@@ -218,7 +292,7 @@ int main(int argc, char **argv) {
                  record.kind == DIPC_RECORD_LABEL_LIST)
             keep_record(&trace, &record);
         else if (record.kind == DIPC_RECORD_EVENT)
-            print_event(&trace, &record.u.event);
+            printf("fail\tan event that was not in a batch\n");
         else if (record.kind == DIPC_RECORD_SEQUENCE_POINT)
             pass(&record.u.sequence_point);
         else if (record.kind == DIPC_RECORD_REMOVE_THREAD) {

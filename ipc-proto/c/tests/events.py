@@ -62,8 +62,10 @@ def according_to_c(trace, piece):
             if depth == 0 and known is not None:
                 events[-1][-1][text(fields[1])] = known
             depth += kind in (BEGIN, BEGIN_ARRAY)
-        else:
+        elif key == "end":
             end = ENDS[fields[0]]
+        else:
+            sys.exit(f"{trace}: {line}")
     return events, end
 
 

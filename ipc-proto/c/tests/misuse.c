@@ -244,6 +244,72 @@ static void traces(void) {
     EXPECT(DIPC_STATUS_UNEXPECTED_END, dipc_metadata_values(&metadata, record, 3, refuse, &visited, &detail));
 }
 
+static void columns(void) {
+    static const uint8_t nothing[] = "Nettrace";
+    uint64_t times[2];
+    dipc_parser parser;
+    dipc_event_columns columns;
+    dipc_record next;
+    size_t count = 9;
+    memset(&parser, 0, sizeof parser);
+    memset(&columns, 0, sizeof columns);
+    EXPECT(DIPC_STATUS_WRONG_KIND, dipc_parser_next_events(&parser, nothing, 8, &columns, 2, &count));
+    EXPECT(DIPC_STATUS_OK, dipc_parser_init(&parser));
+    EXPECT(DIPC_STATUS_NULL_POINTER, dipc_parser_next_events(NULL, nothing, 8, &columns, 2, &count));
+    EXPECT(DIPC_STATUS_NULL_POINTER, dipc_parser_next_events(&parser, nothing, 8, NULL, 2, &count));
+    EXPECT(DIPC_STATUS_NULL_POINTER, dipc_parser_next_events(&parser, nothing, 8, &columns, 2, NULL));
+    EXPECT(DIPC_STATUS_NULL_POINTER, dipc_parser_next_events(&parser, NULL, 8, &columns, 2, &count));
+    columns.timestamp = times;
+    EXPECT(9, count);
+    EXPECT(DIPC_STATUS_OK, dipc_parser_next_events(&parser, nothing, 8, &columns, 2, &count));
+    EXPECT(0, count);
+    EXPECT(DIPC_STATUS_OK, dipc_parser_next(&parser, nothing, 8, &next));
+    EXPECT(DIPC_RECORD_MORE, next.kind);
+}
+
+static void fields(void) {
+    static const uint8_t record[] = "\1\0\0\0P\0\0\0\7\0\0\0T\0\0\0"
+                                    "\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0"
+                                    "\2\0\0\0\x9\0\0\0n\0\0\0\x9\0\0\0m\0\0";
+    static const uint8_t payload[] = "\5\0\0\0\6\0\0\0";
+    dipc_metadata metadata;
+    dipc_described_field fields[3];
+    dipc_indexed_value values[3];
+    size_t count, detail;
+    memset(&metadata, 0, sizeof metadata);
+    memset(fields, 0, sizeof fields);
+    EXPECT(DIPC_STATUS_WRONG_KIND, dipc_metadata_fields(&metadata, fields, 3, &count));
+    EXPECT(DIPC_STATUS_OK, dipc_metadata_decode(4, record, sizeof record, &metadata, NULL));
+    EXPECT(DIPC_STATUS_NULL_POINTER, dipc_metadata_fields(NULL, fields, 3, &count));
+    EXPECT(DIPC_STATUS_NULL_POINTER, dipc_metadata_fields(&metadata, NULL, 3, &count));
+    EXPECT(DIPC_STATUS_NULL_POINTER, dipc_metadata_fields(&metadata, fields, 3, NULL));
+    EXPECT(DIPC_STATUS_INVALID_LENGTH, dipc_metadata_fields(&metadata, fields, SIZE_MAX, &count));
+    EXPECT(DIPC_STATUS_BUFFER_TOO_SMALL, dipc_metadata_fields(&metadata, NULL, 0, &count));
+    EXPECT(2, count);
+    EXPECT(DIPC_STATUS_BUFFER_TOO_SMALL, dipc_metadata_fields(&metadata, fields, 1, &count));
+    EXPECT(DIPC_STATUS_UNKNOWN_TYPE, dipc_fields_values(fields, 2, payload, 8, values, 3, &count, NULL)); /* one is zeros */
+    EXPECT(1, count);
+    EXPECT(DIPC_STATUS_OK, dipc_metadata_fields(&metadata, fields, 3, &count));
+    EXPECT(2, count);
+    EXPECT(true, dipc_text_equals(dipc_utf8("m"), fields[1].name));
+    EXPECT(DIPC_TYPE_INT32, fields[1].kind);
+    EXPECT(true, fields[1].parent == DIPC_NO_PARENT && fields[1].end == 2);
+    EXPECT(DIPC_STATUS_NULL_POINTER, dipc_fields_values(NULL, 2, payload, 8, values, 3, &count, NULL));
+    EXPECT(DIPC_STATUS_NULL_POINTER, dipc_fields_values(fields, 2, NULL, 8, values, 3, &count, NULL));
+    EXPECT(DIPC_STATUS_NULL_POINTER, dipc_fields_values(fields, 2, payload, 8, NULL, 3, &count, NULL));
+    EXPECT(DIPC_STATUS_NULL_POINTER, dipc_fields_values(fields, 2, payload, 8, values, 3, NULL, NULL));
+    EXPECT(DIPC_STATUS_INVALID_LENGTH, dipc_fields_values(fields, SIZE_MAX, payload, 8, values, 3, &count, NULL));
+    EXPECT(DIPC_STATUS_INVALID_LENGTH, dipc_fields_values(fields, 2, payload, 8, values, SIZE_MAX, &count, NULL));
+    EXPECT(DIPC_STATUS_BUFFER_TOO_SMALL, dipc_fields_values(fields, 2, payload, 8, values, 1, &count, &detail));
+    EXPECT(true, count == 1 && detail == 2);
+    EXPECT(DIPC_STATUS_UNEXPECTED_END, dipc_fields_values(fields, 2, payload, 7, values, 3, &count, &detail));
+    EXPECT(true, count == 1 && detail == 4);
+    EXPECT(DIPC_STATUS_OK, dipc_fields_values(fields, 2, payload, 8, values, 3, &count, &detail));
+    EXPECT(true, count == 2 && values[1].field == 1 && values[1].kind == DIPC_VALUE_INT && values[1].u.number == 6);
+    EXPECT(DIPC_STATUS_OK, dipc_fields_values(NULL, 0, payload, 8, values, 3, &count, &detail));
+    EXPECT(0, count);
+}
+
 static void count_label(void *context, const dipc_label *label) {
     if (label->kind == DIPC_LABEL_OPCODE && label->number == 9)
         (*(int *)context)++;
@@ -746,6 +812,8 @@ int main(void) {
     requests();
     exchanges();
     traces();
+    columns();
+    fields();
     labels();
     sessions();
     servers();

@@ -128,6 +128,29 @@ fn columns_have_the_events_of_the_records() {
     }
 }
 
+#[test]
+fn a_column_that_cannot_be_is_an_error() {
+    let stream = include_bytes!("../../../../testdata/nettrace/synth-v6-all.nettrace");
+    unsafe {
+        let (window, columns, count) = (Memory::<u8>::from(stream), Columns::new(2), Memory::<usize>::one());
+        let (parser, record) = (Memory::<Parser>::zeros(), Memory::<Record<'_>>::one());
+        ok(dipc_parser_init(parser.at));
+        let at = columns.columns.at;
+        let all = at.cast_const();
+        let next = |rows| dipc_parser_next_events(parser.at, window.at, window.count, all, rows, count.at);
+        // The columns are used, and checked, where an event can follow.
+        while next(usize::MAX) == Status::Ok {
+            ok(dipc_parser_next(parser.at, window.at, window.count, record.at));
+            assert_ne!(record.get().kind, DIPC_RECORD_END);
+        }
+        assert_eq!(next(usize::MAX), Status::InvalidLength);
+        (*at).timestamp = columns.timestamp.at.cast::<u8>().add(1).cast();
+        assert_eq!(next(2), Status::Misaligned);
+        (*at).timestamp = null_mut();
+        ok(next(2));
+    }
+}
+
 /// Returns the values of a payload: by a visitor, and by the indexes of the fields.
 unsafe fn both(metadata: *const Metadata<'_>, payload: *const u8, len: usize) -> [(Vec<String>, Status); 2] {
     unsafe extern "C" fn visit(seen: *mut c_void, value: *const FieldValue<'_>) -> bool {
