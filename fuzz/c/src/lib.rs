@@ -22,9 +22,7 @@ use ipc_proto::{
     Advertise, Answer, Code, Decode, DecodeError, Exchange, GetProcessInfo2, HResult, Message, Parsed,
     ProtocolError, Request, RequestError, Serve, Step, Text, UntypedCall, encode,
 };
-use nettrace::{
-    Event, IndexedValues, Limits, Metadata, Parser, Part, Record, Str, Value, Version, clr,
-};
+use nettrace::{Event, IndexedValues, Limits, Metadata, Parser, Part, Record, Str, Value, Version, clr};
 
 /// The C interface returns for every message what `ipc-proto` returns.
 pub fn c_messages(bytes: &[u8]) {
@@ -133,7 +131,9 @@ fn hex(bytes: &[u8]) -> String {
 fn of_trace(text: Str<'_>) -> String {
     match text {
         Str::Utf8(bytes) => utf16_of(String::from_utf8_lossy(bytes).encode_utf16()),
-        Str::Utf16(bytes) => utf16_of(bytes.chunks_exact(2).map(|unit| u16::from_le_bytes([unit[0], unit[1]]))),
+        Str::Utf16(bytes) => {
+            utf16_of(bytes.chunks_exact(2).map(|unit| u16::from_le_bytes([unit[0], unit[1]])))
+        }
     }
 }
 

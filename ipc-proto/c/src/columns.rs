@@ -153,7 +153,7 @@ pub unsafe extern "C" fn dipc_parser_next_events(
         let window = unsafe { memory::slice(window, len) }?;
         memory::check(count, 1)?;
         // A program also calls the function before each of many stacks, so it returns early then.
-        let stored = if !parser.is_before_event() {
+        let stored = if !parser.is_before_event(window) {
             0
         } else if columns.check(room)?.has_others() {
             // SAFETY: the columns were checked.

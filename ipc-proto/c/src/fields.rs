@@ -186,15 +186,11 @@ impl<'a> IndexedValue<'a> {
                 Value::DateTime(time) => number(payload::DIPC_VALUE_TIME, time.0),
                 Value::Single(real) => (payload::DIPC_VALUE_REAL, ValueContent { real: real.into() }),
                 Value::Double(real) => (payload::DIPC_VALUE_REAL, ValueContent { real }),
-                Value::Text(text) => {
-                    (payload::DIPC_VALUE_TEXT, ValueContent { text: Text::of_trace(text) })
-                }
+                Value::Text(text) => (payload::DIPC_VALUE_TEXT, ValueContent { text: Text::of_trace(text) }),
                 Value::Guid(guid) => {
                     (payload::DIPC_VALUE_GUID, ValueContent { guid: Guid { bytes: guid.0 } })
                 }
-                Value::Decimal(bytes) => {
-                    (payload::DIPC_VALUE_DECIMAL, ValueContent { guid: Guid { bytes } })
-                }
+                Value::Decimal(bytes) => (payload::DIPC_VALUE_DECIMAL, ValueContent { guid: Guid { bytes } }),
                 Value::Bytes(bytes) => bytes_value(bytes),
                 _ => bytes_value(&[]),
             },
@@ -247,21 +243,19 @@ pub unsafe extern "C" fn dipc_fields_values(
         }
         // SAFETY: the caller vouches for the pointers.
         let mut parts = IndexedValues::new(fields, unsafe { memory::slice(payload, len) }?);
-        let mut stored = 0_usize;
-        while stored < room {
-            let Some((field, part)) = parts.next() else { break };
-            let place = values.cast::<IndexedValue<'_>>().wrapping_add(stored);
-            // SAFETY: the caller vouches for the room.
-            unsafe { place.write(IndexedValue::new(field, part)) };
-            stored = stored.wrapping_add(1);
+        let mut all = 0_usize;
+        for (field, part) in parts.by_ref() {
+            if all < room {
+                let place = values.cast::<IndexedValue<'_>>().wrapping_add(all);
+                // SAFETY: the caller vouches for the room.
+                unsafe { place.write(IndexedValue::new(field, part)) };
+            }
+            all = all.saturating_add(1);
         }
         // SAFETY: the caller vouches for the pointers.
-        unsafe { memory::store(count, stored) }?;
-        let others = if stored < room { 0 } else { parts.by_ref().count() };
+        unsafe { memory::store(count, all.min(room)) }?;
         match parts.error() {
-            _ if others > 0 => {
-                Err(Failure { status: Status::BufferTooSmall, detail: stored.saturating_add(others) })
-            }
+            _ if all > room => Err(Failure { status: Status::BufferTooSmall, detail: all }),
             Some(error) => Err(Failure::from(error)),
             None => Ok(0),
         }

@@ -12,7 +12,7 @@ use crate::{each, proves, proves_each};
 proves_each! { NETTRACE_WIRE: value, Varint32, Varint64, Zigzag64 }
 
 proves! { READ:
-    Parser::new, Parser::next, Parser::next_event, Parser::release, Parser::offset, Parser::version,
+    Parser::new, Parser::next, Parser::next_event, Parser::next_if_event, Parser::is_before_event, Parser::release, Parser::offset, Parser::version,
     Parser::skip_block, Parser::finish, Parser::object_name, <Limits as Default>::default,
     BlockKind::name, TimeRange::overlaps, TimeFilter::new, TimeFilter::keeps, TimeFilter::record, TimeFilter::event, TimeFilter::skipped_blocks,
     TimeFilter::is_contradicted, Event::known_processor, Event::without_payload, Version::number, Trace::new, Trace::check,
@@ -34,6 +34,8 @@ proves! { DESCRIBE:
     Metadata::new, Metadata::decode, attributes, clr::describe, FieldType::array, <FieldType<'_> as From<Scalar>>::from,
     Fields::len, Fields::is_empty, Fields::iter, Fields::values, Fields::build::<Scalar>, Fields::build::<FieldType<'_>>, <Fields<'_> as Default>::default,
     <Fields<'_> as IntoIterator>::into_iter, <FieldIter<'_> as Iterator>::next, Element::field_type, Scalar::code,
+    Scalar::number, Scalar::from_number, shapes, IndexedValues::<'_, '_, FieldShape>::new,
+    <IndexedValues<'_, '_, FieldShape> as Iterator>::next, IndexedValues::<'_, '_, FieldShape>::error,
     <Fields<'_> as PartialEq>::eq, Scalar::decode,
     <Values<'_> as Iterator>::next, Values::finish, Values::error, FileTime::unix_100ns, Values::field,
     Value::as_bool, Value::as_u64, Value::as_i64, Value::as_f64, Value::as_str, Value::as_bytes, Value::as_guid,
@@ -48,6 +50,10 @@ proves! { DESCRIBE:
 
 fn attributes<'a>(metadata: &Metadata<'a>, visit: &mut dyn FnMut((Str<'a>, Str<'a>))) {
     each(metadata.attributes.iter(), visit);
+}
+
+fn shapes<'a>(fields: &Fields<'a>, put: &mut dyn FnMut(u32, Str<'a>, FieldShape)) -> u32 {
+    fields.shapes(put)
 }
 
 fn units(text: &Str<'_>, visit: &mut dyn FnMut(u16)) {

@@ -116,7 +116,8 @@ unsafe fn rows(stream: &[u8], batch: usize) -> (Vec<String>, Vec<u32>) {
 fn columns_have_the_events_of_the_records() {
     let v3 = include_bytes!("../../../../testdata/nettrace/gen-net10-lab-v3-small.netperf").as_slice();
     let v6 = include_bytes!("../../../../testdata/nettrace/synth-v6-all.nettrace").as_slice();
-    let plain = include_bytes!("../../../../testdata/nettrace/synth-v4-padded-uncompressed.nettrace").as_slice();
+    let plain =
+        include_bytes!("../../../../testdata/nettrace/synth-v4-padded-uncompressed.nettrace").as_slice();
     // The last block is cut, and has bad bytes.
     let bad = [&v6[..v6.len() / 2], &[0xff; 40], &v6[v6.len() / 2 + 40..]].concat();
     for stream in [v3, v6, plain, &v6[..v6.len() - 9], &bad] {
@@ -235,7 +236,9 @@ fn values_by_index_are_those_of_the_visitor() {
                     for len in 0..=payload_len {
                         let [by_visitor, by_index] = both(metadata.at, payload, len);
                         assert_eq!(by_visitor, by_index);
-                        kinds.extend(by_index.0.iter().map(|shown| shown.split(' ').next().unwrap().to_owned()));
+                        kinds.extend(
+                            by_index.0.iter().map(|shown| shown.split(' ').next().unwrap().to_owned()),
+                        );
                     }
                 }
                 DIPC_RECORD_END => break,

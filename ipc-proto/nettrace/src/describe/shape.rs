@@ -84,7 +84,8 @@ impl<'a> Fields<'a> {
                 count = count.saturating_add(1);
                 let (kind, inner, element) = match field_type {
                     FieldType::Scalar(scalar) => {
-                        let kind = if is_count { ShapeKind::Count(scalar) } else { ShapeKind::Scalar(scalar) };
+                        let kind =
+                            if is_count { ShapeKind::Count(scalar) } else { ShapeKind::Scalar(scalar) };
                         let parent = open.last().map(|outer| outer.index);
                         put(index, name, FieldShape { kind, parent, end: count });
                         break;

@@ -2,7 +2,7 @@
 #[cfg(feature = "alloc")]
 use core::ops::Range;
 
-use ipc_proto::wire::{steps, to_u32, to_u64};
+use ipc_proto::wire::{Reader, steps, to_u32, to_u64};
 
 use crate::error::DecodeErrorKind;
 use crate::parse::block::{Block, BlockKind, TimeRange};
@@ -275,7 +275,7 @@ impl Parser {
     #[cold]
     #[inline(never)]
     pub fn next_if_event<'w>(&mut self, window: &'w [u8]) -> Option<Event<'w>> {
-        if !self.is_before_event() {
+        if !self.is_before_event(window) {
             return None;
         }
         if self.body == Body::Events {
@@ -295,14 +295,21 @@ impl Parser {
     /// Returns whether the next record can be an event.
     #[must_use]
     #[inline]
-    pub const fn is_before_event(&self) -> bool {
-        let is_in_body = matches!(self.state, State::Body) && self.end > self.at;
+    pub fn is_before_event(&self, window: &[u8]) -> bool {
         let is_of_events = match self.body {
-            Body::Header { metadata } | Body::Blobs { metadata } => !metadata,
             Body::Events | Body::Mixed => true,
+            Body::Blobs { metadata } => !metadata,
+            Body::Header { metadata } => !metadata && self.times(window).is_none(),
             _ => false,
         };
-        is_in_body && is_of_events
+        is_of_events && self.left() > 0 && matches!(self.state, State::Body)
+    }
+
+    /// Returns the times in the header of a block of events, which begins here. They are a record of their own.
+    fn times(&self, window: &[u8]) -> Option<TimeRange> {
+        let mut r = Reader::new(self.rest(window));
+        r.bytes(4).ok()?;
+        TimeRange::new(r.read().ok()?, r.read().ok()?)
     }
 
     /// Returns the number of parsed bytes at the front of the window. The caller must remove these bytes: the next
