@@ -3,8 +3,8 @@
 use arbitrary::Unstructured;
 use nettrace::DecodeErrorKind;
 use nettrace::{
-    DecodeError, End, FieldType, Fields, IndexedValues, Item, Limits, Metadata, Parser, Part, Record, Scalar,
-    Trace, TraceWriter, Version, WriteError,
+    DecodeError, End, FieldType, Fields, IndexedPart, IndexedValues, Item, Limits, Metadata, Parser, Record,
+    Scalar, Trace, TraceWriter, Version, WriteError,
 };
 
 use crate::made_up::{made_up, put};
@@ -166,11 +166,11 @@ fn by_index(fields: &Fields<'_>, payload: &[u8]) -> (Vec<String>, Option<DecodeE
     let items = values.by_ref().map(|(index, part)| {
         let name = names[index as usize];
         let item = match part {
-            Part::Value(value) => Item::Value { name, value },
-            Part::BeginObject => Item::BeginObject { name },
-            Part::EndObject => Item::EndObject,
-            Part::BeginArray => Item::BeginArray { name },
-            Part::EndArray => Item::EndArray,
+            IndexedPart::Value(value) => Item::Value { name, value },
+            IndexedPart::BeginObject => Item::BeginObject { name },
+            IndexedPart::EndObject => Item::EndObject,
+            IndexedPart::BeginArray => Item::BeginArray { name },
+            IndexedPart::EndArray => Item::EndArray,
         };
         format!("{item:?}")
     });

@@ -22,7 +22,9 @@ use ipc_proto::{
     Advertise, Answer, Code, Decode, DecodeError, Exchange, GetProcessInfo2, HResult, Message, Parsed,
     ProtocolError, Request, RequestError, Serve, Step, Text, UntypedCall, encode,
 };
-use nettrace::{Event, IndexedValues, Limits, Metadata, Parser, Part, Record, Str, Value, Version, clr};
+use nettrace::{
+    Event, IndexedPart, IndexedValues, Limits, Metadata, Parser, Record, Str, Value, Version, clr,
+};
 
 /// The C interface returns for every message what `ipc-proto` returns.
 pub fn c_messages(bytes: &[u8]) {
@@ -360,7 +362,7 @@ impl Out {
         }
         for (field, part) in items {
             let (kind, content) = match part {
-                Part::Value(value) => match value {
+                IndexedPart::Value(value) => match value {
                     Value::Boolean(value) => (0, u8::from(value).to_string()),
                     #[allow(clippy::cast_sign_loss, reason = "as C has it")]
                     Value::Int(number) => (1, (number as u64).to_string()),
@@ -375,10 +377,10 @@ impl Out {
                     Value::CodeUnit(unit) => (9, unit.to_string()),
                     value => panic!("{value:?} is new"),
                 },
-                Part::BeginObject => (10, "0".to_owned()),
-                Part::EndObject => (11, "0".to_owned()),
-                Part::BeginArray => (12, "0".to_owned()),
-                Part::EndArray => (13, "0".to_owned()),
+                IndexedPart::BeginObject => (10, "0".to_owned()),
+                IndexedPart::EndObject => (11, "0".to_owned()),
+                IndexedPart::BeginArray => (12, "0".to_owned()),
+                IndexedPart::EndArray => (13, "0".to_owned()),
             };
             let name = of_trace(names[usize::try_from(field).unwrap()]);
             self.line(format_args!("value {field} {kind} {name} {content}"));

@@ -1,5 +1,5 @@
 //! The fields of a description in an array of the caller, and the values of payloads with the indexes of their fields.
-use nettrace::{ArrayKind, FieldShape, IndexedValues, Part, Scalar, ShapeKind, Value};
+use nettrace::{ArrayKind, FieldShape, IndexedPart, IndexedValues, Scalar, ShapeKind, Value};
 
 use crate::command::Guid;
 use crate::memory;
@@ -175,10 +175,10 @@ pub struct IndexedValue<'a> {
 
 impl<'a> IndexedValue<'a> {
     #[inline(always)]
-    fn new(field: u32, part: Part<'a>) -> Self {
+    fn new(field: u32, part: IndexedPart<'a>) -> Self {
         let number = |kind, number| (kind, ValueContent { number });
         let (kind, u) = match part {
-            Part::Value(value) => match value {
+            IndexedPart::Value(value) => match value {
                 Value::Boolean(value) => number(payload::DIPC_VALUE_BOOL, value.into()),
                 Value::CodeUnit(unit) => number(payload::DIPC_VALUE_CODE_UNIT, unit.into()),
                 Value::Int(value) => number(payload::DIPC_VALUE_INT, value as u64),
@@ -194,10 +194,10 @@ impl<'a> IndexedValue<'a> {
                 Value::Bytes(bytes) => bytes_value(bytes),
                 _ => bytes_value(&[]),
             },
-            Part::BeginObject => number(payload::DIPC_VALUE_BEGIN_OBJECT, 0),
-            Part::EndObject => number(payload::DIPC_VALUE_END_OBJECT, 0),
-            Part::BeginArray => number(payload::DIPC_VALUE_BEGIN_ARRAY, 0),
-            Part::EndArray => number(payload::DIPC_VALUE_END_ARRAY, 0),
+            IndexedPart::BeginObject => number(payload::DIPC_VALUE_BEGIN_OBJECT, 0),
+            IndexedPart::EndObject => number(payload::DIPC_VALUE_END_OBJECT, 0),
+            IndexedPart::BeginArray => number(payload::DIPC_VALUE_BEGIN_ARRAY, 0),
+            IndexedPart::EndArray => number(payload::DIPC_VALUE_END_ARRAY, 0),
         };
         Self { field, kind, u }
     }

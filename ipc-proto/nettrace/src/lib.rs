@@ -69,7 +69,7 @@ pub use rewrite::{
     Activities, EventSelector, MetadataState, Rewrite, RewriteCounts, RewriteEnd, RewriteError,
     RewriteOptions, RewriteSpace, ThreadState,
 };
-pub use values::indexed::{IndexedValues, Part};
+pub use values::indexed::{IndexedPart, IndexedValues};
 pub use values::value::{FileTime, Value};
 pub use values::{Item, Values};
 pub use write::error::WriteError;

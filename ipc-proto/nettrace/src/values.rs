@@ -1,4 +1,5 @@
 //! The values of an event: its payload, read by the description of its fields.
+pub(crate) mod array;
 pub(crate) mod indexed;
 pub(crate) mod value;
 
@@ -10,6 +11,7 @@ use crate::describe::field::{
 use crate::describe::scalar::Scalar;
 use crate::encoding::text::Str;
 use crate::error::{DecodeError, DecodeErrorKind};
+use crate::values::array::{located, unit_size, whole};
 use crate::values::value::Value;
 
 /// A part of a payload, as [`Values`] returns them in order.
@@ -407,32 +409,7 @@ fn strip_name<'p>(path: &'p str, name: Str<'_>) -> Option<&'p str> {
 #[inline]
 fn run(element: FieldType<'_>) -> Option<(Scalar, usize)> {
     match element {
-        FieldType::Scalar(unit @ (Scalar::Byte | Scalar::Utf8CodeUnit)) => Some((unit, 1)),
-        FieldType::Scalar(unit @ Scalar::Utf16CodeUnit) => Some((unit, 2)),
+        FieldType::Scalar(unit) => unit_size(unit).map(|size| (unit, size)),
         _ => None,
-    }
-}
-
-/// Reads where the elements of an array lie in a payload, and returns their offset and their bytes.
-fn located<'a>(
-    payload: &'a [u8],
-    r: &mut Reader<'a>,
-    kind: ArrayKind,
-) -> Result<(usize, &'a [u8]), DecodeError> {
-    let outside = DecodeError::at(r, DecodeErrorKind::UnexpectedEnd);
-    let [low, high, len_low, len_high] = r.array()?;
-    let place = usize::from(u16::from_le_bytes([low, high]));
-    let len = usize::from(u16::from_le_bytes([len_low, len_high]));
-    let from = if kind == ArrayKind::RelLoc { r.offset() } else { 0 };
-    let start = from.checked_add(place).ok_or(outside)?;
-    let bytes = payload.get(start..).and_then(|rest| rest.get(..len)).ok_or(outside)?;
-    Ok((start, bytes))
-}
-
-fn whole(unit: Scalar, bytes: &[u8]) -> Value<'_> {
-    match unit {
-        Scalar::Utf16CodeUnit => Value::Text(Str::Utf16(bytes)),
-        Scalar::Utf8CodeUnit => Value::Text(Str::Utf8(bytes)),
-        _ => Value::Bytes(bytes),
     }
 }

@@ -32,7 +32,7 @@ pub enum ShapeKind {
 }
 
 /// An object or array whose fields are being numbered.
-struct Open<'a> {
+struct OpenField<'a> {
     index: u32,
     name: Str<'a>,
     kind: ShapeKind,
@@ -47,7 +47,7 @@ impl<'a> Fields<'a> {
     /// An object or array follows the fields within it, because only then its end is known.
     ///
     /// ```
-    /// use nettrace::{Fields, FieldShape, IndexedValues, Part, Scalar, ShapeKind, Value};
+    /// use nettrace::{Fields, FieldShape, IndexedValues, IndexedPart, Scalar, ShapeKind, Value};
     ///
     /// let mut space = [0; 64];
     /// let fields = Fields::build(&[("Count", Scalar::UInt32), ("Depth", Scalar::Byte)], &mut space)?;
@@ -61,18 +61,18 @@ impl<'a> Fields<'a> {
     /// assert_eq!(shapes[1], FieldShape { kind: ShapeKind::Scalar(Scalar::Byte), parent: None, end: 2 });
     ///
     /// let mut values = IndexedValues::new(&shapes, &[7, 0, 0, 0, 2]);
-    /// assert_eq!(values.next(), Some((0, Part::Value(Value::UInt(7)))));
-    /// assert_eq!(values.next(), Some((1, Part::Value(Value::UInt(2)))));
+    /// assert_eq!(values.next(), Some((0, IndexedPart::Value(Value::UInt(7)))));
+    /// assert_eq!(values.next(), Some((1, IndexedPart::Value(Value::UInt(2)))));
     /// assert_eq!(values.next(), None);
     /// assert_eq!(names[1], "Depth");
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn shapes(&self, mut put: impl FnMut(u32, Str<'a>, FieldShape)) -> u32 {
-        let mut open = heapless::Vec::<Open<'a>, MAX_DEPTH>::new();
+        let mut open = heapless::Vec::<OpenField<'a>, MAX_DEPTH>::new();
         let (mut fields, mut count) = (self.iter(), 0_u32);
         loop {
             let Some((field, is_count)) = fields.next_with_count() else {
-                let Some(Open { index, name, kind, following }) = open.pop() else { return count };
+                let Some(OpenField { index, name, kind, following }) = open.pop() else { return count };
                 fields = following;
                 let parent = open.last().map(|outer| outer.index);
                 put(index, name, FieldShape { kind, parent, end: count });
@@ -97,7 +97,7 @@ impl<'a> Fields<'a> {
                 };
                 let following = core::mem::replace(&mut fields, inner);
                 // The push cannot fail: a decoded description has at most `MAX_DEPTH` levels.
-                let _ = open.push(Open { index, name, kind, following });
+                let _ = open.push(OpenField { index, name, kind, following });
                 let Some(element) = element else { break };
                 (name, field_type) = (Str::EMPTY, element.field_type());
             }

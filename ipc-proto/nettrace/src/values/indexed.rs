@@ -5,12 +5,12 @@ use crate::describe::field::{ArrayKind, MAX_DEPTH};
 use crate::describe::scalar::Scalar;
 use crate::describe::shape::{FieldShape, ShapeKind};
 use crate::error::{DecodeError, DecodeErrorKind};
+use crate::values::array::{located, unit_size, whole};
 use crate::values::value::Value;
-use crate::values::{located, whole};
 
 /// A part of a payload, as [`IndexedValues`] returns it with the index of its field.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Part<'a> {
+pub enum IndexedPart<'a> {
     /// A value.
     Value(Value<'a>),
     /// An object begins. The fields of the object follow.
@@ -103,7 +103,7 @@ impl<'s, 'a, S: Copy + TryInto<FieldShape>> IndexedValues<'s, 'a, S> {
 
     /// Begins a value.
     #[inline]
-    fn step(&mut self) -> Result<(u32, Part<'a>), DecodeError> {
+    fn step(&mut self) -> Result<(u32, IndexedPart<'a>), DecodeError> {
         let Some(work) = self.work.checked_sub(1) else {
             return Err(DecodeError::at(&self.r, DecodeErrorKind::TooManyItems));
         };
@@ -118,11 +118,11 @@ impl<'s, 'a, S: Copy + TryInto<FieldShape>> IndexedValues<'s, 'a, S> {
             Repeats::Elsewhere => {}
         }
         let part = match shape.kind {
-            ShapeKind::Scalar(scalar) => Part::Value(Value::read(scalar, &mut self.r)?),
+            ShapeKind::Scalar(scalar) => IndexedPart::Value(Value::read(scalar, &mut self.r)?),
             ShapeKind::Count(scalar) => self.counting(scalar)?,
             ShapeKind::Object => {
                 self.open(index, Repeats::Object(shape.end))?;
-                Part::BeginObject
+                IndexedPart::BeginObject
             }
             ShapeKind::Array(kind) => self.array(index, kind)?,
         };
@@ -130,23 +130,22 @@ impl<'s, 'a, S: Copy + TryInto<FieldShape>> IndexedValues<'s, 'a, S> {
     }
 
     #[inline(never)]
-    fn counting(&mut self, scalar: Scalar) -> Result<Part<'a>, DecodeError> {
+    fn counting(&mut self, scalar: Scalar) -> Result<IndexedPart<'a>, DecodeError> {
         let too_large = DecodeError::at(&self.r, DecodeErrorKind::CountTooLarge);
         let value = Value::read(scalar, &mut self.r)?;
         if let Value::UInt(count) = value {
             self.count = u32::try_from(count).map_err(|_| too_large)?;
         }
-        Ok(Part::Value(value))
+        Ok(IndexedPart::Value(value))
     }
 
     #[inline(never)]
-    fn array(&mut self, index: u32, kind: ArrayKind) -> Result<Part<'a>, DecodeError> {
+    fn array(&mut self, index: u32, kind: ArrayKind) -> Result<IndexedPart<'a>, DecodeError> {
         let here = DecodeError::at(&self.r, DecodeErrorKind::UnexpectedEnd);
         let element = self.shape(index.wrapping_add(1)).map(|shape| shape.kind);
         // Arrays of these elements are one value.
         let unit = match element {
-            Some(ShapeKind::Scalar(unit @ (Scalar::Byte | Scalar::Utf8CodeUnit))) => Some((unit, 1)),
-            Some(ShapeKind::Scalar(unit @ Scalar::Utf16CodeUnit)) => Some((unit, 2)),
+            Some(ShapeKind::Scalar(unit)) => unit_size(unit).map(|size| (unit, size)),
             _ => None,
         };
         let count = match kind {
@@ -163,20 +162,20 @@ impl<'s, 'a, S: Copy + TryInto<FieldShape>> IndexedValues<'s, 'a, S> {
                     let work = self.work.checked_sub(bytes.len());
                     self.work =
                         work.ok_or_else(|| DecodeError::at(&self.r, DecodeErrorKind::TooManyItems))?;
-                    return Ok(Part::Value(whole(unit, bytes)));
+                    return Ok(IndexedPart::Value(whole(unit, bytes)));
                 }
                 self.open(index, Repeats::Elsewhere)?;
                 // The elements contain no arrays of this kind, so one offset to return to is enough.
                 self.back = Some(core::mem::replace(&mut self.r, Reader::at(bytes, start)));
-                return Ok(Part::BeginArray);
+                return Ok(IndexedPart::BeginArray);
             }
         };
         if let Some((unit, size)) = unit {
             let len = to_usize(count).saturating_mul(size);
-            return Ok(Part::Value(whole(unit, self.r.bytes(len)?)));
+            return Ok(IndexedPart::Value(whole(unit, self.r.bytes(len)?)));
         }
         self.open(index, Repeats::Array(count))?;
-        Ok(Part::BeginArray)
+        Ok(IndexedPart::BeginArray)
     }
 
     fn open(&mut self, index: u32, repeats: Repeats) -> Result<(), DecodeError> {
@@ -190,24 +189,24 @@ impl<'s, 'a, S: Copy + TryInto<FieldShape>> IndexedValues<'s, 'a, S> {
 
     /// Closes the innermost object or array.
     #[inline(never)]
-    fn close(&mut self) -> Option<(u32, Part<'a>)> {
+    fn close(&mut self) -> Option<(u32, IndexedPart<'a>)> {
         let outer = self.outer.pop()?;
         let Level { index, repeats, .. } = core::mem::replace(&mut self.level, outer);
         let part = match repeats {
-            Repeats::Object(_) => Part::EndObject,
-            Repeats::Array(_) => Part::EndArray,
+            Repeats::Object(_) => IndexedPart::EndObject,
+            Repeats::Array(_) => IndexedPart::EndArray,
             Repeats::Elsewhere => {
                 if let Some(back) = self.back.take() {
                     self.r = back;
                 }
-                Part::EndArray
+                IndexedPart::EndArray
             }
         };
         Some((index, part))
     }
 
     #[cold]
-    fn fail(&mut self, error: DecodeError) -> Option<(u32, Part<'a>)> {
+    fn fail(&mut self, error: DecodeError) -> Option<(u32, IndexedPart<'a>)> {
         self.error = self.error.or(Some(error));
         // Without work, each further call fails and closes one open object or array.
         self.work = 0;
@@ -216,10 +215,10 @@ impl<'s, 'a, S: Copy + TryInto<FieldShape>> IndexedValues<'s, 'a, S> {
 }
 
 impl<'a, S: Copy + TryInto<FieldShape>> Iterator for IndexedValues<'_, 'a, S> {
-    type Item = (u32, Part<'a>);
+    type Item = (u32, IndexedPart<'a>);
 
     #[inline]
-    fn next(&mut self) -> Option<(u32, Part<'a>)> {
+    fn next(&mut self) -> Option<(u32, IndexedPart<'a>)> {
         steps::count(1);
         let is_over = match self.level.repeats {
             Repeats::Object(end) => self.level.next >= end,
