@@ -9,8 +9,9 @@
     reason = "a test asserts what it expects; random numbers may lose bits"
 )]
 
-use nettrace::DecodeErrorKind;
-use nettrace::{Item, Metadata, Value, Version};
+use nettrace::{
+    DecodeError, DecodeErrorKind, Fields, IndexedPart, IndexedValues, Item, Metadata, Value, Version,
+};
 
 /// A type of a description.
 #[derive(Clone, Debug)]
@@ -141,9 +142,39 @@ pub(crate) fn decode(format: Format, record: &[u8], payload: &[u8]) -> (Vec<Stri
     assert_eq!(metadata.problem, None, "{record:02x?}");
     owned(version(format), record);
     let mut values = metadata.fields.values(payload);
-    let items = values.by_ref().map(|item| format!("{item:?}")).collect();
+    let items: Vec<_> = values.by_ref().map(|item| format!("{item:?}")).collect();
+    if values.error().is_none_or(|error| error.kind != DecodeErrorKind::TooManyItems) {
+        assert_eq!(by_index(&metadata.fields, payload), (items.clone(), values.error()));
+    }
     let end = values.finish().map(<[u8]>::to_vec).map_err(|e| (e.kind, e.offset));
     (items, end)
+}
+
+/// Returns the items of a payload that is read by the indexes of its fields, as text, and the error.
+fn by_index(fields: &Fields<'_>, payload: &[u8]) -> (Vec<String>, Option<DecodeError>) {
+    let mut all = Vec::new();
+    let count = fields.shapes(|index, name, shape| all.push((index, name, shape)));
+    all.sort_by_key(|(index, ..)| *index);
+    assert!(all.iter().map(|(index, ..)| *index).eq(0..count), "each field has one index");
+    for (index, _, shape) in &all {
+        let within =
+            shape.parent.is_none_or(|parent| parent < *index && shape.end <= all[parent as usize].2.end);
+        assert!(within && *index < shape.end && shape.end <= count, "{shape:?} has another place");
+    }
+    let shapes: Vec<_> = all.iter().map(|(_, _, shape)| *shape).collect();
+    let mut values = IndexedValues::new(&shapes, payload);
+    let items = values.by_ref().map(|(index, part)| {
+        let name = all[index as usize].1;
+        let item = match part {
+            IndexedPart::Value(value) => Item::Value { name, value },
+            IndexedPart::BeginObject => Item::BeginObject { name },
+            IndexedPart::EndObject => Item::EndObject,
+            IndexedPart::BeginArray => Item::BeginArray { name },
+            IndexedPart::EndArray => Item::EndArray,
+        };
+        format!("{item:?}")
+    });
+    (items.collect(), values.error())
 }
 
 pub(crate) fn value(name: &str, value: Value<'_>) -> String {
