@@ -170,6 +170,8 @@ pub(crate) fn rundown_keyword(profiles: &[TraceProfile]) -> u64 {
 
 #[cfg(test)]
 mod tests {
+    use ipc_proto::types::{PayloadSpec, PayloadSpecs, ProviderArguments};
+
     use super::*;
 
     #[test]
@@ -193,6 +195,16 @@ mod tests {
         let [first, second] = [arguments(), arguments()];
         assert!(first.starts_with("SessionId=SHARED;Metrics=System.Runtime,"), "{first}");
         assert!(first != second && !first.contains(ANY_CLIENT), "{first} {second}");
+    }
+
+    #[test]
+    fn the_database_profile_has_no_mistake() {
+        let (key, value) = ProviderArguments::new(DATABASE.into()).next().unwrap();
+        assert!(key == "FilterAndPayloadSpecs");
+        let value = value.to_string();
+        let specs: Vec<_> = PayloadSpecs::new(&value).collect::<Result<_, _>>().unwrap();
+        assert_eq!(specs.iter().map(|spec| spec.transforms().count()).collect::<Vec<_>>(), [11, 0, 11, 0]);
+        assert!(specs.iter().map(PayloadSpec::to_string).eq(value.lines()));
     }
 
     #[test]
