@@ -32,7 +32,7 @@ fn activities<'a>(
 /// Checks what a text means, and how it is written.
 fn assert_form(text: &str, filter: PayloadFilter<'_>, has_implicit: bool, transforms: &str, written: &str) {
     let expected = PayloadSpec::new(filter, has_implicit, Transforms::new(transforms).unwrap()).unwrap();
-    assert_eq!(specs(text), std::slice::from_ref(&expected), "{text:?}");
+    assert_eq!(specs(text), core::slice::from_ref(&expected), "{text:?}");
     assert_eq!(expected.to_string(), written);
 }
 
@@ -130,7 +130,7 @@ fn lines() {
     assert_eq!(written("A\n:\nB"), ["A", ":", "B"]);
 }
 
-/// Every mistake has the place of the part with it, and the lines around it are read. .NET 10 ignores or misreads them.
+/// Every mistake has the place of the part with it, and the lines around it are read.
 #[test]
 fn mistakes() {
     for (before, part, problem) in [

@@ -61,14 +61,14 @@ use crate::sentences::sentences;
 /// ```
 #[derive(Debug, Clone)]
 pub struct PayloadSpecs<'a> {
-    rest: Option<Part<'a>>,
+    rest: Option<Span<'a>>,
 }
 
 impl<'a> PayloadSpecs<'a> {
     /// Creates an iterator over the lines of the value of `FilterAndPayloadSpecs`.
     #[must_use]
     pub const fn new(text: &'a str) -> Self {
-        Self { rest: Some(Part { text, start: 0 }) }
+        Self { rest: Some(Span { text, start: 0 }) }
     }
 }
 
@@ -188,7 +188,7 @@ pub enum Sampling<'a> {
 /// remaining ones.
 #[derive(Debug, Clone)]
 pub struct Transforms<'a> {
-    rest: Part<'a>,
+    rest: Span<'a>,
 }
 
 /// A text that the provider takes from a payload.
@@ -218,7 +218,7 @@ sentences! {
         /// `[AS]` is not in capital letters, so that it is part of the name of a `DiagnosticSource`.
         Prefix = "`[AS]` is not in capital letters",
         /// The text after `@` names no event of the provider.
-        BridgeEvent = "the text after `@` is not Activity1Start, Activity2Start, RecursiveActivity1Start or such a Stop",
+        BridgeEvent = "the text after `@` is not Activity1Start, Activity2Start, RecursiveActivity1Start or their Stop",
         /// The end of activities is neither `Start` nor `Stop`.
         End = "the event of an activity is neither Start nor Stop",
         /// The text after `-` is no sampling.
@@ -281,13 +281,13 @@ impl<'a> PayloadSpec<'a> {
     }
 
     /// Parses a line that no white space surrounds.
-    fn parse(line: Part<'a>) -> Result<Self, PayloadSpecError> {
+    fn parse(line: Span<'a>) -> Result<Self, PayloadSpecError> {
         let (head, payload) = line.split(b':');
         let filter = match head.text.strip_prefix(ACTIVITIES) {
             Some(text) => PayloadFilter::parse_activities(head.suffix(text).trim())?,
             None => PayloadFilter::parse_events(head)?,
         };
-        let payload = payload.unwrap_or(Part::EMPTY);
+        let payload = payload.unwrap_or(Span::EMPTY);
         let explicit = payload.text.strip_prefix('-');
         let transforms = Transforms { rest: explicit.map_or(payload, |text| payload.suffix(text)) };
         transforms.check()?;
@@ -381,7 +381,7 @@ fn check_property(property: &str) -> Result<(), PayloadSpecProblem> {
 }
 
 impl<'a> PayloadFilter<'a> {
-    fn parse_events(head: Part<'a>) -> Result<Self, PayloadSpecError> {
+    fn parse_events(head: Span<'a>) -> Result<Self, PayloadSpecError> {
         if head.text.is_empty() {
             return Ok(Self::Everything);
         }
@@ -392,7 +392,7 @@ impl<'a> PayloadFilter<'a> {
         name.check(check_event)?;
         let recorded_as = match bridge {
             None => None,
-            Some(Part { text: "Event", .. }) => None,
+            Some(Span { text: "Event", .. }) => None,
             Some(part) => Some(
                 BridgeEvent::ALL
                     .iter()
@@ -404,20 +404,20 @@ impl<'a> PayloadFilter<'a> {
         Ok(Self::Events { source: source.text, event: Some(SourceEvent { name: name.text, recorded_as }) })
     }
 
-    fn parse_activities(head: Part<'a>) -> Result<Self, PayloadSpecError> {
+    fn parse_activities(head: Span<'a>) -> Result<Self, PayloadSpecError> {
         let (names, suffix) = head.split(b'/');
         let (source, activity) = names.split(b'+');
-        let (source, activity) = (source.trim(), activity.map(Part::trim));
+        let (source, activity) = (source.trim(), activity.map(Span::trim));
         source.check(check_activity_source)?;
         activity.map_or(Ok(()), |activity| activity.check(|name| check_activity(source.text, name)))?;
-        let (end, sampling) = suffix.unwrap_or(Part::EMPTY).split(b'-');
+        let (end, sampling) = suffix.unwrap_or(Span::EMPTY).split(b'-');
         let end = end.trim();
         let is_end = |known: &ActivityEnd| known.name().eq_ignore_ascii_case(end.text);
         let known_end = ActivityEnd::ALL.iter().copied().find(is_end);
         if known_end.is_none() && !end.text.is_empty() {
             return Err(end.error(PayloadSpecProblem::End));
         }
-        let sampling = sampling.unwrap_or(Part::EMPTY).trim();
+        let sampling = sampling.unwrap_or(Span::EMPTY).trim();
         Ok(Self::Activities {
             source: source.text,
             activity: activity.map(|activity| activity.text),
@@ -514,14 +514,14 @@ impl fmt::Display for Sampling<'_> {
 
 impl<'a> Transforms<'a> {
     /// No transforms.
-    pub const NONE: Self = Self { rest: Part::EMPTY };
+    pub const NONE: Self = Self { rest: Span::EMPTY };
 
     /// Creates an iterator over transforms that `;` separates, without a `-` before the first.
     ///
     /// # Errors
     /// If a transform contains a mistake; the place is the offset in this text.
     pub fn new(text: &'a str) -> Result<Self, PayloadSpecError> {
-        let transforms = Self { rest: Part { text, start: 0 } };
+        let transforms = Self { rest: Span { text, start: 0 } };
         transforms.check()?;
         Ok(transforms)
     }
@@ -545,10 +545,10 @@ impl<'a> Transforms<'a> {
     }
 
     /// Returns the next transform that is not empty: runtimes skip empty ones.
-    fn next_part(&mut self) -> Option<Part<'a>> {
+    fn next_part(&mut self) -> Option<Span<'a>> {
         while !self.rest.text.is_empty() {
             let (part, next) = self.rest.split(b';');
-            self.rest = next.unwrap_or(Part::EMPTY);
+            self.rest = next.unwrap_or(Span::EMPTY);
             if !part.text.is_empty() {
                 return Some(part);
             }
@@ -614,12 +614,12 @@ impl fmt::Display for Transform<'_> {
 
 /// A part of a text with its offset, in bytes.
 #[derive(Debug, Clone, Copy)]
-struct Part<'a> {
+struct Span<'a> {
     text: &'a str,
     start: usize,
 }
 
-impl<'a> Part<'a> {
+impl<'a> Span<'a> {
     const EMPTY: Self = Self { text: "", start: 0 };
 
     /// Splits the part at the first separator, an ASCII character.

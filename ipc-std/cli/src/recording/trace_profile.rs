@@ -170,7 +170,7 @@ pub(crate) fn rundown_keyword(profiles: &[TraceProfile]) -> u64 {
 
 #[cfg(test)]
 mod tests {
-    use ipc_proto::types::{PayloadSpec, PayloadSpecs, ProviderArguments};
+    use ipc_proto::types::{PayloadSpecs, ProviderArguments};
 
     use super::*;
 
@@ -203,8 +203,13 @@ mod tests {
         assert!(key == "FilterAndPayloadSpecs");
         let value = value.to_string();
         let specs: Vec<_> = PayloadSpecs::new(&value).collect::<Result<_, _>>().unwrap();
-        assert_eq!(specs.iter().map(|spec| spec.transforms().count()).collect::<Vec<_>>(), [11, 0, 11, 0]);
-        assert!(specs.iter().map(PayloadSpec::to_string).eq(value.lines()));
+        assert_eq!(specs.iter().map(|spec| spec.transforms().count()).collect::<Vec<_>>(), [11, 0, 12, 0]);
+        assert!(
+            specs
+                .iter()
+                .map(ToString::to_string)
+                .eq(value.lines().map(|line| line.trim_end_matches(":").to_owned()))
+        );
     }
 
     #[test]
