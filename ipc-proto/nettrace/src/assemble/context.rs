@@ -75,13 +75,9 @@ impl StreamContext {
     /// Stores a record that events refer to; other records change nothing.
     pub(crate) fn store(&mut self, record: &Record<'_>) {
         match record {
-            Record::Trace(trace) => self.catalog.set_trace(trace),
-            Record::Metadata(record) => self.catalog.store_metadata(record.payload),
             Record::Stack(stack) if !self.omits_stacks => self.store_stack(stack),
             Record::LabelList(list) => self.store_label_list(list),
-            Record::Thread(thread) => self.catalog.store_thread(thread),
-            Record::RemoveThread(row) => self.catalog.remove_thread(row.thread),
-            _ => {}
+            record => self.catalog.store(record),
         }
     }
 

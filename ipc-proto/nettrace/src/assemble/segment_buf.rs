@@ -151,12 +151,16 @@ impl SegmentBuf {
         let first = self.first();
         if first > 0 && self.end.saturating_sub(first) <= first / RATIO {
             self.drop_front(first);
-        } else if self.buf.len().saturating_sub(self.end) < SPACE / 2 {
+        } else if !self.has_space() {
             self.make_space();
         }
         let space = self.buf.get_mut(self.end..).unwrap_or_default();
         let len = space.len().min(SPACE);
         space.get_mut(..len).unwrap_or_default()
+    }
+
+    fn has_space(&self) -> bool {
+        self.buf.len().saturating_sub(self.end) >= SPACE / 2
     }
 
     /// Reports that the first `n` bytes of [`space`](Self::space) were filled; 0 bytes are the end of the input.
@@ -179,7 +183,9 @@ impl SegmentBuf {
             self.drop_front(first);
         } else if self.move_segment() {
             self.drop_front(self.first());
-        } else {
+        }
+        // What was dropped can be less than the space that the next bytes need.
+        if !self.has_space() {
             let len = self.buf.len().saturating_add(self.buf.len() / 2);
             steps::count(len);
             self.buf.resize(len, 0);

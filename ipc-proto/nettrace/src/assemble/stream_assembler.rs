@@ -89,11 +89,7 @@ impl StreamAssembler {
 
     /// Skips the blocks whose stated range is outside of these ticks.
     pub(crate) fn skip_outside(&mut self, from: u64, to: u64) {
-        let mut times = TimeFilter::new(from, to);
-        if let Some(trace) = self.context.catalog.trace() {
-            times.record(&Record::Trace(trace));
-        }
-        self.times = Some(times);
+        self.times = Some(self.context.catalog.time_filter(from, to));
     }
 
     pub(crate) const fn times(&self) -> Option<&TimeFilter> {

@@ -7,8 +7,10 @@ use ipc_proto::wire::{steps, to_u32, to_usize};
 use crate::catalog::metadata_buf::MetadataBuf;
 use crate::catalog::thread_buf::ThreadBuf;
 use crate::join::id_map::{IdMap, Slot};
+use crate::parse::parser::Record;
 use crate::parse::sequence_point::SequencePoint;
 use crate::parse::thread::Thread;
+use crate::parse::time_filter::TimeFilter;
 use crate::parse::trace::{Pairs, Trace, Version};
 use crate::parse::trace_clock::TraceClock;
 
@@ -84,7 +86,18 @@ impl Catalog {
         }
     }
 
-    pub(crate) fn set_trace(&mut self, trace: &Trace<'_>) {
+    /// Stores a record that outlives the segment; other records change nothing.
+    pub(crate) fn store(&mut self, record: &Record<'_>) {
+        match record {
+            Record::Trace(trace) => self.set_trace(trace),
+            Record::Metadata(record) => self.store_metadata(record.payload),
+            Record::Thread(thread) => self.store_thread(thread),
+            Record::RemoveThread(row) => self.remove_thread(row.thread),
+            _ => {}
+        }
+    }
+
+    fn set_trace(&mut self, trace: &Trace<'_>) {
         self.pairs = trace.pairs.as_bytes().into();
         self.trace = Some(Trace { pairs: Pairs::default(), ..*trace });
         self.clock = TraceClock::new(trace);
@@ -100,7 +113,7 @@ impl Catalog {
     }
 
     /// Stores a description. A description that cannot be decoded is skipped, as if the stream did not have it.
-    pub(crate) fn store_metadata(&mut self, record: &[u8]) {
+    fn store_metadata(&mut self, record: &[u8]) {
         let version = self.trace.map_or(Version::V4, |trace| trace.version);
         let Ok(metadata) = MetadataBuf::decode(version, record) else { return };
         let id = key(metadata.id());
@@ -134,7 +147,7 @@ impl Catalog {
         self.kinds.get(to_usize(kind.wrapping_sub(1)))
     }
 
-    pub(crate) fn store_thread(&mut self, thread: &Thread<'_>) {
+    fn store_thread(&mut self, thread: &Thread<'_>) {
         let known = ThreadBuf::new(thread);
         let size = known.memory().saturating_add(ENTRY);
         let all = self.threads_size.saturating_add(size);
@@ -151,7 +164,7 @@ impl Catalog {
         let _ = self.thread_indexes.insert(thread.index, index);
     }
 
-    pub(crate) fn remove_thread(&mut self, index: u64) {
+    fn remove_thread(&mut self, index: u64) {
         self.retired.extend(self.thread_indexes.remove(index));
     }
 
@@ -208,6 +221,15 @@ impl Catalog {
     pub(crate) fn trace(&self) -> Option<Trace<'_>> {
         let pairs = Pairs::from_bytes(&self.pairs);
         self.trace.map(|trace| Trace { pairs, ..trace })
+    }
+
+    /// Returns a filter of the blocks of this stream by their times.
+    pub(crate) fn time_filter(&self, from: u64, to: u64) -> TimeFilter {
+        let mut times = TimeFilter::new(from, to);
+        if let Some(trace) = self.trace() {
+            times.record(&Record::Trace(trace));
+        }
+        times
     }
 
     /// Returns whether events refer to threads by their indexes, and not by their ids.

@@ -81,11 +81,7 @@ impl SegmentCore {
 
     /// Skips the blocks whose stated range is outside of these ticks.
     pub(crate) fn skip_outside(&mut self, from: u64, to: u64) {
-        let mut times = TimeFilter::new(from, to);
-        if let Some(trace) = self.catalog.trace() {
-            times.record(&Record::Trace(trace));
-        }
-        self.times = Some(times);
+        self.times = Some(self.catalog.time_filter(from, to));
     }
 
     pub(crate) const fn times(&self) -> Option<&TimeFilter> {
@@ -124,7 +120,8 @@ impl SegmentCore {
             if let Some(release) = self.batch.due() {
                 return Some(release);
             }
-            if self.batch.is_full(self.parser.end_of_block()) {
+            // Between two blocks, the parser can be after the end of the last one, where a segment can begin.
+            if self.batch.is_full(self.parser.end_of_block().max(self.parser.position())) {
                 self.batch.release_early();
                 self.passed = Some(SequencePoint::default());
                 return Some(Release::ALL);
@@ -164,14 +161,10 @@ impl SegmentCore {
                         return released;
                     }
                 }
-                Record::Trace(trace) => self.catalog.set_trace(&trace),
-                Record::Metadata(record) => self.catalog.store_metadata(record.payload),
                 Record::Stack(stack) if !self.omits_stacks => {
                     self.batch.store_stack(stack.id, stack.bytes.len(), position);
                 }
                 Record::LabelList(list) => self.batch.store_labels(&list, position),
-                Record::Thread(thread) => self.catalog.store_thread(&thread),
-                Record::RemoveThread(row) => self.catalog.remove_thread(row.thread),
                 Record::SequencePoint(point) => {
                     self.passed = Some(point);
                     return Some(Release::ALL);
@@ -187,7 +180,7 @@ impl SegmentCore {
                     self.end = Some(end);
                     return Some(Release::ALL);
                 }
-                _ => {}
+                record => self.catalog.store(&record),
             }
         }
     }
