@@ -26,7 +26,7 @@ const ROUNDS: usize = 3;
 const WARM_PASSES: usize = 63;
 
 /// What a reader does, and how it gets the bytes.
-#[derive(Clone, Copy, PartialEq)]
+#[derive(Clone, Copy)]
 struct OwnRow {
     reader: &'static str,
     work: &'static str,
@@ -68,10 +68,6 @@ impl OwnRow {
         let mut command = Command::new(env::current_exe().unwrap());
         command.args(["row", self.work, file, &runs.to_string()]).env("GLIBC_TUNABLES", tunables);
         measured(&mut command)
-    }
-
-    fn label(self) -> String {
-        format!("{}{}", self.work, if self.is_fresh { ", fresh memory" } else { "" })
     }
 }
 
@@ -176,7 +172,6 @@ fn main() {
 struct Row {
     reader: String,
     work: &'static str,
-    label: String,
     is_fresh: bool,
     events: u64,
     seconds: f64,
@@ -199,11 +194,11 @@ fn measure(file: &str, others: &[Other], runs: usize) -> Vec<Row> {
     let events = results[&1][0].events;
     let mut rows = Vec::new();
     for (place, mut results) in results {
-        let (reader, work, label, is_fresh) = match OWN_ROWS.get(place) {
-            Some(own) => (own.reader.to_owned(), own.work, own.label(), own.is_fresh),
+        let (reader, work, is_fresh) = match OWN_ROWS.get(place) {
+            Some(own) => (own.reader.to_owned(), own.work, own.is_fresh),
             None => {
                 let other = &others[place - OWN_ROWS.len()];
-                (other.reader.clone(), other.work, other.work.to_owned(), false)
+                (other.reader.clone(), other.work, false)
             }
         };
         results.sort_by(|a, b| a.seconds.total_cmp(&b.seconds));
@@ -214,7 +209,7 @@ fn measure(file: &str, others: &[Other], runs: usize) -> Vec<Row> {
             eprintln!("{file}: {reader} finds {found} events, and ipc-proto {events}");
         }
         let range = (last.seconds - first.seconds) / seconds;
-        rows.push(Row { reader, work, label, is_fresh, events: found, seconds, range });
+        rows.push(Row { reader, work, is_fresh, events: found, seconds, range });
     }
     rows
 }
@@ -266,13 +261,14 @@ impl Table {
         let megabytes = fs::metadata(file).unwrap().len() as f64 / 1e6;
         let reference = rows.iter().find(|row| row.reader == "TraceEvent").map(|row| row.seconds);
         let name = std::path::Path::new(file).file_stem().unwrap_or_default().to_string_lossy().into_owned();
-        for Row { reader, label, events, seconds, range, .. } in rows {
+        for Row { reader, work, is_fresh, events, seconds, range } in rows {
+            let memory = if *is_fresh { ", fresh memory" } else { "" };
             let rate = *events as f64 / seconds / 1e6;
             let times =
                 reference.map_or_else(|| "–".to_owned(), |reference| format!("{:.1}", reference / seconds));
             writeln!(
                 self.0,
-                "| {name} | {megabytes:.1} | {events} | {reader} | {label} | {rate:.1} | {:.0} % | {times} |",
+                "| {name} | {megabytes:.1} | {events} | {reader} | {work}{memory} | {rate:.1} | {:.0} % | {times} |",
                 range * 100.0
             )
             .unwrap();
