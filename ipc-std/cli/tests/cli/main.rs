@@ -50,6 +50,7 @@ mod info_and_env;
 mod jit;
 mod list_profiles;
 mod locks;
+mod mapped;
 #[cfg(target_os = "linux")]
 mod memory;
 #[cfg(unix)]
