@@ -512,7 +512,8 @@ impl Lines {
         let was_cut = core::mem::replace(&mut self.is_cut, false);
         if self.json {
             self.name(name);
-            if self.field_keys.take_has_copied() && self.keys.len() > FEW {
+            // Copied keys are not in the index. No key of the payload is copied after this one.
+            if is_payload && self.field_keys.take_has_copied() && self.keys.len() > FEW {
                 self.index(0..self.keys.len(), 0);
             }
             self.make_unique(key, first_key);

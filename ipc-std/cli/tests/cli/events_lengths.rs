@@ -1,6 +1,6 @@
 //! Lengths of what `dotnet-ipc events` writes: long names, long stacks, many fields.
 
-use nettrace::{Event, Metadata, Stack, Trace, TraceWriter, Version};
+use nettrace::{Event, FieldType, Fields, Metadata, Scalar, Stack, Trace, TraceWriter, Version};
 use serde_json::{Value, json};
 
 use crate::tool::run_with;
@@ -51,6 +51,29 @@ fn many_fields() {
     assert_eq!(fields.len(), 40);
     let keys: Vec<&String> = fields.keys().take(8).collect();
     assert_eq!(keys, ["x", "y", "x#2", "x#2#2", "y#3", "y#2", "y#4", "y#5"]);
+}
+
+/// Neither does an event with many objects, also if events of its kind precede it.
+#[test]
+fn many_objects() {
+    const MANY: usize = 1_000;
+    let names: Vec<String> = (0..MANY).map(|n| format!("n{n}")).collect();
+    let (mut buf, mut inner, mut outer) = (vec![0; TraceWriter::BUFFER], [0; 64], vec![0; 64 << 10]);
+    let object = FieldType::Object(Fields::build(&[("v", Scalar::Byte)], &mut inner).unwrap());
+    let fields: Vec<_> = names.iter().map(|name| (name.as_str(), object)).collect();
+    let mut trace = Vec::new();
+    let mut writer = TraceWriter::new(&Trace::new(Version::V4), &mut buf).unwrap();
+    let mut metadata = Metadata::new(1, "Made", 1, "It");
+    metadata.fields = Fields::build(&fields, &mut outer).unwrap();
+    put!(trace, writer.describe(&metadata));
+    for sequence in 1..=1_000 {
+        let event = Event { metadata_id: 1, sequence, payload: &[7; MANY], ..Event::default() };
+        put!(trace, writer.event(&event));
+    }
+    trace.extend_from_slice(&writer.finish());
+    let events = run_with(&["events", "-", "--json"], trace).well().lines();
+    let expected: serde_json::Map<_, _> = names.into_iter().map(|name| (name, json!({ "v": 7 }))).collect();
+    assert!(events.len() == 1_000 && events.iter().all(|event| event["fields"] == json!(expected)));
 }
 
 /// Each event repeats the names of its description, which a trace has once.
