@@ -17,6 +17,7 @@ use crate::args::until_event;
 use crate::events::field::{self, FieldCondition};
 use crate::events::json;
 use crate::events::lines::Lines;
+use crate::events::native_path::NativePath;
 use crate::events::summary::EventSummary;
 use crate::input::source::{self, Source};
 use crate::input::trace_file;
@@ -272,6 +273,7 @@ struct Events<'a, R> {
     plan: Option<&'a SessionPlan<'a>>,
     /// The names of methods, for `--stacks`.
     names: Option<StackNames>,
+    native_path: NativePath,
     /// The number of events that were read.
     read: u64,
     /// The number of events that were shown or counted.
@@ -317,6 +319,7 @@ impl<'a, R: Read> Events<'a, R> {
             part,
             plan,
             names,
+            native_path: NativePath::default(),
             read: 0,
             shown: 0,
             undescribed: 0,
@@ -338,10 +341,12 @@ impl<'a, R: Read> Events<'a, R> {
         if let Some(names) = &mut self.names {
             names.event(&event);
         }
+        let metadata = event.metadata();
+        // Before any filter, because the events of a module and of its process can be filtered apart.
+        let payload = &*self.native_path.payload(metadata.as_ref(), event.payload());
         if !self.part.includes(&event) {
             return Ok(None);
         }
-        let metadata = event.metadata();
         let is_shown = match (&metadata, &*args.only, self.plan) {
             (Some(metadata), [], Some(plan)) => plan.enables(metadata),
             (_, [], _) => true,
@@ -355,7 +360,7 @@ impl<'a, R: Read> Events<'a, R> {
         let mut conditions = args.conditions.iter().zip(&mut self.condition_fields);
         let is_shown = is_shown
             && conditions.all(|(condition, field)| {
-                let holds = condition.holds(&event, metadata.as_ref());
+                let holds = condition.holds(&event, metadata.as_ref(), payload);
                 field.add(holds.is_some());
                 holds == Some(true)
             });
@@ -365,17 +370,17 @@ impl<'a, R: Read> Events<'a, R> {
         self.lacks_activities |= is_request && event.activity_id() == Guid::NIL;
         match &mut self.summary {
             _ if !is_shown => {}
-            Some(summary) => summary.add(&event, metadata.as_ref()),
+            Some(summary) => summary.add(&event, metadata.as_ref(), payload),
             None if !args.columns.is_empty() => {
-                let values: Vec<_> =
-                    args.columns.iter().map(|name| field::value(&event, metadata.as_ref(), name)).collect();
+                let value = |name: &String| field::value(&event, metadata.as_ref(), payload, name);
+                let values: Vec<_> = args.columns.iter().map(value).collect();
                 let fields = self.column_fields.iter_mut().zip(&values);
                 fields.for_each(|(field, value)| field.add(value.is_some()));
                 output.borrow_mut().add_columns(&values, &args.columns);
             }
             None => {
                 let stack = self.names.as_mut().map(StackNames::stack);
-                output.borrow_mut().add(&event, metadata.as_ref(), stack);
+                output.borrow_mut().add(&event, metadata.as_ref(), payload, stack);
             }
         }
         self.has_ended |= metadata.is_some_and(|metadata| args.until.iter().any(|it| it.includes(&metadata)));
@@ -504,9 +509,10 @@ impl EventOutput {
         &mut self,
         event: &TraceEvent<'_>,
         metadata: Option<&Metadata<'_>>,
+        payload: &[u8],
         stack: Option<NamedStack<'_>>,
     ) {
-        self.lines.add(event, metadata, stack);
+        self.lines.add(event, metadata, payload, stack);
         self.flush_full();
     }
 

@@ -6,14 +6,15 @@ use nettrace::{Label, Metadata, Str, ThreadEntry, TraceEvent, Value};
 
 use crate::args::comparison::Comparison;
 
-/// Returns the field of an event, by its name or by a path of names. Without such a field, the name can be that of a
+/// Returns the field of a payload, by its name or by a path of names. Without such a field, the name can be that of a
 /// property that every event has.
 pub(crate) fn value<'e>(
     event: &TraceEvent<'e>,
     metadata: Option<&Metadata<'e>>,
+    payload: &'e [u8],
     name: &str,
 ) -> Option<Value<'e>> {
-    event.field(name).or_else(|| {
+    metadata.and_then(|metadata| metadata.fields.values(payload).field(name)).or_else(|| {
         let number = |number: u32| Value::UInt(number.into());
         match (name, metadata) {
             ("provider", Some(metadata)) => Some(Value::Text(metadata.provider)),
@@ -121,8 +122,13 @@ impl FieldCondition {
 
     /// Returns whether the event has a value of the condition's type in the field, for which the condition is true.
     /// `None` if it does not have the field.
-    pub(crate) fn holds(&self, event: &TraceEvent<'_>, metadata: Option<&Metadata<'_>>) -> Option<bool> {
-        value(event, metadata, &self.field).map(|value| self.accepts(value))
+    pub(crate) fn holds<'e>(
+        &self,
+        event: &TraceEvent<'e>,
+        metadata: Option<&Metadata<'e>>,
+        payload: &'e [u8],
+    ) -> Option<bool> {
+        value(event, metadata, payload, &self.field).map(|value| self.accepts(value))
     }
 
     /// Returns whether the condition is true for a value.

@@ -9,7 +9,6 @@ use nettrace::{Item, Label, Metadata, Str, ThreadEntry, TraceEvent, Value, Value
 
 use super::field::{ENTRIES_LIMIT, thread_name};
 use super::json;
-use super::native_path::NativePath;
 use super::stack_texts::StackTexts;
 use super::templates::{FieldKeys, Templates};
 use crate::output::printable::printable_name;
@@ -32,7 +31,6 @@ pub(crate) struct Lines {
     /// The keys of the event that is being added.
     field_keys: FieldKeys,
     stacks: StackTexts,
-    native_path: NativePath,
     /// What all events of the trace have in common, once the first one is read.
     trace: Option<TraceFacts>,
 }
@@ -84,7 +82,6 @@ impl Lines {
             templates: Templates::default(),
             field_keys: FieldKeys::default(),
             stacks: StackTexts::new(),
-            native_path: NativePath::default(),
             trace: None,
         }
     }
@@ -94,19 +91,20 @@ impl Lines {
         self.json
     }
 
-    /// Adds an event, and the names of its stack if there are any. The length of the event limits the length of the
-    /// line. The names and the stack do not count for the limit, because a short event can refer to long ones.
+    /// Adds an event with its payload, and the names of its stack if there are any. The length of the payload limits that
+    /// of the line. The names and the stack do not count for the limit, because a short event can refer to long ones.
     pub(crate) fn add(
         &mut self,
         event: &TraceEvent<'_>,
         metadata: Option<&Metadata<'_>>,
+        payload: &[u8],
         stack: Option<NamedStack<'_>>,
     ) {
         self.is_cut = false;
         if self.json {
-            self.json(event, metadata, stack);
+            self.json(event, metadata, payload, stack);
         } else {
-            self.text(event, metadata, stack);
+            self.text(event, metadata, payload, stack);
         }
         self.bytes.push(b'\n');
     }
@@ -115,6 +113,7 @@ impl Lines {
         &mut self,
         event: &TraceEvent<'_>,
         metadata: Option<&Metadata<'_>>,
+        payload: &[u8],
         stack: Option<NamedStack<'_>>,
     ) {
         self.raw(b"{\"time_ns\":");
@@ -145,8 +144,6 @@ impl Lines {
             None => self.json_addresses(event),
         }
         self.raw(b"]");
-        let payload = self.native_path.payload(metadata, event.payload());
-        let payload = &*payload;
         match metadata.filter(|metadata| !metadata.fields.is_empty() || payload.is_empty()) {
             Some(metadata) => {
                 self.raw(b",\"fields\":{");
@@ -326,6 +323,7 @@ impl Lines {
         &mut self,
         event: &TraceEvent<'_>,
         metadata: Option<&Metadata<'_>>,
+        payload: &[u8],
         stack: Option<NamedStack<'_>>,
     ) {
         let nanoseconds = event.nanoseconds();
@@ -352,8 +350,6 @@ impl Lines {
             None => self.raw(b"?"),
         }
         self.raw(b"] ");
-        let payload = self.native_path.payload(metadata, event.payload());
-        let payload = &*payload;
         match metadata {
             Some(metadata) => self.description(event.kind(), metadata),
             None => self.raw(b"(not described)"),

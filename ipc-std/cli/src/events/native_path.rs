@@ -11,14 +11,14 @@ const PATHS: usize = 24;
 
 /// The path of the process of a trace.
 #[derive(Debug, Default)]
-pub(super) struct NativePath {
+pub(crate) struct NativePath {
     /// UTF-16, little-endian, without its NUL.
     command_line: Vec<u8>,
 }
 
 impl NativePath {
     /// Returns the payload of an event, in that of ModuleDCEnd without the bytes after the path of the program.
-    pub(super) fn payload<'p>(
+    pub(crate) fn payload<'p>(
         &mut self,
         metadata: Option<&Metadata<'_>>,
         payload: &'p [u8],

@@ -52,8 +52,13 @@ impl EventSummary {
     }
 
     /// Counts an event.
-    pub(crate) fn add(&mut self, event: &TraceEvent<'_>, metadata: Option<&Metadata<'_>>) {
-        let value = field::value(event, metadata, &self.field);
+    pub(crate) fn add<'e>(
+        &mut self,
+        event: &TraceEvent<'e>,
+        metadata: Option<&Metadata<'e>>,
+        payload: &'e [u8],
+    ) {
+        let value = field::value(event, metadata, payload, &self.field);
         let count = match &mut self.kind {
             Kind::Counts(counts) => {
                 let Some(value) = value else { return increment(&mut self.missing) };

@@ -7,11 +7,11 @@ use std::os::fd::OwnedFd;
 #[cfg(unix)]
 use std::os::unix::net::UnixStream;
 
-use nettrace::{BlockKind, Limits, Parser, Record};
+use nettrace::{BlockKind, Event, Limits, Metadata, Parser, Record, Trace, TraceWriter, Version};
 use serde_json::{Value, json};
 
 use crate::tool::{finish, run, run_with, tool};
-use crate::traces::{Kinds, analysed, expected_end, identity, kinds, made, path, traces, utf16};
+use crate::traces::{Kinds, analysed, expected_end, identity, kinds, made, path, put, traces, utf16};
 
 #[test]
 fn help_has_examples() {
@@ -613,5 +613,44 @@ fn blocks_with_wrong_times_are_reported() {
         assert_eq!((ran.status, message.contains("events may be missing")), (Some(0), true), "{message}");
         let ran = run(&[args, if args[0] == "events" { &[] } else { &["--overwrite"] }].concat());
         assert!(!ran.stderr.contains("missing"), "{}", ran.stderr);
+    }
+}
+
+/// NativeAOT writes the path of its program with the bytes that follow it in memory. No option changes where it ends.
+#[test]
+fn the_path_of_a_native_program_ends_where_that_of_its_process_does() {
+    const RUNDOWN: &str = "Microsoft-Windows-DotNETRuntimeRundown";
+    let (mut buf, mut trace) = (vec![0; TraceWriter::BUFFER], Vec::new());
+    let mut writer = TraceWriter::new(&Trace::new(Version::V4), &mut buf).unwrap();
+    put!(trace, writer.describe(&Metadata::new(1, "Microsoft-DotNETCore-EventPipe", 1, "ProcessInfo")));
+    let mut module = Metadata::new(2, RUNDOWN, 154, "");
+    module.version = 2;
+    put!(trace, writer.describe(&module));
+    let process = utf16("/lab/App --port 1");
+    let module = [
+        &[7; 24][..],
+        &utf16(""),
+        &utf16("/lab/App\u{4}\u{7f48}"),
+        &[9; 22],
+        &utf16(""),
+        &[9; 20],
+        &utf16(""),
+    ];
+    for (metadata_id, timestamp, payload) in [(1, 1, process), (2, 2_000_000_000, module.concat())] {
+        let event = Event { metadata_id, timestamp, payload: &payload, ..Event::default() };
+        put!(trace, writer.event(&event));
+    }
+    trace.extend_from_slice(&writer.finish());
+    for (options, place) in [
+        (&[][..], "/fields/ModuleNativePath"),
+        (&["--only", RUNDOWN], "/fields/ModuleNativePath"),
+        (&["--from", "1"], "/fields/ModuleNativePath"),
+        (&["--where", "ModuleNativePath=/lab/App"], "/fields/ModuleNativePath"),
+        (&["--columns", "ModuleNativePath"], "/ModuleNativePath"),
+        (&["--only", RUNDOWN, "--count-by", "ModuleNativePath"], "/value"),
+    ] {
+        let ran = run_with(&[&["events", "-", "--json"], options].concat(), trace.clone()).well();
+        let shown = ran.lines().pop().unwrap();
+        assert_eq!(shown.pointer(place), Some(&json!("/lab/App")), "{options:?}");
     }
 }
