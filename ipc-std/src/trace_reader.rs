@@ -45,7 +45,8 @@ use crate::record_reader::read_uninterrupted;
 /// A field can be read by its name: `event.field("Payload.Mean")`, see [`TraceEvent::field`].
 ///
 /// Events come in the order of the stream: events of one thread are in the order of time, events of two threads may not
-/// be. [`in_order`](Self::in_order) sorts them, and [`by_segment`](Self::by_segment) does so faster for a file. An event is returned as soon as its bytes have arrived: nothing is read
+/// be. [`in_order`](Self::in_order) sorts them, and [`by_segment`](Self::by_segment) does so faster for a file. Without
+/// these and [`by_block`](Self::by_block), an event is returned as soon as its bytes have arrived: nothing is read
 /// while an event can be returned. All complete events of a cut or damaged trace are returned, and [`end`](Self::end)
 /// states how the trace ended. [`EventAssembler`] describes the memory that a reader takes.
 ///

@@ -118,7 +118,8 @@ impl Sources {
                 self.alarm.flag.get_or_init(|| flag)
             }
         };
-        // An alarm that was raised before the flag existed. Without the lock, each thread could miss what the other one does.
+        // An alarm that was raised before the flag existed. Without the lock, each thread could miss what the other one
+        // does.
         let state = shared();
         if self.alarm.is_raised() {
             flag.raise();

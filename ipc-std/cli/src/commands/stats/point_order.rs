@@ -3,8 +3,8 @@
 use nettrace::{Event, SequencePoint};
 use serde_json::{Value, json};
 
-/// Counts what is out of order. Runtimes write no such trace, but other programs do. A reader that sorts by sequence points
-/// may return the events late.
+/// Counts what is out of order. Runtimes write no such trace, but other programs do. A reader that sorts by sequence
+/// points may return the events late.
 #[derive(Debug, Default)]
 pub(super) struct PointOrder {
     /// The time of the last sequence point.
