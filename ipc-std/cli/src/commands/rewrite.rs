@@ -13,7 +13,6 @@ use nettrace::{
 use serde_json::json;
 
 use self::net_perf::{NetPerf, Unstated, failed};
-
 use crate::args::time_range_args::{TimeRangeArgs, report_skipped};
 use crate::input::source::{self, Source};
 use crate::output::atomic_output::AtomicOutput;
@@ -204,14 +203,13 @@ impl CopyOutput<'_> {
 
 /// Reports what version 3 cannot represent.
 fn report_unstated(unstated: &Unstated, globals: &Globals) {
-    let Unstated { losses, late, cut_stacks } = unstated;
-    let lost = losses.lost;
+    let Unstated { lost, late, cut_stacks } = unstated;
     for (count, what) in [
         (lost, "lost events are not stated: this version of the format does not number events"),
-        (*late, "events are not in the order of time, and readers of this version do not sort"),
-        (*cut_stacks, "stacks have only their innermost 1,024 addresses"),
+        (late, "events are not in the order of time, and readers of this version do not sort"),
+        (cut_stacks, "stacks have only their innermost 1,024 addresses"),
     ] {
-        if count > 0 {
+        if *count > 0 {
             globals.note(&format!("{count} {what}"));
         }
     }

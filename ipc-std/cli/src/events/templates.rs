@@ -65,7 +65,7 @@ impl Templates {
     /// Lends the keys of a kind, for one event.
     pub(crate) fn take_keys(&mut self, kind: u32) -> FieldKeys {
         let keys = self.of(kind).map(|template| core::mem::take(&mut template.keys)).unwrap_or_default();
-        FieldKeys { keys, next: 0, is_off: kind == 0, has_copied: false }
+        FieldKeys { keys, ..FieldKeys::default() }
     }
 
     /// Takes the keys back, of which the event may have added some.

@@ -194,11 +194,10 @@ impl RecordingArgs {
             if self.no_rundown { 0 } else { self.rundown_keyword.unwrap_or(plan.rundown_keyword) };
         Ok(SessionPlan { rundown_keyword, stackwalk: !self.no_stacks, ..plan })
     }
-}
 
-impl RecordingArgs {
-    /// As [`plan`](Self::plan), for a trace that a process records of itself: the default rundown replaces that of a
-    /// profile, because a process has no other, and it blocks only if the user says so: the tool does not know its version.
+    /// Returns [`plan`](Self::plan) for a trace that a process records of itself. The default rundown replaces that of a
+    /// profile, because variables select no other. The process blocks only if the user requests it, because the tool
+    /// does not know its version.
     pub(crate) fn startup_plan(&self) -> Result<SessionPlan<'_>, Failure> {
         let plan = self.plan()?;
         let is_default = !self.no_rundown && self.rundown_keyword.is_none();
@@ -266,12 +265,11 @@ impl SessionPlan<'_> {
             signals::end_on_stop()?;
         }
         // The user requested a trace without losses. The session ends when it is dropped.
-        let is_required = self.buffering == Buffering::Block;
-        match session.lost().iter().find(|lost| is_required && *lost == LostFeature::Blocking) {
-            Some(lost) => Err(Failure::new(Kind::Unsupported, lost.to_string())
-                .with_hint("without --buffering block, a larger --buffer loses fewer events")),
-            None => Ok(session),
+        if self.buffering == Buffering::Block && session.lost().contains(LostFeature::Blocking) {
+            return Err(Failure::new(Kind::Unsupported, LostFeature::Blocking.to_string())
+                .with_hint("without --buffering block, a larger --buffer loses fewer events"));
         }
+        Ok(session)
     }
 
     /// Adds the events that name the methods that are compiled during the session. With level informational, the

@@ -77,10 +77,12 @@ impl RecordedAmount {
     const fn buffer(&self) -> EventBuffer {
         let most = self.bytes.saturating_add(self.events.saturating_mul(Self::EVENT));
         let buffer = (self.buffer_mb as u64).saturating_mul(1 << 20);
-        match most >= buffer / 4 {
-            _ if self.blocks => EventBuffer::Blocks,
-            true => EventBuffer::MayFill,
-            false => EventBuffer::NeverFull,
+        if self.blocks {
+            EventBuffer::Blocks
+        } else if most >= buffer / 4 {
+            EventBuffer::MayFill
+        } else {
+            EventBuffer::NeverFull
         }
     }
 }

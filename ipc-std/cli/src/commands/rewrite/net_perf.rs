@@ -1,7 +1,7 @@
 //! The copy of a trace in NetPerf, version 3 of the format.
 use nettrace::{
-    AssemblerStep, Event, EventAssembler, Limits, Losses, ParserBuf, Record, RewriteError, Trace,
-    TraceWriter, Version, WriteError,
+    AssemblerStep, Event, EventAssembler, Limits, ParserBuf, Record, RewriteError, Trace, TraceWriter,
+    Version, WriteError,
 };
 
 use crate::output::atomic_output::AtomicOutput;
@@ -80,9 +80,9 @@ impl<'b> NetPerf<'b> {
 
     /// Returns the last bytes of the copy, and what it cannot state.
     pub(super) fn finish(self) -> (Vec<u8>, Unstated) {
-        let (losses, late) = (self.events.losses(), self.events.late());
+        let (lost, late) = (self.events.losses().lost, self.events.late());
         let rest = self.writer.map(|writer| writer.finish().to_vec()).unwrap_or_default();
-        (rest, Unstated { losses, late, cut_stacks: self.cut_stacks })
+        (rest, Unstated { lost, late, cut_stacks: self.cut_stacks })
     }
 }
 
@@ -94,7 +94,8 @@ pub(super) fn failed(e: RewriteError) -> Failure {
 /// What a copy in version 3 cannot state.
 #[derive(Debug)]
 pub(super) struct Unstated {
-    pub(super) losses: Losses,
+    /// The number of lost events.
+    pub(super) lost: u64,
     /// The number of events that are not in the order of time.
     pub(super) late: u64,
     /// The number of stacks without their outermost addresses.
