@@ -15,7 +15,7 @@ pub struct SystemProcess {
 impl Client {
     /// Returns the process of the runtime as the operating system shows it. For a runtime that does not
     /// [report](Self::process_info) its process: .NET Core 3, or one whose command line is longer than a message.
-    /// `None` if the process is not visible.
+    /// `None` if the process is not visible, as at the socket of `dotnet-dsrouter`.
     #[must_use]
     pub fn system_process(&self) -> Option<SystemProcess> {
         let process_id = self.visible_runtime()?;

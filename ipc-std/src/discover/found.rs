@@ -5,7 +5,6 @@ use ipc_proto::plan::Explanation;
 
 use crate::client::Client;
 use crate::process_info::ProcessInfo;
-use crate::sys;
 
 /// A runtime that answered, and whose answer agrees with the name of its socket.
 #[derive(Debug, Clone)]
@@ -38,12 +37,12 @@ impl Found {
     }
 
     /// Returns the command line of the process: as the runtime reports it, or without `info` as the operating system
-    /// does if it shows the process.
+    /// does if it shows the process: see [`Client::system_process`].
     #[must_use]
     pub fn command_line(&self) -> Option<String> {
         match &self.info {
             Some(info) => Some(info.command_line.to_string()),
-            None => sys::command_line(self.listener?),
+            None => self.client.system_process().map(|process| process.command_line),
         }
     }
 }

@@ -381,7 +381,7 @@ fn the_socket_with_the_start_time_of_the_process_wins() {
 }
 
 /// Returns the path of a router's socket for a process that started `before` seconds ago.
-fn router(directory: &Path, process_id: u32, before: u64) -> PathBuf {
+pub(crate) fn router(directory: &Path, process_id: u32, before: u64) -> PathBuf {
     let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap().as_secs();
     directory.join(format!("dotnet-diagnostic-dsrouter-{process_id}-{}-socket", now - before))
 }

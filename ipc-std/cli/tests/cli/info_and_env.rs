@@ -482,3 +482,19 @@ fn a_command_line_that_is_too_long_comes_from_the_system() {
         name.filter_map(|name| name.into_string().ok()).find(|name| name.ends_with(".nettrace")).unwrap();
     assert!(name.starts_with("cli-") && name.contains(&format!("_{own}_")), "{name}");
 }
+
+/// The process at the socket of a router is the router, so its command line is not that of the runtime.
+#[test]
+#[cfg(target_os = "linux")]
+fn the_command_line_of_a_router_is_not_shown_as_that_of_its_runtime() {
+    let (directory, runtime) = unreported();
+    let own = std::process::id();
+    let router = crate::find::router(directory.path(), own, 0);
+    fs::hard_link(runtime.path(), &router).unwrap();
+    let mut ps = tool(&["ps", "--json", "--timeout", LONG]);
+    let rows = finish(ps.env("TMPDIR", directory.path()).spawn().unwrap()).well().lines();
+    let row = rows.iter().find(|row| row["socket"] == json!(router)).unwrap();
+    assert_eq!((&row["status"], &row["command_line"]), (&json!("refused"), &Value::Null), "{row}");
+    let why = format!("process {own} does not report its command line: ");
+    assert!(row["why"].as_str().unwrap().starts_with(&why), "{row}");
+}
