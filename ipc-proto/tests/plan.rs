@@ -452,9 +452,10 @@ fn a_startup_trace_that_would_be_no_file_or_another_trace_is_refused() {
     assert_eq!(of(TraceConfig { format: Format::NET_PERF, ..good }), StartupTraceError::Format);
     assert_eq!(of(TraceConfig::new(&filtered())), StartupTraceError::EventFilters);
     assert_eq!(of(TraceConfig { rundown_keyword: 1, ..good }), StartupTraceError::RundownKeyword);
-    for text in ["a,b", "a:b", "a\0b", ",", "\"a,b\""] {
-        let by_name = [PLAIN[0], Provider { name: text.into(), ..PLAIN[0] }];
-        let by_arguments = [PLAIN[0], Provider { arguments: text.into(), ..PLAIN[0] }];
+    let lone_surrogates = [[0xd800, 0x61], [0x61, 0xdc00]].each_ref().map(|units| Text::from_utf16(units));
+    for text in ["a,b", "a:b", "a\0b", ",", "\"a,b\""].map(Text::from).into_iter().chain(lone_surrogates) {
+        let by_name = [PLAIN[0], Provider { name: text, ..PLAIN[0] }];
+        let by_arguments = [PLAIN[0], Provider { arguments: text, ..PLAIN[0] }];
         for providers in [by_name, by_arguments] {
             assert_eq!(
                 of(TraceConfig::new(&providers)),

@@ -97,7 +97,8 @@ pub enum StartupTraceError {
     EventFilters,
     /// The keywords of the rundown are neither 0 nor [`DEFAULT_RUNDOWN`].
     RundownKeyword,
-    /// The name or the arguments of a provider contain a character that ends them: `,`, `:` or NUL.
+    /// The name or the arguments of a provider contain a character that ends them, which is `,`, `:` or NUL, or a lone
+    /// surrogate, which is no character.
     ProviderText {
         /// The position of the provider in the list; 0 for the first.
         provider: usize,
@@ -129,7 +130,7 @@ impl fmt::Display for StartupTraceError {
                 return write!(
                     f,
                     "providers[{provider}]: DOTNET_EventPipeConfig has no form of quoting, so the name and the \
-                     arguments of a provider cannot contain a comma, a colon or a NUL"
+                     arguments of a provider cannot contain a comma, a colon, a NUL or a lone surrogate"
                 );
             }
             Self::OutputPath => "the path of the file is empty, or contains a NUL",
@@ -251,8 +252,8 @@ fn reads_hexadecimal(runtime: &Runtime) -> bool {
 
 /// Returns whether `DOTNET_EventPipeConfig` can contain the name and the arguments of a provider.
 fn is_expressible(provider: &StreamingProvider<'_>) -> bool {
-    let ends = |unit: u16| [u16::from(b','), u16::from(b':'), 0].contains(&unit);
-    !provider.name.units().chain(provider.arguments.units()).any(ends)
+    let is_allowed = |c: Result<char, _>| c.is_ok_and(|c| !matches!(c, ',' | ':' | '\0'));
+    [provider.name, provider.arguments].iter().all(|text| char::decode_utf16(text.units()).all(is_allowed))
 }
 
 impl fmt::Display for StartupValue<'_> {
