@@ -28,6 +28,25 @@ impl HResult {
     pub const fn from_win32(error: u16) -> Self {
         Self(0x8007_0000 | error as u32)
     }
+
+    /// Returns the name of the code in texts from before the names `DS_IPC_E_…`: `CORDIAGIPC_E_…`, which four codes had.
+    ///
+    /// ```
+    /// use ipc_proto::HResult;
+    ///
+    /// assert_eq!(HResult::UNKNOWN_MAGIC.old_name(), Some("CORDIAGIPC_E_UNKNOWN_MAGIC"));
+    /// assert_eq!(HResult::FAIL.old_name(), None);
+    /// ```
+    #[must_use]
+    pub const fn old_name(self) -> Option<&'static str> {
+        match self {
+            Self::BAD_ENCODING => Some("CORDIAGIPC_E_BAD_ENCODING"),
+            Self::UNKNOWN_COMMAND => Some("CORDIAGIPC_E_UNKNOWN_COMMAND"),
+            Self::UNKNOWN_MAGIC => Some("CORDIAGIPC_E_UNKNOWN_MAGIC"),
+            Self::UNKNOWN_ERROR => Some("CORDIAGIPC_E_UNKNOWN_ERROR"),
+            _ => None,
+        }
+    }
 }
 
 /// Declares the named codes: constant = value, name in the specification, hint for the user.
@@ -52,26 +71,6 @@ macro_rules! hresults {
             }
         }
     };
-}
-impl HResult {
-    /// Returns the name of the code in texts from before the names `DS_IPC_E_…`: `CORDIAGIPC_E_…`, which four codes had.
-    ///
-    /// ```
-    /// use ipc_proto::HResult;
-    ///
-    /// assert_eq!(HResult::UNKNOWN_MAGIC.old_name(), Some("CORDIAGIPC_E_UNKNOWN_MAGIC"));
-    /// assert_eq!(HResult::FAIL.old_name(), None);
-    /// ```
-    #[must_use]
-    pub const fn old_name(self) -> Option<&'static str> {
-        match self {
-            Self::BAD_ENCODING => Some("CORDIAGIPC_E_BAD_ENCODING"),
-            Self::UNKNOWN_COMMAND => Some("CORDIAGIPC_E_UNKNOWN_COMMAND"),
-            Self::UNKNOWN_MAGIC => Some("CORDIAGIPC_E_UNKNOWN_MAGIC"),
-            Self::UNKNOWN_ERROR => Some("CORDIAGIPC_E_UNKNOWN_ERROR"),
-            _ => None,
-        }
-    }
 }
 hresults! {
     BAD_ENCODING = 0x8013_1384, "DS_IPC_E_BAD_ENCODING",

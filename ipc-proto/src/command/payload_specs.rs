@@ -3,6 +3,7 @@ use core::fmt;
 
 use crate::endpoint::split_once;
 use crate::sentences::sentences;
+use crate::wire::number;
 
 /// The lines of the argument `FilterAndPayloadSpecs` of the provider `Microsoft-Diagnostics-DiagnosticSource`.
 ///
@@ -172,7 +173,7 @@ names! {
 pub enum Sampling<'a> {
     /// All, with their data, and marked as recorded.
     Recorded,
-    /// `Propagate`: all, with what is passed on to other processes only.
+    /// `Propagate`: all, but only with their names, ids and baggage.
     Propagate,
     /// `Record`: all, with their data, and not marked as recorded.
     Record,
@@ -469,8 +470,8 @@ impl<'a> Sampling<'a> {
         } else if let Some(ratio) = argument(RATIO) {
             Self::ParentRatio(ratio.trim())
         } else if let Some(rate) = argument(RATE) {
-            let is_number = rate.bytes().all(|byte| byte.is_ascii_digit());
-            Self::ParentRate(rate.parse().ok().filter(|_| is_number).ok_or(PayloadSpecProblem::Rate)?)
+            let rate = number(rate.as_bytes(), 10).and_then(|rate| u32::try_from(rate).ok());
+            Self::ParentRate(rate.ok_or(PayloadSpecProblem::Rate)?)
         } else {
             return Err(PayloadSpecProblem::Sampling);
         };

@@ -41,7 +41,7 @@ pub fn hazard(request: &Request<'_>, runtime: &Runtime, file_exists: Option<bool
     if obstacle(request.code(), runtime).is_some() {
         return None;
     }
-    let coreclr = matches!(flavour, None | Some(Flavour::CoreClr));
+    let coreclr = runtime.may_be_coreclr();
     match request {
         Request::GenerateCoreDump(GenerateCoreDump { dump_name, .. })
         | Request::GenerateCoreDump2(GenerateCoreDump2 { dump_name, .. })

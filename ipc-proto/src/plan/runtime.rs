@@ -42,6 +42,11 @@ impl Runtime {
         let since = CommandInfo::find(code).map_or(0, |row| row.since);
         self.version.is_none_or(|version| since <= version)
     }
+
+    /// Returns whether the runtime can be CoreCLR.
+    pub(super) const fn may_be_coreclr(&self) -> bool {
+        matches!(self.flavour, None | Some(Flavour::CoreClr))
+    }
 }
 
 /// Takes the version and the system from the process information. The other facts are unknown.

@@ -40,7 +40,7 @@ impl<'b> Serve<'b> {
         let code = self.code();
         let mut refused = code.and_then(|code| refusal(code, runtime));
         let (request, mut reply) = self.finish();
-        // A runtime without startup hooks decodes the path before it refuses the command, but does not check the path.
+        // A runtime that decodes the payload before it refuses the command does not check the values.
         let is_refused_later = |code| {
             reads_payload_first(code, runtime)
                 && matches!(obstacle(code, runtime), Some(Obstacle::Flavour(_)))

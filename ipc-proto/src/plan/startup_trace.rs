@@ -1,6 +1,7 @@
 //! [`StartupTrace`]: a trace that a process records of itself, as the environment variables that request it.
 use core::fmt;
 
+use super::lost_feature::LostFeature;
 use super::runtime::{Flavour, Runtime};
 use super::trace::{DEFAULT_RUNDOWN, Providers, TraceConfig};
 use crate::InvalidValue;
@@ -134,7 +135,7 @@ impl fmt::Display for StartupTraceError {
                 );
             }
             Self::OutputPath => "the path of the file is empty, or contains a NUL",
-            Self::Blocking => "blocking instead of dropping needs .NET 11",
+            Self::Blocking => return LostFeature::Blocking.fmt(f),
             Self::BlockingWithoutStreaming => {
                 "a runtime that blocks must write to the file while the process runs, or it records nothing"
             }
@@ -235,9 +236,7 @@ impl<'a> StartupTrace<'a> {
             Some(_) if runtime.version.is_some_and(|version| version < 10) => {
                 Err(StartupTraceError::FixedSamplingInterval)
             }
-            Some(10..)
-                if runtime.version.is_none() && runtime.flavour.is_none_or(|f| f == Flavour::CoreClr) =>
-            {
+            Some(10..) if runtime.version.is_none() && runtime.may_be_coreclr() => {
                 Err(StartupTraceError::UnknownVersion)
             }
             Some(_) => Ok(()),
@@ -247,7 +246,7 @@ impl<'a> StartupTrace<'a> {
 
 /// Returns whether the runtime reads the interval of the sampler as a hexadecimal number.
 fn reads_hexadecimal(runtime: &Runtime) -> bool {
-    runtime.version == Some(10) && matches!(runtime.flavour, None | Some(Flavour::CoreClr))
+    runtime.version == Some(10) && runtime.may_be_coreclr()
 }
 
 /// Returns whether `DOTNET_EventPipeConfig` can contain the name and the arguments of a provider.
