@@ -8,6 +8,7 @@ pub(crate) mod field_at;
 pub(crate) mod field_path;
 mod inspect;
 pub(crate) mod invalid_value;
+mod names;
 mod payload_specs;
 mod platform;
 mod process_info;

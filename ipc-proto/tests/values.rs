@@ -292,12 +292,12 @@ fn arguments_are_read_as_they_are_written() {
 
 #[test]
 fn names_of_platforms() {
-    for system in OperatingSystem::ALL {
+    for &system in OperatingSystem::ALL {
         assert_eq!(OperatingSystem::of(system.name().into()), Some(system));
         let form = system.command_line_form();
         assert_eq!(form == CommandLineForm::Quoted, system == OperatingSystem::Windows);
     }
-    for architecture in Architecture::ALL {
+    for &architecture in Architecture::ALL {
         assert_eq!(Architecture::of(architecture.name().into()), Some(architecture));
     }
     for other in [Text::NULL, "".into(), "linux".into(), "Arm64".into()] {

@@ -1,6 +1,7 @@
 //! [`PayloadSpecs`], the argument `FilterAndPayloadSpecs` of the provider `Microsoft-Diagnostics-DiagnosticSource`.
 use core::fmt;
 
+use super::names::names;
 use crate::endpoint::split_once;
 use crate::sentences::sentences;
 use crate::wire::number;
@@ -136,36 +137,21 @@ pub struct SourceEvent<'a> {
     pub recorded_as: Option<BridgeEvent>,
 }
 
-/// Declares an enum of names.
-macro_rules! names {
-    ($(#[$meta:meta])* $type:ident, $($variant:ident,)*) => {
-        $(#[$meta])*
-        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-        pub enum $type {
-            $(#[doc = concat!("`", stringify!($variant), "`.")] $variant,)*
-        }
-
-        impl $type {
-            /// Every variant.
-            pub const ALL: &'static [Self] = &[$(Self::$variant),*];
-
-            /// Returns the name.
-            #[must_use]
-            pub const fn name(self) -> &'static str {
-                match self { $(Self::$variant => stringify!($variant),)* }
-            }
-        }
-    };
-}
 names! {
     /// An event of the provider that begins or ends an activity.
-    BridgeEvent,
-    Activity1Start, Activity1Stop, Activity2Start, Activity2Stop, RecursiveActivity1Start, RecursiveActivity1Stop,
+    BridgeEvent:
+    Activity1Start = "Activity1Start",
+    Activity1Stop = "Activity1Stop",
+    Activity2Start = "Activity2Start",
+    Activity2Stop = "Activity2Stop",
+    RecursiveActivity1Start = "RecursiveActivity1Start",
+    RecursiveActivity1Stop = "RecursiveActivity1Stop",
 }
 names! {
     /// An end of an activity.
-    ActivityEnd,
-    Start, Stop,
+    ActivityEnd:
+    Start = "Start",
+    Stop = "Stop",
 }
 
 /// Which activities the sources of a [`PayloadFilter`] create, and with which data: `ActivitySamplingResult` of .NET.

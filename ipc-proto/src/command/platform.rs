@@ -1,34 +1,7 @@
 //! [`OperatingSystem`] and [`Architecture`], the names in the answers that describe a process.
+use super::names::names;
 use crate::Text;
 
-/// Declares an enum of names that a runtime reports.
-macro_rules! names {
-    ($(#[$meta:meta])* $type:ident, $count:literal, $($variant:ident = $name:literal,)*) => {
-        $(#[$meta])*
-        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-        #[non_exhaustive]
-        pub enum $type {
-            $(#[doc = concat!("`", $name, "`.")] $variant,)*
-        }
-
-        impl $type {
-            /// Every name.
-            pub const ALL: [Self; $count] = [$(Self::$variant),*];
-
-            /// Returns the name as runtimes report it.
-            #[must_use]
-            pub const fn name(self) -> &'static str {
-                match self { $(Self::$variant => $name,)* }
-            }
-
-            /// Returns the variant of a name; `None` for a name that no known runtime reports.
-            #[must_use]
-            pub fn of(name: Text<'_>) -> Option<Self> {
-                Self::ALL.into_iter().find(|known| name == known.name())
-            }
-        }
-    };
-}
 names! {
     /// The operating system of a process: the field `os` of [`ProcessInfo`](super::types::ProcessInfo).
     ///
@@ -40,7 +13,8 @@ names! {
     /// assert_eq!(OperatingSystem::of("macOS".into()), Some(OperatingSystem::MacOs));
     /// assert_eq!(OperatingSystem::Linux.command_line_form(), CommandLineForm::Joined);
     /// ```
-    OperatingSystem, 8,
+    #[non_exhaustive]
+    OperatingSystem:
     Windows = "Windows",
     Linux = "Linux",
     MacOs = "macOS",
@@ -61,7 +35,8 @@ names! {
     /// assert_eq!(Architecture::of("arm64".into()), Some(Architecture::Arm64));
     /// assert_eq!(Architecture::Arm64.name(), "arm64");
     /// ```
-    Architecture, 9,
+    #[non_exhaustive]
+    Architecture:
     X86 = "x86",
     X64 = "x64",
     Arm32 = "arm32",
@@ -84,6 +59,12 @@ pub enum CommandLineForm {
 }
 
 impl OperatingSystem {
+    /// Returns the variant of a name; `None` for a name that no known runtime reports.
+    #[must_use]
+    pub fn of(name: Text<'_>) -> Option<Self> {
+        Self::ALL.iter().copied().find(|known| name == known.name())
+    }
+
     /// Returns the form of command lines on this system.
     #[must_use]
     pub const fn command_line_form(self) -> CommandLineForm {
@@ -91,5 +72,13 @@ impl OperatingSystem {
             Self::Windows => CommandLineForm::Quoted,
             _ => CommandLineForm::Joined,
         }
+    }
+}
+
+impl Architecture {
+    /// Returns the variant of a name; `None` for a name that no known runtime reports.
+    #[must_use]
+    pub fn of(name: Text<'_>) -> Option<Self> {
+        Self::ALL.iter().copied().find(|known| name == known.name())
     }
 }
