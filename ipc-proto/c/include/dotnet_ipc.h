@@ -2026,7 +2026,7 @@ typedef struct dipc_bytes {
 } dipc_bytes;
 
 /**
- * The content of a value; its kind says which field is valid.
+ * The content of a value; its kind states which field is valid.
  */
 typedef union dipc_value_content {
     /**
@@ -2801,7 +2801,7 @@ typedef struct dipc_end {
 } dipc_end;
 
 /**
- * The content of a record; its kind says which field is valid.
+ * The content of a record; its kind states which field is valid.
  */
 typedef union dipc_record_content {
     /**

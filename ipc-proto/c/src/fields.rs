@@ -1,4 +1,6 @@
 //! The fields of a description in an array of the caller, and the values of payloads with the indexes of their fields.
+use core::mem::MaybeUninit;
+
 use nettrace::{ArrayKind, FieldShape, IndexedPart, IndexedValues, Scalar, ShapeKind, Value};
 
 use crate::command::Guid;
@@ -109,21 +111,16 @@ pub unsafe extern "C" fn dipc_metadata_fields(
     count: *mut usize,
 ) -> Status {
     // SAFETY: the caller vouches for the pointers, and for the record that the description was decoded from.
-    let outcome = unsafe { memory::reference(metadata) }.and_then(|metadata| {
+    let outcome = unsafe { memory::reference(metadata) }.and_then(|metadata| -> Outcome {
         memory::check(count, 1)?;
-        if room > 0 {
-            memory::check(fields, room)?;
-        }
+        // SAFETY: the caller vouches for the pointers.
+        let fields = unsafe { memory::slice_mut::<MaybeUninit<DescribedField<'_>>>(fields.cast(), room) }?;
         // SAFETY: the field belongs to a reference.
-        unsafe { shared(&raw const metadata.fields) }
-    });
-    let outcome = outcome.and_then(|list| -> Outcome {
+        let list = unsafe { shared(&raw const metadata.fields) }?;
         let all = list.shapes(|index, name, shape| {
             let index = usize::try_from(index).unwrap_or(usize::MAX);
-            if index < room {
-                let place = fields.cast::<DescribedField<'_>>().wrapping_add(index);
-                // SAFETY: the caller vouches for the room.
-                unsafe { place.write(DescribedField::new(Text::of_trace(name), shape)) };
+            if let Some(place) = fields.get_mut(index) {
+                place.write(DescribedField::new(Text::of_trace(name), shape));
             }
         });
         let all = usize::try_from(all).unwrap_or(usize::MAX);
@@ -146,7 +143,7 @@ pub struct Bytes {
     pub len: usize,
 }
 
-/// The content of a value; its kind says which field is valid.
+/// The content of a value; its kind states which field is valid.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub union ValueContent<'a> {
@@ -238,17 +235,14 @@ pub unsafe extern "C" fn dipc_fields_values(
     // SAFETY: the caller vouches for the pointers.
     let outcome = unsafe { memory::slice(fields, field_count) }.and_then(|fields| -> Outcome {
         memory::check(count, 1)?;
-        if room > 0 {
-            memory::check(values, room)?;
-        }
+        // SAFETY: the caller vouches for the pointers.
+        let values = unsafe { memory::slice_mut::<MaybeUninit<IndexedValue<'_>>>(values.cast(), room) }?;
         // SAFETY: the caller vouches for the pointers.
         let mut parts = IndexedValues::new(fields, unsafe { memory::slice(payload, len) }?);
         let mut all = 0_usize;
         for (field, part) in parts.by_ref() {
-            if all < room {
-                let place = values.cast::<IndexedValue<'_>>().wrapping_add(all);
-                // SAFETY: the caller vouches for the room.
-                unsafe { place.write(IndexedValue::new(field, part)) };
+            if let Some(place) = values.get_mut(all) {
+                place.write(IndexedValue::new(field, part));
             }
             all = all.saturating_add(1);
         }

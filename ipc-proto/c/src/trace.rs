@@ -205,7 +205,7 @@ pub struct End {
     pub offset: u64,
 }
 
-/// The content of a record; its kind says which field is valid.
+/// The content of a record; its kind states which field is valid.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub union RecordContent<'w> {

@@ -18,68 +18,87 @@ unsafe extern "C" fn visit_value(seen: *mut c_void, value: *const FieldValue<'_>
     true
 }
 
-/// Every column of a batch, with memory of exactly its size.
-struct Columns {
-    columns: Memory<EventColumns>,
-    metadata_id: Memory<u32>,
-    timestamp: Memory<u64>,
-    thread: Memory<u64>,
-    stack_id: Memory<u32>,
-    payload_offset: Memory<usize>,
-    payload_len: Memory<usize>,
-    sequence: Memory<u32>,
-    label_list: Memory<u32>,
-    sorted: Memory<bool>,
+/// Declares the columns of a batch, each with memory of exactly its size, and a row of them.
+macro_rules! columns {
+    ($($name:ident: $of:ty,)*) => {
+        struct Columns {
+            columns: Memory<EventColumns>,
+            $($name: Memory<$of>,)*
+        }
+
+        struct Row {
+            $($name: $of,)*
+        }
+
+        impl Columns {
+            fn new(rows: usize) -> Self {
+                $(let $name = Memory::<$of>::array(rows);)*
+                let columns = Memory::of(EventColumns { $($name: $name.at,)* });
+                Self { columns, $($name,)* }
+            }
+
+            unsafe fn row(&self, row: usize) -> Row {
+                Row { $($name: unsafe { self.$name.at.add(row).read() },)* }
+            }
+        }
+    };
+}
+columns! {
+    metadata_id: u32,
+    timestamp: u64,
+    thread: u64,
+    stack_id: u32,
+    payload_offset: usize,
+    payload_len: usize,
+    capture_thread: u64,
+    sequence: u32,
+    processor: u32,
+    label_list: u32,
+    sorted: bool,
+    activity_id: Guid,
+    related_activity_id: Guid,
+    stack_offset: usize,
+    stack_len: usize,
 }
 
-impl Columns {
-    fn new(rows: usize) -> Self {
-        let all = Self {
-            columns: Memory::zeros(),
-            metadata_id: Memory::array(rows),
-            timestamp: Memory::array(rows),
-            thread: Memory::array(rows),
-            stack_id: Memory::array(rows),
-            payload_offset: Memory::array(rows),
-            payload_len: Memory::array(rows),
-            sequence: Memory::array(rows),
-            label_list: Memory::array(rows),
-            sorted: Memory::array(rows),
-        };
-        unsafe {
-            (*all.columns.at).metadata_id = all.metadata_id.at;
-            (*all.columns.at).timestamp = all.timestamp.at;
-            (*all.columns.at).thread = all.thread.at;
-            (*all.columns.at).stack_id = all.stack_id.at;
-            (*all.columns.at).payload_offset = all.payload_offset.at;
-            (*all.columns.at).payload_len = all.payload_len.at;
-            (*all.columns.at).sequence = all.sequence.at;
-            (*all.columns.at).label_list = all.label_list.at;
-            (*all.columns.at).sorted = all.sorted.at;
-        }
-        all
-    }
-
-    /// Returns a row as text, with the bytes of the payload.
-    unsafe fn row(&self, row: usize, window: *const u8) -> String {
-        unsafe {
-            let (offset, len) = (self.payload_offset.at.add(row).read(), self.payload_len.at.add(row).read());
-            let payload: Vec<u8> = (offset..offset + len).map(|at| window.add(at).read()).collect();
-            let (metadata_id, stack_id) =
-                (self.metadata_id.at.add(row).read(), self.stack_id.at.add(row).read());
-            let (timestamp, thread) = (self.timestamp.at.add(row).read(), self.thread.at.add(row).read());
-            let (sequence, labels) = (self.sequence.at.add(row).read(), self.label_list.at.add(row).read());
-            let sorted = self.sorted.at.add(row).read();
-            format!("{metadata_id} {timestamp} {thread} {stack_id} {sequence} {labels} {sorted} {payload:?}")
+impl Row {
+    /// Returns the row as the event of a record.
+    fn event(self, window: *const u8) -> Event<'static> {
+        let Self { metadata_id, timestamp, thread, stack_id, payload_offset, payload_len, .. } = self;
+        let Self { capture_thread, sequence, processor, label_list, sorted, .. } = self;
+        let Self { activity_id, related_activity_id, stack_offset, stack_len, .. } = self;
+        Event {
+            metadata_id,
+            sequence,
+            capture_thread,
+            thread,
+            processor,
+            stack_id,
+            timestamp,
+            activity_id,
+            related_activity_id,
+            label_list,
+            sorted,
+            payload: window.wrapping_add(payload_offset),
+            payload_len,
+            stack: window.wrapping_add(stack_offset),
+            stack_len,
+            owner: PhantomData,
         }
     }
 }
 
-/// Returns the same text of the event of a record.
-unsafe fn row_of(event: Event<'_>) -> String {
-    let payload: Vec<u8> = (0..event.payload_len).map(|at| unsafe { event.payload.add(at).read() }).collect();
-    let Event { metadata_id, timestamp, thread, stack_id, sequence, label_list, sorted, .. } = event;
-    format!("{metadata_id} {timestamp} {thread} {stack_id} {sequence} {label_list} {sorted} {payload:?}")
+/// Returns every part of an event as text, with the bytes of its payload and of its stack.
+unsafe fn shown(event: Event<'_>) -> String {
+    let bytes = |at: *const u8, len: usize| (0..len).map(|i| unsafe { at.add(i).read() }).collect::<Vec<_>>();
+    let (payload, stack) = (bytes(event.payload, event.payload_len), bytes(event.stack, event.stack_len));
+    let (activity, related) = (event.activity_id.bytes, event.related_activity_id.bytes);
+    let Event { metadata_id, sequence, capture_thread, thread, processor, .. } = event;
+    let Event { stack_id, timestamp, label_list, sorted, .. } = event;
+    format!(
+        "{metadata_id} {sequence} {capture_thread} {thread} {processor} {stack_id} {timestamp} {label_list} {sorted} \
+         {activity:?} {related:?} {payload:?} {stack:?}"
+    )
 }
 
 /// Reads the events of a stream in batches of so many rows, or each as a record if there are none. Returns the rows, and
@@ -94,7 +113,7 @@ unsafe fn rows(stream: &[u8], batch: usize) -> (Vec<String>, Vec<u32>) {
         loop {
             let next = dipc_parser_next_events;
             ok(next(parser.at, window.at, window.count, columns.columns.at, batch, count.at));
-            rows.extend((0..count.get()).map(|row| columns.row(row, window.at)));
+            rows.extend((0..count.get()).map(|row| shown(columns.row(row).event(window.at))));
             if count.get() > 0 {
                 continue;
             }
@@ -104,7 +123,7 @@ unsafe fn rows(stream: &[u8], batch: usize) -> (Vec<String>, Vec<u32>) {
                 DIPC_RECORD_MORE | DIPC_RECORD_END => return (rows, others),
                 DIPC_RECORD_EVENT => {
                     assert_eq!(batch, 0, "there was room for the event");
-                    rows.push(row_of(u.event));
+                    rows.push(shown(u.event));
                 }
                 _ => others.push(kind),
             }
