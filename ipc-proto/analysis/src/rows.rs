@@ -3,7 +3,7 @@
 //! append fields, so that a decoder of the first fields reads every version.
 use ipc_proto::DecodeError;
 use ipc_proto::wire::Reader;
-use nettrace::Str;
+use nettrace::{Scalar, Str, Value};
 
 /// A method's code: MethodLoadVerbose, MethodUnloadVerbose, both rows of the rundown, and MethodLoad, which has no
 /// names.
@@ -312,23 +312,10 @@ fn sampled_weight(size: u64) -> Option<(u64, f64)> {
 /// not lost.
 fn text<'a>(r: &mut Reader<'a>) -> Str<'a> {
     let rest = r.rest();
-    let len = nul(rest);
-    let units = r.bytes(len.unwrap_or(rest.len())).unwrap_or_default();
-    // A NUL ends the text; at the end of the row it may be missing.
-    let _ = r.bytes(2);
-    Str::Utf16(units)
-}
-
-/// Returns the offset of the first NUL, four units at a time.
-fn nul(units: &[u8]) -> Option<usize> {
-    let has_nul = |four: &[u8]| {
-        let four = four.first_chunk().map_or(0, |four| u64::from_le_bytes(*four));
-        // A unit borrows from its highest bit only if it is 0, or if a lower unit has borrowed from it.
-        four.wrapping_sub(0x0001_0001_0001_0001) & !four & 0x8000_8000_8000_8000 != 0
+    let (text, len) = match Scalar::Utf16String.decode(rest) {
+        Ok((Value::Text(text), after)) => (text, rest.len().saturating_sub(after.len())),
+        _ => (Str::Utf16(rest), rest.len()),
     };
-    let mut fours = units.chunks_exact(8);
-    let fours_len = fours.len();
-    let start = fours.position(has_nul).unwrap_or(fours_len).saturating_mul(8);
-    let place = units.get(start..)?.chunks_exact(2).position(|unit| unit == [0, 0])?;
-    Some(start.saturating_add(place.saturating_mul(2)))
+    let _ = r.bytes(len);
+    text
 }
