@@ -52,8 +52,7 @@ use self::code_map::CodeMap;
 use self::frames::{Address, FOLDED, FrameTable, State, UNKNOWN};
 pub use self::frames::{AddressId, FrameId};
 use self::modules::{Modules, NO_MODULE, ROWS};
-use self::spelling::push_method_name;
-use self::spelling::{MAX_METHOD, is_method, module_name, split_managed};
+use self::spelling::{MAX_METHOD, is_method, module_name, push_method_name, split_managed};
 pub(crate) use self::spelling::{cut, method_name};
 pub use self::spelling::{short_name, source_name};
 use crate::event_fields::{is_named, number, text};
@@ -300,16 +299,14 @@ impl Names {
     /// Adds code, and removes other code at its addresses.
     fn insert(&mut self, process: u64, range: Range<u64>, module: u32, push_text: impl FnOnce(&mut String)) {
         let text = self.code.add_text(push_text);
-        if let Some(known) = self.code.overlapping(process, range.start, range.end) {
-            if self.code.has(process, &range, text, module) {
-                self.code.remove_text(text);
-                return;
-            }
-            let mut overlapping = Some(known);
-            while let Some(start) = overlapping {
-                self.retire(process, start);
-                overlapping = self.code.overlapping(process, range.start, range.end);
-            }
+        let mut overlapping = self.code.overlapping(process, range.start, range.end);
+        if overlapping.is_some() && self.code.has(process, &range, text, module) {
+            self.code.remove_text(text);
+            return;
+        }
+        while let Some(start) = overlapping {
+            self.retire(process, start);
+            overlapping = self.code.overlapping(process, range.start, range.end);
         }
         if !self.code.insert(process, range, text, module) {
             self.dropped = self.dropped.saturating_add(1);

@@ -101,7 +101,7 @@ impl CountedProcesses {
         if !process.meters.contains(&**key) && take(size, key.len()) {
             process.meters.insert(key.clone());
         }
-        let details = details(instrument);
+        let details = details(instrument).unwrap_or_default();
         let is_observed = instrument.kind == InstrumentKind::ObservableUpDownCounter;
         if let Some(id) = instrument.id {
             if is_observed && !process.observed.contains(&id) && take(size, 0) {
@@ -169,7 +169,7 @@ impl CountedProcesses {
         }
         set_key(key, session_id, instrument);
         if let Some(stored) = process.unnumbered.get_mut(&**key) {
-            let ended = details(instrument);
+            let ended = details(instrument).unwrap_or_default();
             stored.details.retain(|known| {
                 let is_other = **known != ended;
                 if !is_other {
@@ -269,20 +269,13 @@ impl Instrument<'_> {
     /// tags, of those of its meter and of the hash of the scope have more than 512 bytes together.
     #[must_use]
     pub fn has_long_details(&self) -> bool {
-        let (_, is_long) = checked_details(self);
-        is_long
+        details(self).is_none()
     }
 }
 
-/// Returns the details of an instrument; none if they are too long. Each sample of the instrument repeats them, although
-/// the trace has them once.
-fn details(instrument: &Instrument<'_>) -> InstrumentDetails {
-    let (details, is_long) = checked_details(instrument);
-    if is_long { InstrumentDetails::default() } else { details }
-}
-
-/// Returns the details of an instrument, and whether they are too long.
-fn checked_details(instrument: &Instrument<'_>) -> (InstrumentDetails, bool) {
+/// Returns the details of an instrument; `None` if they are too long. Each sample of the instrument repeats them,
+/// although the trace has them once.
+fn details(instrument: &Instrument<'_>) -> Option<InstrumentDetails> {
     /// The maximum length of the texts in bytes.
     const MAX_LEN: usize = 512;
     let Instrument { instrument_tags, meter_tags, meter_scope_hash, has_escaped_tags, .. } = *instrument;
@@ -293,8 +286,7 @@ fn checked_details(instrument: &Instrument<'_>) -> (InstrumentDetails, bool) {
         // Texts without tags are equal whether they have escapes or not.
         has_escaped_tags: has_escaped_tags && !(instrument_tags.is_empty() && meter_tags.is_empty()),
     };
-    let is_long = len(&details) > MAX_LEN;
-    (details, is_long)
+    (len(&details) <= MAX_LEN).then_some(details)
 }
 
 /// Returns the bytes of the texts of details.
