@@ -113,6 +113,7 @@ impl Layouts {
     }
 
     /// Returns the fields of an event by the version of its label, or else by that of its description, if there is one.
+    /// If the version is before all those that are known, returns those of the latest version that fits the payload.
     #[cfg(feature = "alloc")]
     pub(crate) fn fields_of(
         self,
@@ -121,13 +122,7 @@ impl Layouts {
         pointer_size: u32,
         payload: &[u8],
     ) -> Option<Fields<'static>> {
-        self.fields(label.map(u32::from).or(described)?, pointer_size, payload)
-    }
-
-    /// Returns the fields of an event of a version; if the version is before all those that are known, those of the
-    /// latest version that fits the payload.
-    #[cfg(feature = "alloc")]
-    fn fields(self, version: u32, pointer_size: u32, payload: &[u8]) -> Option<Fields<'static>> {
+        let version = label.map(u32::from).or(described)?;
         if let Some(row) = self.row(version) {
             return Some(fields(row.fields, pointer_size));
         }

@@ -43,7 +43,6 @@ fn values_cross_threads() {
     #[cfg(feature = "alloc")]
     crosses_threads::<TraceEvent<'_>>();
     #[cfg(feature = "alloc")]
-    #[cfg(feature = "alloc")]
     crosses_threads::<MetadataBuf>();
 }
 

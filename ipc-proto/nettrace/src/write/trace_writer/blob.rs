@@ -71,7 +71,7 @@ impl BlobWriter {
             V3_HEADER
         } else {
             let mut header = wire::Writer::new(&mut []);
-            self.header(&mut header, event, payload_size);
+            self.write_header(&mut header, event, payload_size);
             header.len()
         };
         self.block_header_len()
@@ -89,11 +89,6 @@ impl BlobWriter {
         let stack = event.stack.len().saturating_add(4);
         let unpadded = to_usize(payload_size).wrapping_add(stack);
         stack.saturating_add(unpadded.wrapping_neg() & 3)
-    }
-
-    /// Writes the header of the next blob. The caller then writes the payload and calls [`add`](Self::add).
-    pub(super) fn write_header(&self, w: &mut wire::Writer<'_>, event: &Event<'_>, payload_size: u32) {
-        self.header(w, event, payload_size);
     }
 
     /// Stores the header of a written blob: the next header is written as the difference to this one.
@@ -129,8 +124,9 @@ impl BlobWriter {
         w.bytes([0; 3].get(..padding).unwrap_or_default());
     }
 
-    /// Writes the flags, then each part that differs from the last event. A runtime sets the flags by the same rules.
-    fn header(&self, w: &mut wire::Writer<'_>, event: &Event<'_>, payload_size: u32) {
+    /// Writes the header of the next blob: the flags, then each part that differs from the last event. A runtime sets the
+    /// flags by the same rules. The caller then writes the payload and calls [`add`](Self::add).
+    pub(super) fn write_header(&self, w: &mut wire::Writer<'_>, event: &Event<'_>, payload_size: u32) {
         let (last, at) = (&self.last, w.len());
         let mut flags = 0u8;
         flags.encode(w);
