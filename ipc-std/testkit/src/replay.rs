@@ -161,11 +161,11 @@ impl<'r, 'b> Replay<'r, 'b> {
             let Self { rounds, buffer, included, .. } = self;
             let Some(rounds) = rounds else { return Ok(self.flush()) };
             let includes = |recorded: &Recorded<'_>| included.get(recorded.kind) == Some(&true);
-            let blocks = buffer.blocks;
+            let mut room = 0;
             let due = rounds.due(recording, now, |events| {
-                if blocks { buffer.buffer(events, includes) } else { events.len() }
+                room = buffer.buffer(events, includes);
+                if buffer.blocks { room } else { events.len() }
             });
-            let room = if blocks { due.events.len() } else { buffer.buffer(due.events, includes) };
             let (events, lost) = due.events.split_at_checked(room).unwrap_or((due.events, &[]));
             self.write_events(events, due.start)?;
             for recorded in lost {

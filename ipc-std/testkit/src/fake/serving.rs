@@ -77,6 +77,7 @@ impl FakeCore {
         }
         match (deviation, request) {
             (Some(Deviation::Responds(response)), _) => {
+                // The request may have no valid form, and the response does not depend on it.
                 let message = Message { code: Code::ERROR, payload: &bytes };
                 self.respond(&Request::Unknown(message), Some(response), reply, connection)
             }
