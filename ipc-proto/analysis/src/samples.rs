@@ -13,10 +13,10 @@
 //! | `Events` | 1 | the events of a provider, or one kind of them | events |
 //! | `AllEvents` | 1 | all events that have a stack | events |
 //!
-//! A sampler of the runtime visits all threads, at an interval that the trace shows by its samples. It sees whether a thread is in managed code,
-//! not whether it is on a processor. So a sample means that a thread would run, not that it had a processor: five
-//! threads can run on two processors. The runtime of a program that was compiled ahead of time marks all samples as
-//! outside managed code: [`Samples::tells_running`].
+//! A sampler of the runtime visits all threads, at an interval that the trace shows by its samples. It sees whether a
+//! thread is in managed code, not whether it is on a processor. So a sample means that a thread would run, not that it
+//! had a processor: five threads can run on two processors. The runtime of a program that was compiled ahead of time
+//! marks all samples as outside managed code: [`Samples::tells_running`].
 //!
 //! # Waiting in managed code
 //!

@@ -47,9 +47,9 @@ use crate::write::trace_writer::trace_bytes::TraceBytes;
 /// modules, and the mappings and symbols of an operating system. A rundown follows the events whose stacks it names, so
 /// the stacks in a part of a trace would have no names without it.
 ///
-/// V3 can become V4 or V6, with sequence numbers that this type assigns, or stay V3. V4 and V6 can become each other. For
-/// V3, their events would have to be sorted and joined with their stacks: an `EventAssembler`
-/// does so, and a [`TraceWriter`] writes the result.
+/// V3 can become V4 or V6, with sequence numbers that this type assigns, or stay V3. V4 and V6 can become each other.
+/// For V3, their events would have to be sorted and joined with their stacks: an `EventAssembler` does so, and a
+/// [`TraceWriter`] writes the result.
 ///
 /// | V4 | V6 |
 /// |---|---|

@@ -24,9 +24,9 @@ pub enum Response {
     /// [`TraceWriter`](nettrace::TraceWriter).
     ///
     /// The replay begins with the session, or when a suspended runtime resumes; since .NET 11 the header of the stream
-    /// is sent before. The distances between events are those
-    /// of the recording. After the last event the replay begins again, at least 100 ms after the first event of the
-    /// round. The stream is like that of a runtime, in V4:
+    /// is sent before. The distances between events are those of the recording. After the last event the replay begins
+    /// again, at least 100 ms after the first event of the round. The stream is like that of a runtime, in V4, or in V3
+    /// (NetPerf) if the session requests it:
     ///
     /// * The stream is sent in pieces, ten a second. A slow reader delays it.
     /// * Of the events between two pieces, only those are sent that fit the buffer of the session. The remaining events
@@ -43,8 +43,8 @@ pub enum Response {
     /// * Of a V6 recording, only what V4 can carry is sent, as by [`Rewrite`](nettrace::Rewrite): no labels but
     ///   activity ids, and no description of a thread but its number.
     /// * When the session is stopped, the stream ends with a sequence point and the end mark. If the session is stopped
-    ///   while the runtime is suspended, no byte is sent, but a stream without events of the program since .NET 11. When the `FakeRuntime` is dropped, the stream is cut off, as
-    ///   if the process was killed.
+    ///   while the runtime is suspended, no byte is sent; since .NET 11, a stream without events of the program is sent.
+    ///   When the `FakeRuntime` is dropped, the stream is cut off, as if the process was killed.
     ///
     /// This recording loses one event of three in each round:
     ///

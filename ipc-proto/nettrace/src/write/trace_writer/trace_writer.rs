@@ -36,9 +36,9 @@ use crate::write::trace_writer::trace_bytes::TraceBytes;
 /// ```
 ///
 /// In V3 and V4, the writer writes the same bytes as a runtime: from the records of a runtime's block it makes the same
-/// block. V3 has no stacks, sequence points and threads as records: each event has its [`stack`](Event::stack), and events
-/// should be in the order of time, as those of an `EventAssembler` that sorts, because readers
-/// of V3 do not sort.
+/// block. V3 has no stacks, sequence points and threads as records: each event has its [`stack`](Event::stack).
+/// Events of V3 should be in the order of time, as those of an `EventAssembler` that sorts, because readers of V3 do
+/// not sort.
 ///
 /// The example `write_trace` writes 1,000 events; Microsoft's reader accepts the result in both versions:
 ///
@@ -193,9 +193,9 @@ impl<'b> TraceWriter<'b> {
 
     /// Writes a description of events in the layout of this version.
     ///
-    /// The versions differ: V3 and V4 have no message template, description, provider GUID and attributes, and stores UTF-8 and
-    /// one-byte booleans as bytes. V6 stores the low byte of level and version. Bytes of a record that its decoder did
-    /// not understand are not in a [`Metadata`], so they are lost.
+    /// The versions differ: V3 and V4 have no message template, description, provider GUID and attributes, and store
+    /// UTF-8 and one-byte booleans as bytes. V6 stores the low byte of level and version. Bytes of a record that its
+    /// decoder did not understand are not in a [`Metadata`], so they are lost.
     ///
     /// # Errors
     /// If the buffer is too small or the row too long. [`WriteError::Version`] if the version cannot express the type
@@ -246,8 +246,8 @@ impl<'b> TraceWriter<'b> {
     /// Writes the number of a thread's last event before the preceding sequence point.
     ///
     /// # Errors
-    /// [`WriteError::Version`] in V3. [`WriteError::Misplaced`] after any other record. [`WriteError::BufferTooSmall`] if the buffer cannot hold the
-    /// sequence point with all its threads.
+    /// [`WriteError::Version`] in V3. [`WriteError::Misplaced`] after any other record. [`WriteError::BufferTooSmall`]
+    /// if the buffer cannot hold the sequence point with all its threads.
     pub fn thread_sequence(&mut self, row: &ThreadSequence) -> Result<TraceBytes<'_>, WriteError> {
         self.lend_nothing();
         self.put_thread_sequence(row)?;
