@@ -1,17 +1,16 @@
 //! The values of an event: its payload, read by the description of its fields.
-pub(crate) mod array;
 pub(crate) mod indexed;
+mod payload_reader;
 pub(crate) mod value;
 
-use ipc_proto::wire::{Reader, steps, to_usize};
+use ipc_proto::wire::{Reader, steps};
 
 use crate::describe::field::{
     ArrayKind, Element, FieldType, Fields, Format, MAX_DEPTH, Type, compound, name_and_type, skip_to_v2,
 };
-use crate::describe::scalar::Scalar;
 use crate::encoding::text::Str;
 use crate::error::{DecodeError, DecodeErrorKind};
-use crate::values::array::{located, unit_size, whole};
+use crate::values::payload_reader::{Elements, PayloadReader};
 use crate::values::value::Value;
 
 /// A part of a payload, as [`Values`] returns them in order.
@@ -81,16 +80,10 @@ pub enum Item<'a> {
 /// ```
 #[derive(Clone, Debug)]
 pub struct Values<'a> {
-    payload: &'a [u8],
-    r: Reader<'a>,
-    /// Where to continue after an array that lies elsewhere in the payload.
-    back: Option<Reader<'a>>,
+    /// An item costs 1 of the remaining work, and each [`DESCRIPTION`] bytes of description that are read for it cost 1.
+    payload: PayloadReader<'a>,
     frame: Frame<'a>,
     outer: heapless::Vec<Frame<'a>, MAX_DEPTH>,
-    /// The remaining work: an item costs 1, and each [`DESCRIPTION`] bytes of description that are read for it cost 1.
-    work: usize,
-    /// The last number that counts the elements of following arrays.
-    count: u32,
     error: Option<DecodeError>,
 }
 
@@ -138,13 +131,9 @@ impl<'a> Fields<'a> {
     #[inline]
     pub fn values(&self, payload: &'a [u8]) -> Values<'a> {
         Values {
-            payload,
-            r: Reader::new(payload),
-            back: None,
+            payload: PayloadReader::new(payload),
             frame: Frame::object(self),
             outer: heapless::Vec::new(),
-            work: payload.len().saturating_mul(4).saturating_add(32),
-            count: 0,
             error: None,
         }
     }
@@ -159,7 +148,7 @@ impl<'a> Values<'a> {
         while self.next().is_some() {}
         match self.error {
             Some(error) => Err(error),
-            None => Ok(self.r.rest()),
+            None => Ok(self.payload.r.rest()),
         }
     }
 
@@ -223,7 +212,7 @@ impl<'a> Values<'a> {
                 let Ok((name, of)) = name_and_type(format, &mut description) else {
                     // Descriptions are checked when they are decoded, so only the limit of the work can cut a
                     // description.
-                    return Err(DecodeError::at(&self.r, DecodeErrorKind::TooManyItems));
+                    return Err(self.payload.error(DecodeErrorKind::TooManyItems));
                 };
                 let len = description.offset();
                 self.frame.description = self.frame.description.get(len..).unwrap_or_default();
@@ -235,13 +224,12 @@ impl<'a> Values<'a> {
                 (Str::EMPTY, description, len)
             }
         };
-        let Some(work) = self.work.checked_sub((len / DESCRIPTION).wrapping_add(1)) else {
-            return Err(DecodeError::at(&self.r, DecodeErrorKind::TooManyItems));
-        };
-        self.work = work;
+        self.payload.spend((len / DESCRIPTION).wrapping_add(1))?;
         match Type::decode(format, &mut of)? {
-            Type::Scalar(scalar) => Ok(Item::Value { name, value: Value::read(scalar, &mut self.r)? }),
-            Type::Counts(scalar) => self.counting(name, scalar),
+            Type::Scalar(scalar) => {
+                Ok(Item::Value { name, value: Value::read(scalar, &mut self.payload.r)? })
+            }
+            Type::Counts(scalar) => Ok(Item::Value { name, value: self.payload.count(scalar)? }),
             Type::Other(code) => self.compound(name, code, of),
         }
     }
@@ -250,17 +238,8 @@ impl<'a> Values<'a> {
     /// fields, so without the limit a large object is read as a whole before its first field.
     #[inline]
     fn readable(&self) -> &'a [u8] {
-        self.frame.description.get(..self.work.saturating_mul(DESCRIPTION)).unwrap_or(self.frame.description)
-    }
-
-    #[inline(never)]
-    fn counting(&mut self, name: Str<'a>, scalar: Scalar) -> Result<Item<'a>, DecodeError> {
-        let too_large = DecodeError::at(&self.r, DecodeErrorKind::CountTooLarge);
-        let value = Value::read(scalar, &mut self.r)?;
-        if let Value::UInt(count) = value {
-            self.count = u32::try_from(count).map_err(|_| too_large)?;
-        }
-        Ok(Item::Value { name, value })
+        let len = self.payload.work.saturating_mul(DESCRIPTION);
+        self.frame.description.get(..len).unwrap_or(self.frame.description)
     }
 
     #[inline(never)]
@@ -272,7 +251,7 @@ impl<'a> Values<'a> {
             }
             Some(FieldType::Array { kind, element }) => self.array(name, kind, element),
             // Descriptions are checked before a caller gets them, so this code is never unknown.
-            _ => Err(DecodeError::at(&self.r, DecodeErrorKind::UnknownType)),
+            _ => Err(self.payload.error(DecodeErrorKind::UnknownType)),
         }
     }
 
@@ -282,42 +261,18 @@ impl<'a> Values<'a> {
         kind: ArrayKind,
         element: Element<'a>,
     ) -> Result<Item<'a>, DecodeError> {
-        let count = match kind {
-            ArrayKind::Counted => u32::from(self.r.read::<u16>()?),
-            ArrayKind::FixedLength(count) => count.into(),
-            ArrayKind::CountedBefore => self.count,
-            ArrayKind::RelLoc | ArrayKind::DataLoc => return self.elsewhere(name, kind, element),
+        let unit = match element.parse()? {
+            FieldType::Scalar(unit) => Some(unit),
+            _ => None,
         };
-        if let Some((unit, size)) = run(element.parse()?) {
-            let len = to_usize(count).saturating_mul(size);
-            return Ok(Item::Value { name, value: whole(unit, self.r.bytes(len)?) });
-        }
-        self.open(Frame::array(&element, count, FrameKind::Array))?;
-        Ok(Item::BeginArray { name })
-    }
-
-    #[inline(never)]
-    fn elsewhere(
-        &mut self,
-        name: Str<'a>,
-        kind: ArrayKind,
-        element: Element<'a>,
-    ) -> Result<Item<'a>, DecodeError> {
-        let outside = DecodeError::at(&self.r, DecodeErrorKind::UnexpectedEnd);
-        let (start, bytes) = located(self.payload, &mut self.r, kind)?;
-        let len = bytes.len();
-        if let Some((unit, size)) = run(element.parse()?) {
-            if len.checked_rem(size) != Some(0) {
-                return Err(outside);
+        match self.payload.elements(kind, unit)? {
+            Elements::Whole(value) => return Ok(Item::Value { name, value }),
+            Elements::Counted(count) => self.open(Frame::array(&element, count, FrameKind::Array))?,
+            Elements::Elsewhere(elements) => {
+                self.open(Frame::array(&element, u32::MAX, FrameKind::Elsewhere))?;
+                self.payload.enter(elements);
             }
-            // Several fields can refer to the same bytes, so each reference costs work.
-            let work = self.work.checked_sub(len);
-            self.work = work.ok_or_else(|| DecodeError::at(&self.r, DecodeErrorKind::TooManyItems))?;
-            return Ok(Item::Value { name, value: whole(unit, bytes) });
         }
-        // The elements contain no arrays of this kind, so one offset to return to is enough.
-        self.open(Frame::array(&element, u32::MAX, FrameKind::Elsewhere))?;
-        self.back = Some(core::mem::replace(&mut self.r, Reader::at(bytes, start)));
         Ok(Item::BeginArray { name })
     }
 
@@ -325,7 +280,7 @@ impl<'a> Values<'a> {
         let before = core::mem::replace(&mut self.frame, frame);
         self.outer.push(before).map_err(|before| {
             self.frame = before;
-            DecodeError::at(&self.r, DecodeErrorKind::TooDeep)
+            self.payload.error(DecodeErrorKind::TooDeep)
         })
     }
 
@@ -339,9 +294,7 @@ impl<'a> Values<'a> {
             FrameKind::Object | FrameKind::Joined => Item::EndObject,
             FrameKind::Array => Item::EndArray,
             FrameKind::Elsewhere => {
-                if let Some(back) = self.back.take() {
-                    self.r = back;
-                }
+                self.payload.leave();
                 Item::EndArray
             }
         })
@@ -356,12 +309,12 @@ impl<'a> Values<'a> {
         }
         let mut r = Reader::new(self.readable());
         let found = skip_to_v2(&mut r).ok();
-        let work = self.work.checked_sub((r.offset() / DESCRIPTION).wrapping_add(1));
+        let work = self.payload.work.checked_sub((r.offset() / DESCRIPTION).wrapping_add(1));
         // With an empty description, the next field exceeds the limit.
         let rest = found.and(work).and_then(|_| self.frame.description.get(r.offset()..));
         let (description, left) = (rest.unwrap_or_default(), found.unwrap_or(1));
         self.frame = Frame { description, left, format: Format::V2, kind: FrameKind::Object };
-        self.work = work.unwrap_or(0);
+        self.payload.work = work.unwrap_or(0);
         self.next()
     }
 
@@ -369,7 +322,7 @@ impl<'a> Values<'a> {
     fn fail(&mut self, error: DecodeError) -> Option<Item<'a>> {
         self.error = self.error.or(Some(error));
         // Without work, each further call fails and closes one open object or array.
-        self.work = 0;
+        self.payload.work = 0;
         self.close()
     }
 }
@@ -381,7 +334,7 @@ impl<'a> Iterator for Values<'a> {
     fn next(&mut self) -> Option<Item<'a>> {
         steps::count(1);
         let elsewhere = matches!(self.frame.kind, FrameKind::Elsewhere);
-        if self.frame.left == 0 || elsewhere && self.r.rest().is_empty() {
+        if self.frame.left == 0 || elsewhere && self.payload.r.rest().is_empty() {
             return self.close();
         }
         match self.step() {
@@ -403,13 +356,4 @@ fn strip_name<'p>(path: &'p str, name: Str<'_>) -> Option<&'p str> {
         rest.next().filter(|of_path| *of_path == c)?;
     }
     rest.as_str().strip_prefix('.')
-}
-
-/// Returns the type and the size of an element, if arrays of that type are one value.
-#[inline]
-fn run(element: FieldType<'_>) -> Option<(Scalar, usize)> {
-    match element {
-        FieldType::Scalar(unit) => unit_size(unit).map(|size| (unit, size)),
-        _ => None,
-    }
 }

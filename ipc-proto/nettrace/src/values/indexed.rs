@@ -1,11 +1,10 @@
 //! The values of a payload with the indexes of their fields, in place of names.
-use ipc_proto::wire::{Reader, steps, to_usize};
+use ipc_proto::wire::{steps, to_usize};
 
 use crate::describe::field::{ArrayKind, MAX_DEPTH};
-use crate::describe::scalar::Scalar;
 use crate::describe::shape::{FieldShape, ShapeKind};
 use crate::error::{DecodeError, DecodeErrorKind};
-use crate::values::array::{located, unit_size, whole};
+use crate::values::payload_reader::{Elements, PayloadReader};
 use crate::values::value::Value;
 
 /// A part of a payload, as [`IndexedValues`] returns it with the index of its field.
@@ -35,16 +34,9 @@ pub enum IndexedPart<'a> {
 #[derive(Clone, Debug)]
 pub struct IndexedValues<'s, 'a, S> {
     shapes: &'s [S],
-    payload: &'a [u8],
-    r: Reader<'a>,
-    /// Where to continue after an array that lies elsewhere in the payload.
-    back: Option<Reader<'a>>,
+    payload: PayloadReader<'a>,
     level: Level,
     outer: heapless::Vec<Level, MAX_DEPTH>,
-    /// The number of remaining items.
-    work: usize,
-    /// The last number that counts the elements of following arrays.
-    count: u32,
     error: Option<DecodeError>,
 }
 
@@ -77,13 +69,9 @@ impl<'s, 'a, S: Copy + TryInto<FieldShape>> IndexedValues<'s, 'a, S> {
         let end = u32::try_from(shapes.len()).unwrap_or(u32::MAX);
         Self {
             shapes,
-            payload,
-            r: Reader::new(payload),
-            back: None,
+            payload: PayloadReader::new(payload),
             level: Level { index: 0, next: 0, repeats: Repeats::Object(end) },
             outer: heapless::Vec::new(),
-            work: payload.len().saturating_mul(4).saturating_add(32),
-            count: 0,
             error: None,
         }
     }
@@ -104,13 +92,10 @@ impl<'s, 'a, S: Copy + TryInto<FieldShape>> IndexedValues<'s, 'a, S> {
     /// Begins a value.
     #[inline]
     fn step(&mut self) -> Result<(u32, IndexedPart<'a>), DecodeError> {
-        let Some(work) = self.work.checked_sub(1) else {
-            return Err(DecodeError::at(&self.r, DecodeErrorKind::TooManyItems));
-        };
-        self.work = work;
+        self.payload.spend(1)?;
         let index = self.level.next;
         let Some(shape) = self.shape(index) else {
-            return Err(DecodeError::at(&self.r, DecodeErrorKind::UnknownType));
+            return Err(self.payload.error(DecodeErrorKind::UnknownType));
         };
         match &mut self.level.repeats {
             Repeats::Object(_) => self.level.next = shape.end,
@@ -118,8 +103,8 @@ impl<'s, 'a, S: Copy + TryInto<FieldShape>> IndexedValues<'s, 'a, S> {
             Repeats::Elsewhere => {}
         }
         let part = match shape.kind {
-            ShapeKind::Scalar(scalar) => IndexedPart::Value(Value::read(scalar, &mut self.r)?),
-            ShapeKind::Count(scalar) => self.counting(scalar)?,
+            ShapeKind::Scalar(scalar) => IndexedPart::Value(Value::read(scalar, &mut self.payload.r)?),
+            ShapeKind::Count(scalar) => IndexedPart::Value(self.payload.count(scalar)?),
             ShapeKind::Object => {
                 self.open(index, Repeats::Object(shape.end))?;
                 IndexedPart::BeginObject
@@ -130,51 +115,19 @@ impl<'s, 'a, S: Copy + TryInto<FieldShape>> IndexedValues<'s, 'a, S> {
     }
 
     #[inline(never)]
-    fn counting(&mut self, scalar: Scalar) -> Result<IndexedPart<'a>, DecodeError> {
-        let too_large = DecodeError::at(&self.r, DecodeErrorKind::CountTooLarge);
-        let value = Value::read(scalar, &mut self.r)?;
-        if let Value::UInt(count) = value {
-            self.count = u32::try_from(count).map_err(|_| too_large)?;
-        }
-        Ok(IndexedPart::Value(value))
-    }
-
-    #[inline(never)]
     fn array(&mut self, index: u32, kind: ArrayKind) -> Result<IndexedPart<'a>, DecodeError> {
-        let here = DecodeError::at(&self.r, DecodeErrorKind::UnexpectedEnd);
-        let element = self.shape(index.wrapping_add(1)).map(|shape| shape.kind);
-        // Arrays of these elements are one value.
-        let unit = match element {
-            Some(ShapeKind::Scalar(unit)) => unit_size(unit).map(|size| (unit, size)),
+        let unit = match self.shape(index.wrapping_add(1)).map(|shape| shape.kind) {
+            Some(ShapeKind::Scalar(unit)) => Some(unit),
             _ => None,
         };
-        let count = match kind {
-            ArrayKind::Counted => u32::from(self.r.read::<u16>()?),
-            ArrayKind::FixedLength(count) => count.into(),
-            ArrayKind::CountedBefore => self.count,
-            ArrayKind::RelLoc | ArrayKind::DataLoc => {
-                let (start, bytes) = located(self.payload, &mut self.r, kind)?;
-                if let Some((unit, size)) = unit {
-                    if bytes.len().checked_rem(size) != Some(0) {
-                        return Err(here);
-                    }
-                    // Several fields can refer to the same bytes, so each reference costs work.
-                    let work = self.work.checked_sub(bytes.len());
-                    self.work =
-                        work.ok_or_else(|| DecodeError::at(&self.r, DecodeErrorKind::TooManyItems))?;
-                    return Ok(IndexedPart::Value(whole(unit, bytes)));
-                }
+        match self.payload.elements(kind, unit)? {
+            Elements::Whole(value) => return Ok(IndexedPart::Value(value)),
+            Elements::Counted(count) => self.open(index, Repeats::Array(count))?,
+            Elements::Elsewhere(elements) => {
                 self.open(index, Repeats::Elsewhere)?;
-                // The elements contain no arrays of this kind, so one offset to return to is enough.
-                self.back = Some(core::mem::replace(&mut self.r, Reader::at(bytes, start)));
-                return Ok(IndexedPart::BeginArray);
+                self.payload.enter(elements);
             }
-        };
-        if let Some((unit, size)) = unit {
-            let len = to_usize(count).saturating_mul(size);
-            return Ok(IndexedPart::Value(whole(unit, self.r.bytes(len)?)));
         }
-        self.open(index, Repeats::Array(count))?;
         Ok(IndexedPart::BeginArray)
     }
 
@@ -183,7 +136,7 @@ impl<'s, 'a, S: Copy + TryInto<FieldShape>> IndexedValues<'s, 'a, S> {
         let before = core::mem::replace(&mut self.level, inner);
         self.outer.push(before).map_err(|before| {
             self.level = before;
-            DecodeError::at(&self.r, DecodeErrorKind::TooDeep)
+            self.payload.error(DecodeErrorKind::TooDeep)
         })
     }
 
@@ -196,9 +149,7 @@ impl<'s, 'a, S: Copy + TryInto<FieldShape>> IndexedValues<'s, 'a, S> {
             Repeats::Object(_) => IndexedPart::EndObject,
             Repeats::Array(_) => IndexedPart::EndArray,
             Repeats::Elsewhere => {
-                if let Some(back) = self.back.take() {
-                    self.r = back;
-                }
+                self.payload.leave();
                 IndexedPart::EndArray
             }
         };
@@ -209,7 +160,7 @@ impl<'s, 'a, S: Copy + TryInto<FieldShape>> IndexedValues<'s, 'a, S> {
     fn fail(&mut self, error: DecodeError) -> Option<(u32, IndexedPart<'a>)> {
         self.error = self.error.or(Some(error));
         // Without work, each further call fails and closes one open object or array.
-        self.work = 0;
+        self.payload.work = 0;
         self.close()
     }
 }
@@ -223,7 +174,7 @@ impl<'a, S: Copy + TryInto<FieldShape>> Iterator for IndexedValues<'_, 'a, S> {
         let is_over = match self.level.repeats {
             Repeats::Object(end) => self.level.next >= end,
             Repeats::Array(left) => left == 0,
-            Repeats::Elsewhere => self.r.rest().is_empty(),
+            Repeats::Elsewhere => self.payload.r.rest().is_empty(),
         };
         if is_over {
             return self.close();
