@@ -47,8 +47,8 @@ impl LossReport {
     /// The most events of a thread that can be missing only because the session stopped.
     const FEW: u64 = 100;
 
-    /// Returns whether a larger buffer, or fewer events, can help. A few events that are missing after the last event of
-    /// their thread were lost when the session stopped, whatever the buffer was.
+    /// Returns whether a larger buffer, or fewer events, can help. A few events that are missing after the last event
+    /// of their thread were lost when the session stopped, whatever the buffer was.
     #[must_use]
     pub const fn may_have_full_buffer(&self) -> bool {
         let Losses { lost, at_end, threads, .. } = self.losses;

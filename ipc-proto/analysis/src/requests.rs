@@ -17,9 +17,9 @@
 //! # What is known
 //!
 //! A request belongs to the trace from its RequestStart on. A request that began before the trace is not known: neither
-//! while it is in flight, nor its path. When it ends, [`RequestSummary::ends_without_start`] counts it. An event without
-//! an activity id belongs to no request, and [`RequestSummary::without_activity`] counts it. If the runtime dropped
-//! events, the end of a request can be among them, and the request then seems to be in flight.
+//! while it is in flight, nor its path. When it ends, [`RequestSummary::ends_without_start`] counts it. An event
+//! without an activity id belongs to no request, and [`RequestSummary::without_activity`] counts it. If the runtime
+//! dropped events, the end of a request can be among them, and the request then seems to be in flight.
 //!
 //! # Paths
 //!
@@ -35,10 +35,11 @@
 //!
 //! # Memory
 //!
-//! At most [`Requests::OPEN`] requests in flight, [`Requests::OPERATIONS`] operations, and [`Requests::GROUPS`] kinds of
-//! requests in each direction, each with [`Durations`](crate::Durations), beside [`Stacks`]. A path has at most 256 bytes after folding.
-//! [`RequestSummary::dropped`] counts the requests for which there was no room, and [`RequestSummary::dropped_methods`]
-//! the operations and stacks. The work for each event is logarithmic in these numbers.
+//! At most [`Requests::OPEN`] requests in flight, [`Requests::OPERATIONS`] operations, and [`Requests::GROUPS`] kinds
+//! of requests in each direction, each with [`Durations`](crate::Durations), beside [`Stacks`]. A path has at most 256
+//! bytes after folding. [`RequestSummary::dropped`] counts the requests for which there was no room, and
+//! [`RequestSummary::dropped_methods`] the operations and stacks. The work for each event is logarithmic in these
+//! numbers.
 mod folded_path;
 mod operations;
 mod own_stacks;
@@ -187,8 +188,8 @@ impl Requests {
         Self { part, ..self }
     }
 
-    /// Takes the next event of the trace. `names` must take the event too, before or after. All events must come from one
-    /// assembler.
+    /// Takes the next event of the trace. `names` must take the event too, before or after. All events must come from
+    /// one assembler.
     pub fn event(&mut self, event: &TraceEvent<'_>, names: &mut Names) {
         let Some(description) = event.description() else { return };
         let Some(event_kind) = self.kinds.of(event) else { return };
@@ -326,8 +327,8 @@ impl Requests {
     }
 
     /// Returns the requests of the events so far, with the methods that the rule `own` attributes to the program.
-    /// Requests in flight are as old as they were at the last event, at the start of the rundown after it, or at the end
-    /// of the part.
+    /// Requests in flight are as old as they were at the last event, at the start of the rundown after it, or at the
+    /// end of the part.
     #[must_use]
     pub fn summary(&self, names: &mut Names, own: &OwnCode) -> RequestSummary {
         let end = self.clock.map_or(0, |clock| clock.nanoseconds(self.last_ticks));

@@ -65,8 +65,8 @@ fn escapes() {
     }
 }
 
-/// A text with a hundred thousand tags has 1,024 of them, and nothing of it is lost. The search for a tag begins at the end
-/// of the tag before it.
+/// A text with a hundred thousand tags has 1,024 of them, and nothing of it is lost. The search for a tag begins at the
+/// end of the tag before it.
 #[test]
 fn many_tags() {
     const TAGS: usize = 100_000;

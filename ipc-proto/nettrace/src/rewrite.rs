@@ -138,8 +138,8 @@ impl<'s> Rewrite<'s> {
     /// Records before the first `Trace` are ignored.
     ///
     /// # Errors
-    /// If the space has no room for the record. [`WriteError::Version`] for the `Trace` of V4 or V6 if the result is V3.
-    /// After an error the result cannot be finished.
+    /// If the space has no room for the record. [`WriteError::Version`] for the `Trace` of V4 or V6 if the result is
+    /// V3. After an error the result cannot be finished.
     pub fn record(&mut self, record: &Record<'_>) -> Result<TraceBytes<'_>, RewriteError> {
         self.writer.lend_nothing();
         match record {

@@ -80,7 +80,7 @@ pub enum Item<'a> {
 /// ```
 #[derive(Clone, Debug)]
 pub struct Values<'a> {
-    /// An item costs 1 of the remaining work, and each [`DESCRIPTION`] bytes of description that are read for it cost 1.
+    /// An item costs 1 of its work, and each [`DESCRIPTION`] bytes of description that are read for the item cost 1.
     payload: PayloadReader<'a>,
     frame: Frame<'a>,
     outer: heapless::Vec<Frame<'a>, MAX_DEPTH>,

@@ -79,8 +79,8 @@ impl Random {
     }
 }
 
-/// Returns a valid trace of a seed: threads that lose events, stacks, activities, and sequence points. V3 has events with
-/// stacks only.
+/// Returns a valid trace of a seed: threads that lose events, stacks, activities, and sequence points. V3 has events
+/// with stacks only.
 fn generated(seed: u64, version: Version) -> Vec<u8> {
     const THREADS: u64 = 4;
     let (mut random, mut buffer, mut out) = (Random(seed), vec![0; TraceWriter::BUFFER], Vec::new());

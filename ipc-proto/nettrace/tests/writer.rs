@@ -502,7 +502,7 @@ fn odd_events() {
     }
 }
 
-/// V3: payloads and stacks of all lengths, so that each blob ends at a multiple of 4, and a thread of more than 32 bits.
+/// V3: each blob ends at a multiple of 4, whatever the lengths of payload and stack. A thread has more than 32 bits.
 #[test]
 fn events_of_the_old_format() {
     let bytes = vec![9; 65_536];

@@ -22,8 +22,8 @@ pub(crate) use rounds::Rounds;
 use recording::{EVENT_PIPE, RUNDOWN};
 use session_buffer::SessionBuffer;
 
-/// The stream of a session that replays a recording again and again, written in pieces: NetTrace version 4, or version 3
-/// (NetPerf) if the session requests it.
+/// The stream of a session that replays a recording again and again, written in pieces: NetTrace version 4, or version
+/// 3 (NetPerf) if the session requests it.
 ///
 /// Times are nanoseconds of any clock. `Response::Replay` describes the stream.
 ///

@@ -24,7 +24,8 @@ const WAITS: MethodTable = MethodTable(&[
     ("System.Threading.Condition", &["Wait*"]),
     ("System.Threading.ManualResetEventSlim", &["Wait"]),
     ("System.Threading.SemaphoreSlim", &["Wait", "WaitCore", "WaitUntilCountOrTimeout"]),
-    // The semaphore on which idle threads of the pool wait. Its methods `Wait` and, since .NET 11, `WaitSlow` spin first.
+    // The semaphore on which idle threads of the pool wait. Its methods `Wait` and, since .NET 11, `WaitSlow` spin
+    // first.
     (
         "System.Threading.LowLevelLifoSemaphore",
         &["WaitForSignal", "WaitCore", "WaitNative", "WaitInternal", "WaitNoSpin", "WaitAsWaiter", "Block"],

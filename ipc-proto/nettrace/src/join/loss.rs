@@ -12,8 +12,8 @@ use crate::parse::trace::Version;
 /// The events of a thread are numbered; a missing number is a lost event. Losses after the last event of a thread are
 /// counted at the next sequence point. Numbers wrap. A number that is 2^31 or more ahead is one that went back: not a
 /// loss, but counted by [`went_back`](Self::went_back). In V4, the number 1 means a new thread with the id of an old
-/// one. In V6, the numbers of a thread begin when it is declared; those of a thread that is not declared, or was removed,
-/// show no loss before the first one. V3 does not number its events.
+/// one. In V6, the numbers of a thread begin when it is declared; those of a thread that is not declared, or was
+/// removed, show no loss before the first one. V3 does not number its events.
 ///
 /// In V4 there are two counts. [`lost`](Self::lost) is the count of Microsoft's reader, which ignores all events before
 /// the first number of a thread. [`lost_at_start`](Self::lost_at_start) is the number of the ignored events. Runtimes
@@ -45,8 +45,8 @@ pub struct LossCounter<B> {
     /// The lost events of threads of which no event followed.
     lost_at_end: u64,
     lossy_threads: u64,
-    /// The time of the current sequence point.
-    now: u64,
+    /// The time of the last sequence point.
+    point_time: u64,
     loss_times: Option<(u64, u64)>,
     gaps: u64,
     went_back: u64,
@@ -59,7 +59,7 @@ pub struct LossCounter<B> {
 /// 64 KiB, which no runtime records, whatever the size of the buffer. When a session stops, a few of the last events of
 /// a thread can be missing, also if the runtime blocks instead of dropping events.
 ///
-/// All numbers are lower bounds: an event that was lost after the last number of its thread has no number in the stream.
+/// All numbers are lower bounds: an event that was lost after the last number of its thread shows in no record.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Losses {
@@ -116,7 +116,7 @@ impl<B: Backing<Slot = Slot<Counter>>> LossCounter<B> {
             lost_at_start: 0,
             lost_at_end: 0,
             lossy_threads: 0,
-            now: 0,
+            point_time: 0,
             loss_times: None,
             gaps: 0,
             went_back: 0,
@@ -159,7 +159,7 @@ impl<B: Backing<Slot = Slot<Counter>>> LossCounter<B> {
         self.number(event.capture_thread, event.sequence, event.timestamp)
     }
 
-    /// Counts the next `count` events of a thread, whose numbers count up from `first`. `time` is that of the first one.
+    /// Counts the next `count` events of a thread, whose numbers count up from `first`. The first one has this `time`.
     #[cfg(feature = "alloc")]
     pub(crate) fn numbers(&mut self, thread: u64, first: u32, count: u32, time: u64) {
         // The number 0 does not add a thread of V4, but the number 1 after it does.
@@ -211,9 +211,9 @@ impl<B: Backing<Slot = Slot<Counter>>> LossCounter<B> {
             Record::Trace(trace) => self.version = trace.version,
             Record::Block(_) if core::mem::take(&mut self.flush) => self.threads.clear(),
             Record::SequencePoint(point) => {
-                (self.flush, self.now) = (SequencePoint::flushes_threads(point), point.timestamp);
+                (self.flush, self.point_time) = (SequencePoint::flushes_threads(point), point.timestamp);
             }
-            Record::ThreadSequence(row) => return self.row(row, Some(self.now)),
+            Record::ThreadSequence(row) => return self.row(row, Some(self.point_time)),
             // A thread that is declared twice continues its numbers.
             Record::Thread(thread) if self.threads.get(thread.index).is_none() => {
                 let _ = self.set(thread.index, Counter::default());

@@ -251,7 +251,8 @@ impl fmt::Display for Seen {
 }
 
 impl ExpectedAnswer {
-    /// Returns whether this is what the runtime did, as far as the data shows it: of an OK answer it has only the length.
+    /// Returns whether this is what the runtime did, as far as the data shows it: of an OK answer it has only the
+    /// length.
     #[cfg(feature = "io")]
     pub(super) fn is_seen(&self, seen: &Seen) -> bool {
         match (self, seen) {

@@ -24,8 +24,8 @@ pub(super) enum Deviation {
 impl FakeCore {
     /// Returns how this runtime deviates from a careful server when it receives these bytes; `None` if it does not.
     ///
-    /// The rules hold for every request. The recorded answers are for what follows no rule: what a runtime before .NET 11
-    /// finds after the end of a request, and what takes .NET 11 too long.
+    /// The rules hold for every request. The recorded answers are for what follows no rule: what a runtime before .NET
+    /// 11 finds after the end of a request, and what takes .NET 11 too long.
     pub(super) fn deviation(&self, bytes: &[u8], suspended: bool) -> Option<Deviation> {
         self.deviation_by_rule(bytes, suspended).or_else(|| {
             let recorded = self.recorded_deviations.get_or_init(|| RecordedDeviations::new(&self.profile));
@@ -143,8 +143,8 @@ pub(super) fn message(bytes: &[u8]) -> Option<Message<'_>> {
     }
 }
 
-/// Returns the message as a runtime reads it that counts the bytes of a string in 32 bits: the highest bit of the number
-/// of units has no effect. `None` if no string has this bit.
+/// Returns the message as a runtime reads it that counts the bytes of a string in 32 bits: the highest bit of the
+/// number of units has no effect. `None` if no string has this bit.
 fn wrap_counts(bytes: &[u8]) -> Option<Vec<u8>> {
     /// Bounds the work. A runtime has no such limit.
     const MOST: usize = 16;

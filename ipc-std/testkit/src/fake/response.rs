@@ -43,8 +43,8 @@ pub enum Response {
     /// * Of a V6 recording, only what V4 can carry is sent, as by [`Rewrite`](nettrace::Rewrite): no labels but
     ///   activity ids, and no description of a thread but its number.
     /// * When the session is stopped, the stream ends with a sequence point and the end mark. If the session is stopped
-    ///   while the runtime is suspended, no byte is sent; since .NET 11, a stream without events of the program is sent.
-    ///   When the `FakeRuntime` is dropped, the stream is cut off, as if the process was killed.
+    ///   while the runtime is suspended, no byte is sent; since .NET 11, a stream without events of the program is
+    ///   sent. When the `FakeRuntime` is dropped, the stream is cut off, as if the process was killed.
     ///
     /// This recording loses one event of three in each round:
     ///

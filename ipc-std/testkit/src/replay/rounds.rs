@@ -30,8 +30,8 @@ impl Rounds {
         Self { start: now, done: 0 }
     }
 
-    /// Returns the next events of one round, up to the time `now`. If `most` returns fewer than these events, the program
-    /// waits after so many: the remaining events happen from now on, with their distances.
+    /// Returns the next events of one round, up to the time `now`. If `most` returns fewer than these events, the
+    /// program waits after so many: the remaining events happen from now on, with their distances.
     pub(crate) fn due<'r>(
         &mut self,
         recording: &'r Recording<'r>,

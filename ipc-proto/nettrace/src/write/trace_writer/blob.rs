@@ -124,8 +124,8 @@ impl BlobWriter {
         w.bytes([0; 3].get(..padding).unwrap_or_default());
     }
 
-    /// Writes the header of the next blob: the flags, then each part that differs from the last event. A runtime sets the
-    /// flags by the same rules. The caller then writes the payload and calls [`add`](Self::add).
+    /// Writes the header of the next blob: the flags, then each part that differs from the last event. A runtime sets
+    /// the flags by the same rules. The caller then writes the payload and calls [`add`](Self::add).
     pub(super) fn write_header(&self, w: &mut wire::Writer<'_>, event: &Event<'_>, payload_size: u32) {
         let (last, at) = (&self.last, w.len());
         let mut flags = 0u8;
