@@ -78,6 +78,7 @@ impl SegmentBuf {
     /// Reads these bytes, which are a whole trace.
     pub(crate) fn read_whole(&mut self, bytes: Box<dyn AsRef<[u8]> + Send + Sync>) {
         (self.end, self.is_closed) = ((*bytes).as_ref().len(), true);
+        self.core.reserve(self.end);
         self.whole = Some(WholeBytes(bytes));
     }
 
@@ -179,6 +180,7 @@ impl SegmentBuf {
         let first = self.first();
         if self.buf.is_empty() {
             self.buf = alloc::vec![0; FIRST];
+            self.core.reserve(FIRST);
         } else if first > 0 && self.end.saturating_sub(first) <= first {
             self.drop_front(first);
         } else if self.move_segment() {

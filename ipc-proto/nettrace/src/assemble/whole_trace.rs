@@ -61,7 +61,9 @@ impl<'a> WholeTrace<'a> {
     /// Creates a reader of all bytes of a trace.
     #[must_use]
     pub fn new(bytes: &'a [u8], limits: Limits) -> Self {
-        Self { bytes, core: SegmentCore::new(limits) }
+        let mut core = SegmentCore::new(limits);
+        core.reserve(bytes.len());
+        Self { bytes, core }
     }
 
     /// Stores no stacks: events have none, and memory and time are saved.

@@ -280,6 +280,10 @@ pub(crate) trait Source {
     fn bytes<const N: usize>(&mut self) -> Result<[u8; N], DecodeErrorKind>;
     fn varint32(&mut self) -> Result<u32, DecodeErrorKind>;
     fn varint64(&mut self) -> Result<u64, DecodeErrorKind>;
+    /// Reads an integer of 64 bits whose length varies from event to event.
+    fn difference(&mut self) -> Result<u64, DecodeErrorKind> {
+        self.varint64()
+    }
 }
 
 /// Checks for the end of the window at each byte.
@@ -312,6 +316,28 @@ impl Chunk<'_> {
         bytes.map_or(u64::MAX, |bytes: &[u8; 8]| u64::from_le_bytes(*bytes))
     }
 
+    /// Reads an integer of at most three bytes. `word` has the next eight bytes.
+    ///
+    /// Each length has a branch of its own. Ids mostly have as many bytes as the id before, so the processor predicts
+    /// where the next part of the header begins, and reads it at the same time.
+    #[inline(always)]
+    fn short(&mut self, word: u64) -> Option<u64> {
+        if is_one_byte(word) {
+            self.at = self.at.wrapping_add(1);
+            return Some(word & 0x7f);
+        }
+        let two = word & 0x7f | word.wrapping_shr(1) & 0x3f80;
+        if word & 0x8000 == 0 {
+            self.at = self.at.wrapping_add(2);
+            return Some(two);
+        }
+        if word & 0x80_0000 == 0 {
+            self.at = self.at.wrapping_add(3);
+            return Some(two | word.wrapping_shr(2) & 0x1f_c000);
+        }
+        None
+    }
+
     /// Reads an integer of at least two bytes. `word` has the next eight bytes.
     #[inline(always)]
     fn long(&mut self, word: u64) -> Result<u64, DecodeErrorKind> {
@@ -333,7 +359,7 @@ impl Chunk<'_> {
 
 /// Returns whether the integer that begins here has one byte.
 #[inline(always)]
-const fn is_short(word: u64) -> bool {
+const fn is_one_byte(word: u64) -> bool {
     word & 0x80 == 0
 }
 
@@ -359,9 +385,8 @@ impl Source for Chunk<'_> {
     #[inline(always)]
     fn varint32(&mut self) -> Result<u32, DecodeErrorKind> {
         let word = self.word();
-        if is_short(word) {
-            self.at = self.at.wrapping_add(1);
-            return Ok(low_u32(word & 0x7f));
+        if let Some(value) = self.short(word) {
+            return Ok(low_u32(value));
         }
         let start = self.at;
         let value = self.long(word)?;
@@ -373,7 +398,15 @@ impl Source for Chunk<'_> {
     #[inline(always)]
     fn varint64(&mut self) -> Result<u64, DecodeErrorKind> {
         let word = self.word();
-        if is_short(word) {
+        match self.short(word) {
+            Some(value) => Ok(value),
+            None => self.long(word),
+        }
+    }
+    #[inline(always)]
+    fn difference(&mut self) -> Result<u64, DecodeErrorKind> {
+        let word = self.word();
+        if is_one_byte(word) {
             self.at = self.at.wrapping_add(1);
             return Ok(word & 0x7f);
         }
@@ -404,7 +437,7 @@ impl Header {
         if changes.has(Changes::STACK_ID) {
             event.stack_id = s.varint32()?;
         }
-        event.timestamp = event.timestamp.wrapping_add(s.varint64()?);
+        event.timestamp = event.timestamp.wrapping_add(s.difference()?);
         if changes.has(Changes::ACTIVITY_ID | Changes::RELATED_ACTIVITY_ID) {
             if !labels {
                 if changes.has(Changes::ACTIVITY_ID) {

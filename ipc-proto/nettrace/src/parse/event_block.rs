@@ -2,7 +2,7 @@
 use ipc_proto::wire::{Reader, copy, steps, to_usize};
 
 use crate::parse::event::{CHUNK, Changes, Chunk, Event, Header};
-use crate::parse::prefetch::{AHEAD, prefetch};
+use crate::parse::prefetch::prefetch;
 use crate::parse::trace::Version;
 
 /// The body of a block of compressed events that a window holds as a whole.
@@ -27,6 +27,11 @@ pub(crate) struct BlockEvent<'h> {
     pub(crate) payload: usize,
     pub(crate) payload_size: u32,
 }
+
+/// The number of bytes that are loaded into the cache at a time, and how many bytes before they are read that happens.
+/// Small steps that are early overlap with the work for the events before them.
+const STEP: usize = 1 << 10;
+const LEAD: usize = 1 << 10;
 
 impl<'w> EventBlock<'w> {
     /// Returns the block whose body is the first `len` bytes of the window. `None` if the window ends before, if the
@@ -60,10 +65,10 @@ impl<'w> EventBlock<'w> {
         while at < self.len {
             steps::count(1);
             let rest = self.window.get(at..).unwrap_or_default();
-            if at >= loaded {
-                let ahead = rest.get(..AHEAD).unwrap_or(rest);
-                prefetch(ahead);
-                loaded = at.saturating_add(AHEAD);
+            if at.wrapping_add(LEAD) >= loaded {
+                let ahead = rest.get(loaded.saturating_sub(at)..).unwrap_or_default();
+                prefetch(ahead.get(..STEP).unwrap_or(ahead));
+                loaded = loaded.max(at).saturating_add(STEP);
             }
             let copy;
             let bytes = match rest.first_chunk() {
@@ -75,7 +80,7 @@ impl<'w> EventBlock<'w> {
             };
             let mut chunk = Chunk { bytes, at: 0 };
             let Ok(changes) = header.read(&mut chunk, self.has_labels) else { return false };
-            let payload = at.saturating_add(chunk.at);
+            let payload = at.wrapping_add(chunk.at);
             at = payload.saturating_add(to_usize(header.payload_size));
             // An event with the metadata id 0 can have the number of the event before.
             if at > self.len || header.event.metadata_id == 0 {

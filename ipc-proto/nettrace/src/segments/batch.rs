@@ -36,6 +36,9 @@ const MOST_UNDESCRIBED: usize = 1 << 20;
 /// few of them exceed [`MOST_EVENTS`].
 pub(crate) const LONGEST_BLOCK: usize = 4 << 20;
 
+/// The most events for which there is space before they are read.
+const RESERVED: usize = 1 << 17;
+
 /// The most bytes of memory that a map retains when it is cleared.
 const KEPT: usize = 1 << 20;
 
@@ -115,6 +118,14 @@ impl Batch {
         };
         batch.begin_segment(0);
         batch
+    }
+
+    /// Makes space for the events of `len` bytes of the stream, of which an event has about as many as its entry. So
+    /// entries are hardly copied to a larger space. The operating system supplies its pages on first use.
+    pub(crate) fn reserve(&mut self, len: usize) {
+        if self.sorts {
+            self.entries.reserve((len / 32).min(RESERVED));
+        }
     }
 
     /// Returns events in the order of the stream from now on.

@@ -69,6 +69,11 @@ impl SegmentCore {
         }
     }
 
+    /// Makes space for the events of `len` bytes of the stream.
+    pub(crate) fn reserve(&mut self, len: usize) {
+        self.batch.reserve(len);
+    }
+
     /// Returns events in the order of the stream.
     pub(crate) const fn keep_order(&mut self) {
         self.batch.keep_order();
