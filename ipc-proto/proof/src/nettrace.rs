@@ -36,6 +36,7 @@ proves! { DESCRIBE:
     <Fields<'_> as IntoIterator>::into_iter, <FieldIter<'_> as Iterator>::next, Element::field_type, Scalar::code,
     Scalar::number, Scalar::from_number, shapes, IndexedValues::<'_, '_, FieldShape>::new,
     <IndexedValues<'_, '_, FieldShape> as Iterator>::next, IndexedValues::<'_, '_, FieldShape>::error,
+    IndexedValues::<'_, '_, FieldShape>::finish,
     <Fields<'_> as PartialEq>::eq, Scalar::decode,
     <Values<'_> as Iterator>::next, Values::finish, Values::error, FileTime::unix_100ns, Values::field,
     Value::as_bool, Value::as_u64, Value::as_i64, Value::as_f64, Value::as_str, Value::as_bytes, Value::as_guid,

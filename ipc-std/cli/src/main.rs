@@ -96,6 +96,7 @@ mod diagnosis {
 mod events {
     pub(crate) mod digest;
     pub(crate) mod field;
+    pub(crate) mod field_template;
     pub(crate) mod json;
     pub(crate) mod lines;
     pub(crate) mod native_path;

@@ -153,7 +153,10 @@ impl SegmentBuf {
         if first > 0 && self.end.saturating_sub(first) <= first / RATIO {
             self.drop_front(first);
         } else if !self.has_space() {
-            self.make_space();
+            self.lengthen();
+            if !self.has_space() {
+                self.make_space();
+            }
         }
         let space = self.buf.get_mut(self.end..).unwrap_or_default();
         let len = space.len().min(SPACE);
@@ -188,10 +191,18 @@ impl SegmentBuf {
         }
         // What was dropped can be less than the space that the next bytes need.
         if !self.has_space() {
-            let len = self.buf.len().saturating_add(self.buf.len() / 2);
-            steps::count(len);
-            self.buf.resize(len, 0);
+            steps::count(self.buf.len());
+            self.buf.reserve(SPACE);
+            self.lengthen();
         }
+    }
+
+    /// Lengthens the buffer within its allocation, by the space for the next bytes only: zeros that are written to a page
+    /// make the operating system supply it.
+    fn lengthen(&mut self) {
+        let len = self.end.saturating_add(SPACE).min(self.buf.capacity()).max(self.buf.len());
+        steps::count(len.saturating_sub(self.buf.len()));
+        self.buf.resize(len, 0);
     }
 
     /// Removes the first `len` bytes.

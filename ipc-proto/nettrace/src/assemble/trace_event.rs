@@ -178,6 +178,16 @@ impl<'a> TraceEvent<'a> {
         Some(metadata)
     }
 
+    /// Returns whether the fields are those of the [description](Self::description), which all events of its
+    /// [kind](Self::kind) share. Only an event of the runtime can have others, if a label (V6) or the payload states
+    /// another version than the description. So a program that stores the [shapes](Fields::shapes) of fields by kind
+    /// uses them for the other events.
+    #[must_use]
+    #[inline]
+    pub fn has_described_fields(&self) -> bool {
+        self.description().is_some_and(|description| !description.may_have_other_fields(self.label_digest()))
+    }
+
     /// Returns the values of the payload in their order; none if the fields are not described.
     #[must_use]
     pub fn values(&self) -> Values<'a> {

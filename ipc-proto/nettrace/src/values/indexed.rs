@@ -76,6 +76,18 @@ impl<'s, 'a, S: Copy + TryInto<FieldShape>> IndexedValues<'s, 'a, S> {
         }
     }
 
+    /// Reads the remaining values, and returns the bytes after the last one.
+    ///
+    /// # Errors
+    /// The first error of the payload, with its offset.
+    pub fn finish(mut self) -> Result<&'a [u8], DecodeError> {
+        while self.next().is_some() {}
+        match self.error {
+            Some(error) => Err(error),
+            None => Ok(self.payload.r.rest()),
+        }
+    }
+
     /// Returns the error that ended the iteration, if there was one.
     #[must_use]
     #[inline]
@@ -90,7 +102,7 @@ impl<'s, 'a, S: Copy + TryInto<FieldShape>> IndexedValues<'s, 'a, S> {
     }
 
     /// Begins a value.
-    #[inline]
+    #[inline(always)]
     fn step(&mut self) -> Result<(u32, IndexedPart<'a>), DecodeError> {
         self.payload.spend(1)?;
         let index = self.level.next;
@@ -168,7 +180,7 @@ impl<'s, 'a, S: Copy + TryInto<FieldShape>> IndexedValues<'s, 'a, S> {
 impl<'a, S: Copy + TryInto<FieldShape>> Iterator for IndexedValues<'_, 'a, S> {
     type Item = (u32, IndexedPart<'a>);
 
-    #[inline]
+    #[inline(always)]
     fn next(&mut self) -> Option<(u32, IndexedPart<'a>)> {
         steps::count(1);
         let is_over = match self.level.repeats {

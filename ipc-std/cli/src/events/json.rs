@@ -121,16 +121,32 @@ pub(super) fn push_base64(bytes: &[u8], out: &mut Vec<u8>) {
 
 /// Appends a number as `"0x2a"`.
 pub(super) fn push_hexadecimal(number: u64, out: &mut Vec<u8>) {
-    let mut digits = [0; 16];
-    for (two, byte) in digits.chunks_exact_mut(2).zip(number.to_be_bytes()) {
-        for (digit, nibble) in two.iter_mut().zip([byte >> 4, byte & 0xf]) {
-            *digit = nibble.wrapping_add(if nibble < 10 { b'0' } else { b'a' - 10 });
-        }
+    let [high, low] = [number >> 32, number & 0xffff_ffff].map(hexadecimal_digits);
+    let zeros = (number | 1).leading_zeros() / 4;
+    let digits = (u128::from(high) << 64 | u128::from(low)).wrapping_shl(zeros.wrapping_mul(8));
+    // Bytes of a fixed number are copied with a few instructions.
+    let mut text = *b"\"0x                ";
+    if let Some((_, place)) = text.split_at_mut_checked(3) {
+        place.copy_from_slice(&digits.to_be_bytes());
     }
-    let zeros = usize::try_from(number.leading_zeros() / 4).unwrap_or_default();
-    out.extend_from_slice(b"\"0x");
-    out.extend_from_slice(digits.get(zeros.min(15)..).unwrap_or_default());
+    let end = out.len().saturating_add(19).saturating_sub(usize::try_from(zeros).unwrap_or_default());
+    out.extend_from_slice(&text);
+    out.truncate(end);
     out.push(b'"');
+}
+
+/// Returns the eight digits of a number of 32 bits, the first one in the highest byte. Stacks have so many addresses that
+/// one digit at a time takes several times as long.
+const fn hexadecimal_digits(number: u64) -> u64 {
+    const ONES: u64 = 0x0101_0101_0101_0101;
+    // Each step moves the higher half of each group of digits away from the lower one: at last each digit has a byte.
+    let digits = (number | number << 16) & 0x0000_ffff_0000_ffff;
+    let digits = (digits | digits << 8) & 0x00ff_00ff_00ff_00ff;
+    let digits = (digits | digits << 4) & 0x0f0f_0f0f_0f0f_0f0f;
+    // 1 in the bytes of the digits from 10 on, which are letters.
+    let letters = digits.wrapping_add(ONES.wrapping_mul(6)) >> 4 & ONES;
+    let to_letter = b'a'.wrapping_sub(b'0').wrapping_sub(10) as u64;
+    digits.wrapping_add(ONES.wrapping_mul(b'0' as u64)).wrapping_add(letters.wrapping_mul(to_letter))
 }
 
 #[cfg(test)]

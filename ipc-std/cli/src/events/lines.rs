@@ -5,12 +5,15 @@ use std::io::Write;
 
 use dotnet_ipc_syntax::hex::hex;
 use ipc_proto::Guid;
-use nettrace::{Item, Label, Metadata, Str, ThreadEntry, TraceEvent, Value, Values, Version};
+use nettrace::{
+    Fields, Item, Label, Metadata, ShapeKind, Str, ThreadEntry, TraceEvent, Value, Values, Version,
+};
 
 use super::field::{ENTRIES_LIMIT, thread_name};
+use super::field_template::{Appended, FieldTemplate, names_and_shapes, unread};
 use super::json;
 use super::stack_texts::StackTexts;
-use super::templates::{FieldKeys, Templates};
+use super::templates::{KindFields, Templates};
 use crate::output::printable::printable_name;
 use crate::stacks::stack_names::{NamedStack, STACK_LIMIT};
 
@@ -28,8 +31,6 @@ pub(crate) struct Lines {
     /// Whether a part of the event is not in its line.
     is_cut: bool,
     templates: Templates,
-    /// The keys of the event that is being added.
-    field_keys: FieldKeys,
     stacks: StackTexts,
     /// What all events of the trace have in common, once the first one is read.
     trace: Option<TraceFacts>,
@@ -80,7 +81,6 @@ impl Lines {
             open: Vec::new(),
             is_cut: false,
             templates: Templates::default(),
-            field_keys: FieldKeys::default(),
             stacks: StackTexts::new(),
             trace: None,
         }
@@ -147,7 +147,7 @@ impl Lines {
         match metadata.filter(|metadata| !metadata.fields.is_empty() || payload.is_empty()) {
             Some(metadata) => {
                 self.raw(b",\"fields\":{");
-                let (rest, error) = self.fields(event.kind(), metadata, payload);
+                let (rest, error) = self.fields(event, metadata, payload);
                 self.raw(b"}");
                 if !rest.is_empty() {
                     self.raw(b",\"rest\":");
@@ -360,7 +360,7 @@ impl Lines {
         }
         match metadata.filter(|metadata| !metadata.fields.is_empty()) {
             Some(metadata) => {
-                let (rest, error) = self.fields(event.kind(), metadata, payload);
+                let (rest, error) = self.fields(event, metadata, payload);
                 if !rest.is_empty() {
                     self.raw(b" (rest: ");
                     self.base64(rest);
@@ -398,27 +398,81 @@ impl Lines {
         self.bytes.len().saturating_sub(start) > limit
     }
 
-    /// Adds the fields of an event of this kind, as [`items`](Self::items) does.
+    /// Adds the fields of a payload, without braces around them. Returns the bytes of the payload after the fields, and
+    /// the error if a field did not fit.
     fn fields<'p>(
         &mut self,
-        kind: u32,
+        event: &TraceEvent<'_>,
         metadata: &Metadata<'p>,
         payload: &'p [u8],
     ) -> (&'p [u8], Option<String>) {
-        self.field_keys = self.templates.take_keys(kind);
-        let read = self.items(metadata.fields.values(payload), payload);
-        self.templates.put_keys(kind, core::mem::take(&mut self.field_keys));
-        read
-    }
-
-    /// Adds the fields of a payload, without braces around them. Returns the bytes of the payload after the fields, and
-    /// the error if a field did not fit.
-    fn items<'p>(&mut self, mut values: Values<'p>, payload: &'p [u8]) -> (&'p [u8], Option<String>) {
         let (fixed, per_byte) = FIELDS_LIMIT;
         let limit = payload.len().saturating_mul(per_byte).saturating_add(fixed);
         let limit = self.bytes.len().saturating_add(limit);
+        if !event.has_described_fields() {
+            return self.items(metadata.fields.values(payload), payload, limit);
+        }
+        let kind = event.kind();
+        if matches!(self.templates.fields(kind), KindFields::Unknown) {
+            let template = self.template(&metadata.fields);
+            self.templates.set_fields(kind, template);
+        }
+        let KindFields::Known(template) = self.templates.fields(kind) else {
+            return self.items(metadata.fields.values(payload), payload, limit);
+        };
+        let Appended { rest, error, is_cut } = template.append(payload, limit, &mut self.bytes);
+        self.is_cut |= is_cut;
+        (rest, error)
+    }
+
+    /// Returns a template of fields, unless they are too many.
+    fn template(&mut self, fields: &Fields<'_>) -> Option<FieldTemplate> {
+        let (start, was_cut) = (self.bytes.len(), self.is_cut);
+        let (mut template, mut ends) = (FieldTemplate::default(), Vec::new());
         self.begin_items();
-        self.open.push(Open { is_array: false, is_payload: true, is_empty: true, first_key: 0 });
+        for ((name, shape), index) in names_and_shapes(fields)?.into_iter().zip(0..) {
+            while ends.last() == Some(&index) {
+                ends.pop();
+                self.close_last();
+            }
+            // The text always has a separator, which is left out where nothing precedes the value.
+            let is_nested = self.open.last_mut().is_some_and(|open| {
+                open.is_empty = false;
+                !open.is_payload
+            });
+            let separator_len = if self.json {
+                1
+            } else if is_nested {
+                2
+            } else {
+                0
+            };
+            let is_payload = self.is_payload(shape.kind == ShapeKind::Object, name);
+            let key = self.bytes.len();
+            self.is_cut = false;
+            if !is_payload {
+                self.key(name);
+            }
+            let text = self.bytes.get(key..).filter(|_| !is_payload);
+            template.add(shape, text, separator_len, self.is_cut);
+            if matches!(shape.kind, ShapeKind::Object | ShapeKind::Array(_)) {
+                self.open(matches!(shape.kind, ShapeKind::Array(_)), is_payload);
+                ends.push(shape.end);
+            }
+        }
+        self.bytes.truncate(start);
+        self.is_cut = was_cut;
+        Some(template)
+    }
+
+    /// Adds the fields of a payload by their description, as [`fields`](Self::fields) does.
+    fn items<'p>(
+        &mut self,
+        mut values: Values<'p>,
+        payload: &'p [u8],
+        limit: usize,
+    ) -> (&'p [u8], Option<String>) {
+        self.begin_items();
         for item in values.by_ref() {
             if self.bytes.len() > limit {
                 self.is_cut = true;
@@ -433,30 +487,38 @@ impl Lines {
                     json::push_value(value, &mut self.bytes);
                 }
                 Item::BeginObject { name } => {
-                    let is_payload = self.open.len() == 1 && name.is_empty();
+                    let is_payload = self.is_payload(true, name);
                     if !is_payload {
                         self.key(name);
                         self.raw(b"{");
                     }
-                    // An object that is the whole payload has no braces of its own: its fields continue those before
-                    // it.
-                    let is_empty = !is_payload || self.open.last().is_none_or(|open| open.is_empty);
-                    let first_key = if is_payload { 0 } else { self.keys.len() };
-                    self.open.push(Open { is_array: false, is_payload, is_empty, first_key });
+                    self.open(false, is_payload);
                 }
                 Item::BeginArray { name } => {
                     self.key(name);
                     self.raw(b"[");
-                    let first_key = self.keys.len();
-                    self.open.push(Open { is_array: true, is_payload: false, is_empty: true, first_key });
+                    self.open(true, false);
                 }
                 Item::EndObject | Item::EndArray => self.close_last(),
             }
         }
-        unread(values, payload)
+        unread(values.finish(), payload)
     }
 
-    /// Forgets the objects and keys of the last payload.
+    /// Returns whether a value that begins is an object without a name that is the whole payload.
+    fn is_payload(&self, is_object: bool, name: Str<'_>) -> bool {
+        is_object && self.open.len() == 1 && name.is_empty()
+    }
+
+    /// Opens an object or array. An object that is the whole payload has no braces of its own: its fields continue those
+    /// before it.
+    fn open(&mut self, is_array: bool, is_payload: bool) {
+        let is_empty = !is_payload || self.open.last().is_none_or(|open| open.is_empty);
+        let first_key = if is_payload { 0 } else { self.keys.len() };
+        self.open.push(Open { is_array, is_payload, is_empty, first_key });
+    }
+
+    /// Forgets the objects and keys of the last payload, and begins another one.
     fn begin_items(&mut self) {
         self.keys.clear();
         if !self.many.is_empty() {
@@ -464,6 +526,7 @@ impl Lines {
             self.many = HashMap::new();
         }
         self.open.clear();
+        self.open.push(Open { is_array: false, is_payload: true, is_empty: true, first_key: 0 });
     }
 
     /// Closes the innermost open object or array.
@@ -494,35 +557,18 @@ impl Lines {
             (false, false, false) => b", ",
         };
         let key = start.saturating_add(separator.len());
-        if is_payload && self.field_keys.append(name, &mut self.bytes) {
-            if self.json {
-                let place = key..self.bytes.len().saturating_sub(1);
-                self.keys.push(ObjectKey { place, next_suffix: 2 });
-            }
-            return;
-        }
         self.raw(separator);
         if is_array {
             return;
         }
-        let was_cut = core::mem::replace(&mut self.is_cut, false);
         if self.json {
             self.name(name);
-            // Copied keys are not in the index. No key of the payload is copied after this one.
-            if is_payload && self.field_keys.take_has_copied() && self.keys.len() > FEW {
-                self.index(0..self.keys.len(), 0);
-            }
             self.make_unique(key, first_key);
             self.raw(b":");
         } else {
             self.printable(name);
             self.raw(b"=");
         }
-        if is_payload && !self.is_cut {
-            let text = self.bytes.get(start..).unwrap_or_default();
-            self.templates.add_key(&mut self.field_keys, name, text);
-        }
-        self.is_cut |= was_cut;
     }
 
     /// Adds a suffix to the key that begins at `start` if its object, whose first key is `first`, already has a key of
@@ -625,11 +671,40 @@ impl Lines {
     }
 }
 
-/// Returns the bytes of the payload after the fields, all of which have been read, and the error if a field did not
-/// fit.
-fn unread<'a>(values: Values<'a>, payload: &'a [u8]) -> (&'a [u8], Option<String>) {
-    match values.finish() {
-        Ok(rest) => (rest, None),
-        Err(error) => (payload.get(error.offset..).unwrap_or_default(), Some(error.to_string())),
+#[cfg(test)]
+mod tests {
+    use std::fs::{self, File};
+
+    use ipc_std::TraceReader;
+
+    use super::*;
+
+    #[test]
+    fn lines_are_the_same_with_and_without_templates() {
+        let traces = concat!(env!("CARGO_MANIFEST_DIR"), "/../../testdata/nettrace");
+        let mut fields = 0;
+        for entry in fs::read_dir(traces).unwrap() {
+            let path = entry.unwrap().path();
+            if !path.extension().is_some_and(|extension| extension == "nettrace" || extension == "netperf") {
+                continue;
+            }
+            for json in [false, true] {
+                let [mut lines, mut others] = [Lines::new(json), Lines::new(json)];
+                let mut trace = TraceReader::new(File::open(&path).unwrap());
+                while let Some(event) = trace.next_event().unwrap() {
+                    others.templates.set_fields(event.kind(), None);
+                    for lines in [&mut lines, &mut others] {
+                        lines.bytes.clear();
+                        lines.add(&event, event.metadata().as_ref(), event.payload(), None);
+                    }
+                    assert_eq!(
+                        lines.bytes.escape_ascii().to_string(),
+                        others.bytes.escape_ascii().to_string()
+                    );
+                    fields += u64::from(matches!(lines.templates.fields(event.kind()), KindFields::Known(_)));
+                }
+            }
+        }
+        assert!(fields > 4000, "{fields}");
     }
 }

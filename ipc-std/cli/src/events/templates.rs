@@ -1,5 +1,7 @@
 //! What the lines of all events of a kind have in common: the text of their description, and the keys of their fields.
-use nettrace::{Metadata, Str};
+use nettrace::Metadata;
+
+use super::field_template::FieldTemplate;
 
 /// The templates of the kinds of a trace.
 #[derive(Debug, Default)]
@@ -12,7 +14,7 @@ pub(crate) struct Templates {
 #[derive(Debug, Default)]
 struct Template {
     description: Option<DescriptionText>,
-    keys: Vec<KnownKey>,
+    fields: KindFields,
 }
 
 /// The text of a description.
@@ -33,12 +35,15 @@ struct EventNumbers {
     keywords: u64,
 }
 
-/// The name of a field, and the text before its value.
-#[derive(Debug)]
-struct KnownKey {
-    is_utf16: bool,
-    name: Box<[u8]>,
-    text: Box<[u8]>,
+/// What is known of the fields of a kind.
+#[derive(Debug, Default)]
+pub(crate) enum KindFields {
+    /// No event of the kind was formatted.
+    #[default]
+    Unknown,
+    Known(FieldTemplate),
+    /// The fields have no template, because it would be too large.
+    Untemplated,
 }
 
 /// The most bytes that templates take together. Other events are formatted without.
@@ -62,16 +67,17 @@ impl Templates {
         }
     }
 
-    /// Lends the keys of a kind, for one event.
-    pub(crate) fn take_keys(&mut self, kind: u32) -> FieldKeys {
-        let keys = self.of(kind).map(|template| core::mem::take(&mut template.keys)).unwrap_or_default();
-        FieldKeys { keys, ..FieldKeys::default() }
+    /// Returns what is known of the fields of a kind.
+    pub(crate) fn fields(&self, kind: u32) -> &KindFields {
+        let template = usize::try_from(kind).ok().and_then(|kind| self.kinds.get(kind));
+        template.map_or(&KindFields::Unknown, |template| &template.fields)
     }
 
-    /// Takes the keys back, of which the event may have added some.
-    pub(crate) fn put_keys(&mut self, kind: u32, keys: FieldKeys) {
+    /// Stores the fields of a kind; `None` if they have no template.
+    pub(crate) fn set_fields(&mut self, kind: u32, fields: Option<FieldTemplate>) {
+        let fields = fields.filter(|fields| self.has_room(fields.memory()));
         if let Some(template) = self.of(kind) {
-            template.keys = keys.keys;
+            template.fields = fields.map_or(KindFields::Untemplated, KindFields::Known);
         }
     }
 
@@ -96,55 +102,6 @@ impl Templates {
         }
         has_room
     }
-
-    /// Adds the key that follows the known ones of an event.
-    pub(crate) fn add_key(&mut self, keys: &mut FieldKeys, name: Str<'_>, text: &[u8]) {
-        let (is_utf16, name) = parts(name);
-        let size = size_of::<KnownKey>().saturating_add(name.len()).saturating_add(text.len());
-        if keys.is_off || keys.next != keys.keys.len() || !self.has_room(size) {
-            keys.is_off = true;
-            return;
-        }
-        keys.keys.push(KnownKey { is_utf16, name: name.into(), text: text.into() });
-        keys.next = keys.keys.len();
-    }
-}
-
-/// The keys of a payload: those of the fields that are not part of a nested object or an array, in their order.
-///
-/// The text of a key depends on the keys before it only, so it is the same for all events whose names are the same up
-/// to it.
-#[derive(Debug, Default)]
-pub(crate) struct FieldKeys {
-    keys: Vec<KnownKey>,
-    /// The index of the next key of the event.
-    next: usize,
-    /// Whether a name of the event was another one.
-    is_off: bool,
-    has_copied: bool,
-}
-
-impl FieldKeys {
-    /// Appends the text of the next key, if it has this name.
-    pub(crate) fn append(&mut self, name: Str<'_>, out: &mut Vec<u8>) -> bool {
-        if self.is_off {
-            return false;
-        }
-        let Some(key) = self.keys.get(self.next) else { return false };
-        if parts(name) != (key.is_utf16, &key.name) {
-            self.is_off = true;
-            return false;
-        }
-        out.extend_from_slice(&key.text);
-        self.next = self.next.saturating_add(1);
-        self.has_copied = true;
-        true
-    }
-
-    /// Returns whether keys were appended since the last call.
-    pub(crate) const fn take_has_copied(&mut self) -> bool {
-        core::mem::replace(&mut self.has_copied, false)
-    }
 }
 
 impl EventNumbers {
@@ -154,17 +111,13 @@ impl EventNumbers {
     }
 }
 
-/// Returns whether a name is UTF-16, and its bytes.
-const fn parts(name: Str<'_>) -> (bool, &[u8]) {
-    match name {
-        Str::Utf8(bytes) => (false, bytes),
-        Str::Utf16(bytes) => (true, bytes),
-    }
-}
-
 #[cfg(test)]
 mod tests {
+    use nettrace::{FieldShape, Scalar, ShapeKind, Str};
+
     use super::*;
+
+    const SHAPE: FieldShape = FieldShape { kind: ShapeKind::Scalar(Scalar::Byte), parent: None, end: 1 };
 
     fn described(change: impl FnOnce(&mut Metadata<'static>)) -> Metadata<'static> {
         let mut metadata = Metadata::default();
@@ -192,38 +145,19 @@ mod tests {
         }
     }
 
-    /// Appends keys of an event with these names; an unknown key has its number as text.
-    fn keys(templates: &mut Templates, names: &[&str]) -> String {
-        let mut keys = templates.take_keys(1);
-        let mut out = Vec::new();
-        for (name, number) in names.iter().zip(1..) {
-            if !keys.append((*name).into(), &mut out) {
-                let text = format!("{number}{name} ");
-                out.extend_from_slice(text.as_bytes());
-                templates.add_key(&mut keys, (*name).into(), text.to_uppercase().as_bytes());
-            }
-        }
-        templates.put_keys(1, keys);
-        String::from_utf8(out).unwrap()
-    }
-
-    #[test]
-    fn keys_are_known_up_to_the_first_other_name() {
-        let mut templates = Templates::default();
-        assert_eq!(keys(&mut templates, &["a", "b"]), "1a 2b ");
-        assert_eq!(keys(&mut templates, &["a", "b", "c"]), "1A 2B 3c ");
-        assert_eq!(keys(&mut templates, &["a", "x", "c"]), "1A 2x 3c ");
-        assert_eq!(keys(&mut templates, &["a", "b", "c", "d"]), "1A 2B 3C 4d ");
-        assert_eq!(keys(&mut templates, &["a"]), "1A ");
-    }
-
     #[test]
     fn templates_have_a_limit() {
         let mut templates = Templates::default();
-        assert_eq!(templates.take_keys(u32::MAX).keys.len(), 0);
-        let long = "n".repeat(MAX_BYTES);
-        assert_eq!(keys(&mut templates, &["a", &long, "b"]), format!("1a 2{long} 3b "));
-        assert_eq!(keys(&mut templates, &["a", &long, "b"]), format!("1A 2{long} 3b "));
+        templates.set_fields(u32::MAX, Some(FieldTemplate::default()));
+        assert!(matches!(templates.fields(u32::MAX), KindFields::Unknown));
+        let mut large = FieldTemplate::default();
+        for (kind, len) in [(1, MAX_BYTES), (2, 16)] {
+            large.add(SHAPE, Some(&b"n".repeat(len)), 0, false);
+            templates.set_fields(kind, Some(core::mem::take(&mut large)));
+        }
+        assert!(matches!(templates.fields(0), KindFields::Unknown));
+        assert!(matches!(templates.fields(1), KindFields::Untemplated));
+        assert!(matches!(templates.fields(2), KindFields::Known(_)));
         assert!(templates.size < 4096);
     }
 }

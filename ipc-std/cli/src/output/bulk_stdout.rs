@@ -2,7 +2,7 @@
 use core::ops::ControlFlow;
 use std::io::{self, ErrorKind, Write};
 
-use super::direct_stdout::{UnbufferedStdout, cannot_write, unbuffered_stdout};
+use super::direct_stdout::{UnbufferedStdout, cannot_write, is_device, unbuffered_stdout};
 use super::failure::Failure;
 use super::live_stdout::LiveStdout;
 use super::worker::Worker;
@@ -20,11 +20,12 @@ pub(crate) enum BulkStdout {
 }
 
 impl BulkStdout {
-    /// Opens standard output. With `in_background` a thread writes, which takes more memory and reports a failure
-    /// later.
+    /// Opens standard output. With `in_background` a thread writes to a file or a pipe, which takes more memory and
+    /// reports a failure later. A device gets bytes as soon as they are formatted: for the null device, to wake a thread
+    /// takes longer than to write.
     pub(crate) fn open(in_background: bool) -> Result<Self, Failure> {
         let file = unbuffered_stdout()?;
-        if !in_background {
+        if !in_background || is_device() {
             return Ok(Self::Direct(file));
         }
         let write = |(file, result): &mut (UnbufferedStdout, io::Result<()>), batch: &[u8]| {

@@ -1,8 +1,12 @@
 //! Standard output as a file.
 use std::fs::File;
 use std::io;
+#[cfg(windows)]
+use std::io::IsTerminal;
 #[cfg(unix)]
 use std::os::fd::AsFd;
+#[cfg(unix)]
+use std::os::unix::fs::FileTypeExt;
 #[cfg(windows)]
 use std::os::windows::io::AsHandle;
 
@@ -29,4 +33,15 @@ pub(crate) fn raw_stdout() -> io::Result<File> {
     #[cfg(windows)]
     let stdout = io::stdout().as_handle().try_clone_to_owned();
     stdout.map(File::from)
+}
+
+/// Returns whether standard output is a device, such as a terminal or the null device.
+pub(crate) fn is_device() -> bool {
+    #[cfg(unix)]
+    let is_device = raw_stdout()
+        .and_then(|stdout| stdout.metadata())
+        .is_ok_and(|stdout| stdout.file_type().is_char_device());
+    #[cfg(windows)]
+    let is_device = io::stdout().is_terminal();
+    is_device
 }
