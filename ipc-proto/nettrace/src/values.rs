@@ -44,7 +44,7 @@ pub enum Item<'a> {
 /// | type code | type | in the payload |
 /// |---|---|---|
 /// | 1 | Object | its fields in their order |
-/// | 3 to 18, 20, 21, 23, 26 | [`Scalar`] | see [`Scalar`] |
+/// | 3 to 18, 20, 21, 23, 26 | [`Scalar`](crate::Scalar) | see [`Scalar`](crate::Scalar) |
 /// | 19, 22, 24, 25 | arrays | see [`ArrayKind`] |
 ///
 /// Values are packed and unaligned, see "Event payloads" in the NetTrace format. An array of code units is returned as

@@ -1,46 +1,127 @@
 //! The queue of events that wait until no older event can follow: copies of the events, in limited memory.
 use alloc::vec::Vec;
+use core::ops::Range;
 
 use ipc_proto::Guid;
-use ipc_proto::wire::{steps, to_u32, to_usize};
+use ipc_proto::wire::{Reader, steps, to_u32, to_usize};
 
 use crate::assemble::context::References;
 use crate::join::order::{Held, Order};
 use crate::parse::event::Event;
 
-/// An event that waits, in half the memory of an [`Event`]: its activities, its payload and its stack are in the buffer
-/// of the queue.
+/// An event that waits, in 40 bytes. What few events have is in the buffer of the queue, before the payload.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct WaitingEvent {
-    capture_thread: u64,
     thread: u64,
-    /// The offset of the event's bytes in the buffer.
-    start: usize,
-    payload: u32,
-    stack: u32,
+    /// The place of the event's bytes in the buffer: its rare parts, its payload, and V3's stack.
+    start: u32,
+    len: u32,
     metadata_id: u32,
     sequence: u32,
-    processor: u32,
     stack_id: u32,
-    label_list: u32,
-    sorted: bool,
-    /// Whether the ids of two activities precede the payload.
-    has_activities: bool,
     pub(crate) references: References,
+    rare: RareParts,
+    sorted: bool,
 }
 
-/// The length of two activity ids in bytes.
-const ACTIVITIES: u32 = 32;
+const _: () = assert!(size_of::<WaitingEvent>() == 40);
 
-impl WaitingEvent {
-    /// Returns the number of the event's bytes in the buffer.
+/// The parts of an event that are in the buffer, in this order.
+#[derive(Debug, Clone, Copy)]
+struct RareParts(u8);
+
+impl RareParts {
+    /// The capture thread, if it is not the thread: 8 bytes.
+    const CAPTURE_THREAD: u8 = 1;
+    /// The processor, if it is known: 4 bytes.
+    const PROCESSOR: u8 = 2;
+    /// V6's label list: 4 bytes.
+    const LABEL_LIST: u8 = 4;
+    /// The ids of two activities: 32 bytes.
+    const ACTIVITIES: u8 = 8;
+    /// The length of V3's stack, which follows the payload: 4 bytes.
+    const STACK: u8 = 16;
+
+    /// The length of all parts in bytes.
+    const MAX_LEN: usize = 52;
+
     #[inline]
-    fn len(&self) -> usize {
-        let activities = if self.has_activities { ACTIVITIES } else { 0 };
-        let [payload, stack, activities] = [self.payload, self.stack, activities].map(to_usize);
-        payload.saturating_add(stack).saturating_add(activities)
+    fn of(event: &Event<'_>) -> Self {
+        let has_activities = event.activity_id != Guid::NIL || event.related_activity_id != Guid::NIL;
+        let part = |has, part| if has { part } else { 0 };
+        Self(
+            part(event.capture_thread != event.thread, Self::CAPTURE_THREAD)
+                | part(event.processor != Event::UNKNOWN_PROCESSOR, Self::PROCESSOR)
+                | part(event.label_list != 0, Self::LABEL_LIST)
+                | part(has_activities, Self::ACTIVITIES)
+                | part(!event.stack.is_empty(), Self::STACK),
+        )
+    }
+
+    #[inline]
+    const fn has(self, part: u8) -> bool {
+        self.0 & part != 0
+    }
+
+    /// Appends the parts that the event has.
+    #[inline]
+    fn append(self, event: &Event<'_>, bytes: &mut Vec<u8>) {
+        if self.has(Self::CAPTURE_THREAD) {
+            bytes.extend_from_slice(&event.capture_thread.to_le_bytes());
+        }
+        if self.has(Self::PROCESSOR) {
+            bytes.extend_from_slice(&event.processor.to_le_bytes());
+        }
+        if self.has(Self::LABEL_LIST) {
+            bytes.extend_from_slice(&event.label_list.to_le_bytes());
+        }
+        if self.has(Self::ACTIVITIES) {
+            bytes.extend_from_slice(&event.activity_id.0);
+            bytes.extend_from_slice(&event.related_activity_id.0);
+        }
+        if self.has(Self::STACK) {
+            bytes.extend_from_slice(&to_u32(event.stack.len()).to_le_bytes());
+        }
+    }
+
+    /// Reads the bytes of an event. `None` if there are too few, which the buffer never has.
+    #[inline]
+    fn read<'a>(self, r: &mut Reader<'a>, thread: u64) -> Option<Event<'a>> {
+        let mut event =
+            Event { thread, capture_thread: thread, processor: Event::UNKNOWN_PROCESSOR, ..Event::default() };
+        let mut stack = 0;
+        if self.has(Self::CAPTURE_THREAD) {
+            event.capture_thread = r.read().ok()?;
+        }
+        if self.has(Self::PROCESSOR) {
+            event.processor = r.read().ok()?;
+        }
+        if self.has(Self::LABEL_LIST) {
+            event.label_list = r.read().ok()?;
+        }
+        if self.has(Self::ACTIVITIES) {
+            (event.activity_id, event.related_activity_id) = (r.read().ok()?, r.read().ok()?);
+        }
+        if self.has(Self::STACK) {
+            stack = to_usize(r.read().ok()?);
+        }
+        event.payload = r.bytes(r.rest().len().checked_sub(stack)?).ok()?;
+        event.stack = r.rest();
+        Some(event)
     }
 }
+
+impl WaitingEvent {
+    /// Returns the range of the event's bytes in the buffer.
+    #[inline]
+    fn range(&self) -> Range<usize> {
+        let start = to_usize(self.start);
+        start..start.saturating_add(to_usize(self.len))
+    }
+}
+
+/// The most bytes of the buffer, so that 32 bits hold an offset in it.
+const MOST_BYTES: usize = 1 << 31;
 
 /// Events that wait for older ones, with copies of their payloads, in a limited amount of memory.
 #[derive(Debug)]
@@ -60,6 +141,7 @@ pub(crate) struct EventQueue {
 impl EventQueue {
     /// Creates an empty queue, which takes up to `limit` bytes of memory, and one event more.
     pub(crate) fn new(limit: usize) -> Self {
+        let limit = limit.min(MOST_BYTES);
         Self { order: Order::default(), bytes: Vec::new(), used: 0, limit, next: None, exceeded_limit: false }
     }
 
@@ -72,29 +154,9 @@ impl EventQueue {
     #[inline]
     pub(crate) fn event(&self, place: usize) -> Option<Event<'_>> {
         let (timestamp, waiting) = self.order.popped(place)?;
-        let WaitingEvent { capture_thread, thread, metadata_id, sequence, .. } = *waiting;
-        let WaitingEvent { processor, stack_id, label_list, sorted, .. } = *waiting;
-        let bytes = self.bytes.get(waiting.start..).unwrap_or_default();
-        let (activities, bytes) =
-            if waiting.has_activities { split(bytes, ACTIVITIES) } else { (&[][..], bytes) };
-        let [activity_id, related_activity_id] = guids(activities);
-        let (payload, bytes) = split(bytes, waiting.payload);
-        let (stack, _) = split(bytes, waiting.stack);
-        Some(Event {
-            metadata_id,
-            sequence,
-            capture_thread,
-            processor,
-            thread,
-            stack_id,
-            timestamp,
-            activity_id,
-            related_activity_id,
-            label_list,
-            sorted,
-            payload,
-            stack,
-        })
+        let WaitingEvent { thread, metadata_id, sequence, stack_id, sorted, rare, .. } = *waiting;
+        let event = rare.read(&mut Reader::new(self.bytes.get(waiting.range())?), thread)?;
+        Some(Event { metadata_id, sequence, stack_id, timestamp, sorted, ..event })
     }
 
     /// Returns whether no event waits.
@@ -118,41 +180,35 @@ impl EventQueue {
     /// Adds an event. If there is no room for it, all other events are released, and this one follows them.
     #[inline]
     pub(crate) fn push(&mut self, event: &Event<'_>, references: References) {
-        let Event { metadata_id, sequence, capture_thread, processor, thread, stack_id, .. } = *event;
-        let Event { timestamp, activity_id, related_activity_id, label_list, sorted, .. } = *event;
-        let has_activities = activity_id != Guid::NIL || related_activity_id != Guid::NIL;
-        let activities = if has_activities { to_usize(ACTIVITIES) } else { 0 };
-        let len = event.payload.len().saturating_add(event.stack.len()).saturating_add(activities);
+        let Event { metadata_id, sequence, thread, stack_id, timestamp, sorted, .. } = *event;
         if self.is_empty() {
             // The next events reuse the front of the buffer, which is in the processor's cache. The pages after it are
             // touched only if more events wait at a time.
             self.bytes.clear();
         }
+        let rare = RareParts::of(event);
+        let len = RareParts::MAX_LEN.saturating_add(event.payload.len()).saturating_add(event.stack.len());
         let has_room = self.has_bytes(len) && self.has_slot();
-        let waiting = WaitingEvent {
-            capture_thread,
-            thread,
-            start: self.bytes.len(),
-            payload: to_u32(event.payload.len()),
-            stack: to_u32(event.stack.len()),
-            metadata_id,
-            sequence,
-            processor,
-            stack_id,
-            label_list,
-            sorted,
-            has_activities,
-            references,
-        };
-        steps::count(len);
-        if has_activities {
-            self.bytes.extend_from_slice(&activity_id.0);
-            self.bytes.extend_from_slice(&related_activity_id.0);
-        }
+        let start = self.bytes.len();
+        rare.append(event, &mut self.bytes);
         self.bytes.extend_from_slice(event.payload);
-        if !event.stack.is_empty() {
+        if rare.has(RareParts::STACK) {
             self.bytes.extend_from_slice(event.stack);
         }
+        let len = self.bytes.len().saturating_sub(start);
+        steps::count(len);
+        let (start, len_32) = (to_u32(start), to_u32(len));
+        let waiting = WaitingEvent {
+            thread,
+            start,
+            len: len_32,
+            metadata_id,
+            sequence,
+            stack_id,
+            references,
+            rare,
+            sorted,
+        };
         self.used = self.used.saturating_add(len);
         if has_room {
             self.insert(timestamp, waiting);
@@ -196,7 +252,7 @@ impl EventQueue {
             None if self.next.is_none() => return None,
             None => self.pop_next()?,
         };
-        let len = self.order.popped(place).map_or(0, |(_, oldest)| oldest.len());
+        let len = self.order.popped(place).map_or(0, |(_, oldest)| to_usize(oldest.len));
         self.used = self.used.saturating_sub(len);
         Some(place)
     }
@@ -275,24 +331,12 @@ impl EventQueue {
     fn compact(&mut self) {
         let mut end = 0_usize;
         for event in self.order.iter_mut() {
-            let len = event.len();
-            steps::count(len.saturating_add(1));
-            self.bytes.copy_within(event.start..event.start.saturating_add(len), end);
-            event.start = end;
-            end = end.saturating_add(len);
+            let bytes = event.range();
+            steps::count(bytes.len().saturating_add(1));
+            event.start = to_u32(end);
+            end = end.saturating_add(bytes.len());
+            self.bytes.copy_within(bytes, to_usize(event.start));
         }
         self.bytes.truncate(end);
     }
-}
-
-/// Returns the ids of two activities; nil ids if `bytes` is empty.
-#[inline]
-fn guids(bytes: &[u8]) -> [Guid; 2] {
-    let (first, second) = bytes.split_at_checked(16).unwrap_or_default();
-    [first, second].map(|id| id.first_chunk().map_or(Guid::NIL, |id| Guid(*id)))
-}
-
-#[inline]
-fn split(bytes: &[u8], at: u32) -> (&[u8], &[u8]) {
-    bytes.split_at_checked(to_usize(at)).unwrap_or_default()
 }
