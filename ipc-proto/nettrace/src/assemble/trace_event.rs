@@ -106,7 +106,7 @@ impl<'a> TraceEvent<'a> {
     pub fn processor(&self) -> Option<u32> {
         let processor = match &self.0 {
             Stream(event) => event.header.processor,
-            Segment(event) => event.origin().processor,
+            Segment(event) => event.capture().processor,
         };
         Some(processor).filter(|processor| *processor != Event::UNKNOWN_PROCESSOR)
     }
@@ -253,7 +253,7 @@ impl<'a> TraceEvent<'a> {
                 let known = event.known_thread().and_then(|thread| thread.thread_id());
                 known.unwrap_or(event.header.thread)
             }
-            Segment(event) => event.origin().thread_id,
+            Segment(event) => event.thread_id(),
         }
     }
 

@@ -11,7 +11,7 @@ use crate::join::label_digest::LabelDigest;
 use crate::parse::event::{Changes, Event};
 use crate::parse::event_block::EventBlock;
 use crate::parse::label::LabelList;
-use crate::segments::event_entry::{EventEntry, Origin};
+use crate::segments::event_entry::{Capture, EventEntry, Origin};
 use crate::segments::runs::{Release, Runs, RunsMark};
 
 /// The number of waiting events from which on released ones are returned before the next sequence point.
@@ -55,6 +55,7 @@ pub(crate) struct Batch {
     sorts: bool,
     runs: Runs,
     origins: Vec<Origin>,
+    captures: Vec<Capture>,
     /// Pairs of an activity and the activity that started it. The first pair is nil.
     activities: Vec<[Guid; 2]>,
     /// Stacks with their ids. An event can refer to a stack that does not exist: such a stack is empty.
@@ -91,6 +92,7 @@ struct Mark {
     entries: usize,
     runs: RunsMark,
     origins: usize,
+    captures: usize,
     activities: usize,
     undescribed: usize,
 }
@@ -103,6 +105,7 @@ impl Batch {
             sorts: true,
             runs: Runs::default(),
             origins: Vec::new(),
+            captures: Vec::new(),
             activities: alloc::vec![[Guid::NIL; 2]],
             stacks: Vec::new(),
             stack_ids: IdMap::new(Vec::new()),
@@ -165,7 +168,7 @@ impl Batch {
         let mark = self.mark();
         let body = body.wrapping_sub(self.base);
         let (mut kind, mut stack) = (self.kind(0, catalog), self.stack(0));
-        let (mut origin, mut activities) = (NOWHERE, 0);
+        let (mut origin, mut capture, mut activities) = (NOWHERE, NOWHERE, 0);
         let mut metadata_id = 0;
         self.numbers.clear();
         let mut counted = self.entries.len();
@@ -179,19 +182,25 @@ impl Batch {
                 stack = self.stack(header.stack_id);
             }
             if origin == NOWHERE || changes.has(ORIGIN) {
-                if origin == NOWHERE || changes.has(Changes::CAPTURE) {
-                    let entries = self.entries.len();
-                    end_numbers(&mut self.numbers, &mut counted, entries);
-                    let (thread, first, time) = (header.capture_thread, header.sequence, header.timestamp);
-                    self.numbers.push(Numbers { thread, first, count: 0, time });
-                }
-                if !block.has_labels() && changes.has(Changes::ACTIVITY_ID | Changes::RELATED_ACTIVITY_ID) {
-                    activities = to_u32(self.activities.len());
-                    self.activities.push([header.activity_id, header.related_activity_id]);
+                if capture == NOWHERE || changes.has(CAPTURE) {
+                    if capture == NOWHERE || changes.has(Changes::CAPTURE) {
+                        let entries = self.entries.len();
+                        end_numbers(&mut self.numbers, &mut counted, entries);
+                        let (thread, first, time) =
+                            (header.capture_thread, header.sequence, header.timestamp);
+                        self.numbers.push(Numbers { thread, first, count: 0, time });
+                    }
+                    if !block.has_labels() && changes.has(Changes::ACTIVITY_ID | Changes::RELATED_ACTIVITY_ID)
+                    {
+                        activities = to_u32(self.activities.len());
+                        self.activities.push([header.activity_id, header.related_activity_id]);
+                    }
+                    capture = to_u32(self.captures.len());
+                    let value = self.capture(header, activities);
+                    self.captures.push(value);
                 }
                 origin = to_u32(self.origins.len());
-                let value = self.origin(header, activities, catalog);
-                self.origins.push(value);
+                self.origins.push(origin_of_thread(header.thread, capture, catalog));
             }
             let payload =
                 ByteRange { start: to_u32(body.wrapping_add(event.payload)), len: event.payload_size };
@@ -215,7 +224,12 @@ impl Batch {
     ) {
         let pair = [event.activity_id, event.related_activity_id];
         let activities = if pair == [Guid::NIL; 2] { 0 } else { self.add_activities(pair) };
-        let origin = self.origin(event, activities, catalog);
+        let capture = self.capture(event, activities);
+        if self.captures.last() != Some(&capture) {
+            self.captures.push(capture);
+        }
+        let capture = to_u32(self.captures.len().saturating_sub(1));
+        let origin = origin_of_thread(event.thread, capture, catalog);
         if self.origins.last() != Some(&origin) {
             self.origins.push(origin);
         }
@@ -244,23 +258,13 @@ impl Batch {
     }
 
     #[inline(always)]
-    fn origin(&self, header: &Event<'_>, activities: u32, catalog: &Catalog) -> Origin {
-        let known_thread = catalog.thread_index(header.thread);
-        let thread_id = catalog.thread(known_thread).and_then(|known| known.thread_id());
-        let labels = match header.label_list {
+    fn capture(&self, header: &Event<'_>, activities: u32) -> Capture {
+        let Event { capture_thread: thread, processor, label_list, .. } = *header;
+        let labels = match label_list {
             0 => NOWHERE,
             list => self.label_ids.get(list.into()).copied().unwrap_or(NOWHERE),
         };
-        Origin {
-            capture_thread: header.capture_thread,
-            thread: header.thread,
-            thread_id: thread_id.unwrap_or(header.thread),
-            processor: header.processor,
-            label_list: header.label_list,
-            known_thread,
-            labels,
-            activities,
-        }
+        Capture { thread, processor, label_list, labels, activities }
     }
 
     /// Returns the kind of the events with this metadata id, as [`EventEntry::kind`] has it.
@@ -315,14 +319,21 @@ impl Batch {
     }
 
     fn mark(&self) -> Mark {
-        let [entries, origins, activities] = [self.entries.len(), self.origins.len(), self.activities.len()];
-        Mark { entries, runs: self.runs.mark(), origins, activities, undescribed: self.undescribed.len() }
+        Mark {
+            entries: self.entries.len(),
+            runs: self.runs.mark(),
+            origins: self.origins.len(),
+            captures: self.captures.len(),
+            activities: self.activities.len(),
+            undescribed: self.undescribed.len(),
+        }
     }
 
     fn undo(&mut self, mark: Mark) {
         self.entries.truncate(mark.entries);
         self.runs.undo(mark.runs);
         self.origins.truncate(mark.origins);
+        self.captures.truncate(mark.captures);
         self.activities.truncate(mark.activities);
         self.undescribed.truncate(mark.undescribed);
     }
@@ -390,36 +401,28 @@ impl Batch {
         }
     }
 
-    /// Removes the origins and the activities to which no event refers any more. Events refer to them in their order.
+    /// Removes the origins, captures and activities to which no event refers any more. Events refer to them in their
+    /// order.
     fn remove_origins(&mut self) {
-        let (mut origins, mut activities) = (0_usize, 1_usize);
-        let (mut last_origin, mut last_activities) = (NOWHERE, 0);
+        let (mut origins, mut captures) = (Kept::default(), Kept::default());
+        let mut activities = Kept { len: 1, ..Kept::default() };
         for entry in &mut self.entries {
             steps::count(1);
-            if entry.origin() != last_origin {
-                last_origin = entry.origin();
-                let Some(mut origin) = self.origins.get(to_usize(last_origin)).copied() else { continue };
-                if origin.activities != 0 {
-                    let pair = self.activities.get(to_usize(origin.activities)).copied();
-                    if origin.activities != last_activities {
-                        last_activities = origin.activities;
-                        if let (Some(pair), Some(room)) = (pair, self.activities.get_mut(activities)) {
-                            *room = pair;
-                        }
-                        activities = activities.saturating_add(1);
-                    }
-                    origin.activities = to_u32(activities.saturating_sub(1));
-                }
-                if let Some(room) = self.origins.get_mut(origins) {
-                    *room = origin;
-                }
-                origins = origins.saturating_add(1);
-            }
             let sorted = entry.origin & EventEntry::SORTED;
-            entry.origin = to_u32(origins.saturating_sub(1)) | sorted;
+            if let Some(origin) = origins.keep(&mut self.origins, entry.origin()) {
+                if let Some(capture) = captures.keep(&mut self.captures, origin.capture) {
+                    if capture.activities != 0 {
+                        activities.keep(&mut self.activities, capture.activities);
+                        capture.activities = activities.last();
+                    }
+                }
+                origin.capture = captures.last();
+            }
+            entry.origin = origins.last() | sorted;
         }
-        self.origins.truncate(origins);
-        self.activities.truncate(activities);
+        self.origins.truncate(origins.len);
+        self.captures.truncate(captures.len);
+        self.activities.truncate(activities.len);
     }
 
     pub(crate) const fn late(&self) -> u64 {
@@ -456,13 +459,18 @@ impl Batch {
         self.origins.get(to_usize(entry.origin())).copied().unwrap_or_default()
     }
 
+    #[inline]
+    pub(crate) fn capture_of(&self, entry: &EventEntry) -> Capture {
+        self.captures.get(to_usize(self.origin_of(entry).capture)).copied().unwrap_or_default()
+    }
+
     pub(crate) fn activities_of(&self, entry: &EventEntry) -> [Guid; 2] {
-        let index = to_usize(self.origin_of(entry).activities);
+        let index = to_usize(self.capture_of(entry).activities);
         self.activities.get(index).copied().unwrap_or([Guid::NIL; 2])
     }
 
     pub(crate) fn labels_of(&self, entry: &EventEntry) -> Option<&LabelDigest> {
-        self.labels.get(to_usize(self.origin_of(entry).labels))
+        self.labels.get(to_usize(self.capture_of(entry).labels))
     }
 
     /// Returns the id of the event's stack, and the place of the stack in the segment.
@@ -539,8 +547,43 @@ impl Batch {
     }
 }
 
+/// The parts of a header that begin another capture.
+const CAPTURE: u8 = Changes::CAPTURE | Changes::ACTIVITY_ID | Changes::RELATED_ACTIVITY_ID;
+
 /// The parts of a header that begin another origin.
-const ORIGIN: u8 = Changes::CAPTURE | Changes::THREAD | Changes::ACTIVITY_ID | Changes::RELATED_ACTIVITY_ID;
+const ORIGIN: u8 = Changes::THREAD | CAPTURE;
+
+#[inline(always)]
+fn origin_of_thread(thread: u64, capture: u32, catalog: &Catalog) -> Origin {
+    Origin { thread, known_thread: catalog.thread_index(thread), capture }
+}
+
+/// The values that stay when others are removed from a list.
+#[derive(Debug, Default)]
+struct Kept {
+    len: usize,
+    /// The index of the last of them, before it moved.
+    from: Option<u32>,
+}
+
+impl Kept {
+    /// Moves a value to the others, and returns it; `None` if it is the last of them. Indexes must not decrease.
+    fn keep<'v, T: Copy>(&mut self, values: &'v mut [T], from: u32) -> Option<&'v mut T> {
+        if self.from.replace(from) == Some(from) {
+            return None;
+        }
+        let value = *values.get(to_usize(from))?;
+        let place = values.get_mut(self.len)?;
+        self.len = self.len.saturating_add(1);
+        *place = value;
+        Some(place)
+    }
+
+    /// Returns the index of the value that was kept last.
+    fn last(&self) -> u32 {
+        to_u32(self.len.saturating_sub(1))
+    }
+}
 
 /// Counts the events since the last numbers began.
 fn end_numbers(numbers: &mut [Numbers], counted: &mut usize, entries: usize) {

@@ -58,17 +58,22 @@ impl EventEntry {
     }
 }
 
-/// The parts of a header that an event mostly has in common with the event before.
+/// The thread of an event, which a sampler changes with each event.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Origin {
-    pub(crate) capture_thread: u64,
     pub(crate) thread: u64,
-    /// The operating system's id of the thread, or else its index.
-    pub(crate) thread_id: u64,
-    pub(crate) processor: u32,
-    pub(crate) label_list: u32,
     /// The index of the thread in the catalog; [`NOWHERE`](crate::catalog::catalog::NOWHERE) if it is not known.
     pub(crate) known_thread: u32,
+    /// The index of the capture in the batch.
+    pub(crate) capture: u32,
+}
+
+/// The parts of a header that change least: a sampler captures the events of all threads.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct Capture {
+    pub(crate) thread: u64,
+    pub(crate) processor: u32,
+    pub(crate) label_list: u32,
     /// The index of the label list in the batch; [`NOWHERE`](crate::catalog::catalog::NOWHERE) if it is not known.
     pub(crate) labels: u32,
     /// The index of the activities in the batch; 0 is none.

@@ -6,7 +6,7 @@ use crate::catalog::thread_buf::ThreadBuf;
 use crate::join::label_digest::LabelDigest;
 use crate::parse::event::Event;
 use crate::parse::label::Labels;
-use crate::segments::event_entry::{EventEntry, Origin};
+use crate::segments::event_entry::{Capture, EventEntry, Origin};
 use crate::segments::segment_view::SegmentView;
 
 /// An event of a segment, whose parts are read from their places when they are requested.
@@ -25,7 +25,7 @@ impl<'a> SegmentEvent<'a> {
 
     pub(crate) fn header(&self) -> Event<'a> {
         let batch = self.view.batch;
-        let origin = self.origin();
+        let (origin, capture) = (self.origin(), self.capture());
         let [activity_id, related_activity_id] = self.activities();
         Event {
             metadata_id: match self.view.catalog.description(self.kind()) {
@@ -33,14 +33,14 @@ impl<'a> SegmentEvent<'a> {
                 None => batch.undescribed_id(self.entry),
             },
             sequence: self.entry.sequence,
-            capture_thread: origin.capture_thread,
-            processor: origin.processor,
+            capture_thread: capture.thread,
+            processor: capture.processor,
             thread: origin.thread,
             stack_id: batch.stack_of(self.entry).0,
             timestamp: self.entry.timestamp,
             activity_id,
             related_activity_id,
-            label_list: origin.label_list,
+            label_list: capture.label_list,
             sorted: self.entry.is_sorted(),
             payload: self.payload(),
             stack: self.own_stack(),
@@ -50,6 +50,19 @@ impl<'a> SegmentEvent<'a> {
     #[inline]
     pub(crate) fn origin(&self) -> Origin {
         self.view.batch.origin_of(self.entry)
+    }
+
+    #[inline]
+    pub(crate) fn capture(&self) -> Capture {
+        self.view.batch.capture_of(self.entry)
+    }
+
+    /// Returns the operating system's id of the thread, or else its index.
+    #[inline]
+    pub(crate) fn thread_id(&self) -> u64 {
+        let Origin { thread, known_thread, .. } = self.origin();
+        let known = self.view.catalog.thread(known_thread);
+        known.and_then(ThreadBuf::thread_id).unwrap_or(thread)
     }
 
     /// Returns the ids of the activity and of the one that started it.
