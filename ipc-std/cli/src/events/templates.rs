@@ -68,9 +68,9 @@ impl Templates {
     }
 
     /// Returns what is known of the fields of a kind.
-    pub(crate) fn fields(&self, kind: u32) -> &KindFields {
-        let template = usize::try_from(kind).ok().and_then(|kind| self.kinds.get(kind));
-        template.map_or(&KindFields::Unknown, |template| &template.fields)
+    pub(crate) fn fields(&mut self, kind: u32) -> &KindFields {
+        // A kind for which there is no room stays without template: otherwise each of its events would make one.
+        self.of(kind).map_or(&KindFields::Untemplated, |template| &template.fields)
     }
 
     /// Stores the fields of a kind; `None` if they have no template.
@@ -149,7 +149,7 @@ mod tests {
     fn templates_have_a_limit() {
         let mut templates = Templates::default();
         templates.set_fields(u32::MAX, Some(FieldTemplate::default()));
-        assert!(matches!(templates.fields(u32::MAX), KindFields::Unknown));
+        assert!(matches!(templates.fields(u32::MAX), KindFields::Untemplated));
         let mut large = FieldTemplate::default();
         for (kind, len) in [(1, MAX_BYTES), (2, 16)] {
             large.add(SHAPE, Some(&b"n".repeat(len)), 0, false);
