@@ -286,13 +286,16 @@ impl Names {
 
     fn unload(&mut self, process: u64, row: &MethodRow<'_>) {
         let end = row.start.saturating_add(row.size.into());
+        let mut overlapping = self.code.overlapping(process, row.start, end);
         // The row of an unload names its code too. If no other row has named the code, it was compiled before the
         // session.
-        if self.code.overlapping(process, row.start, end).is_none() {
+        if overlapping.is_none() {
             self.load(process, row);
+            overlapping = self.code.overlapping(process, row.start, end);
         }
-        while let Some(start) = self.code.overlapping(process, row.start, end) {
+        while let Some(start) = overlapping {
             self.retire(process, start);
+            overlapping = self.code.overlapping(process, row.start, end);
         }
     }
 
