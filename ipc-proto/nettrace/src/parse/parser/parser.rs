@@ -119,7 +119,8 @@ pub struct Parser {
     pub(super) at: usize,
     /// The offset of the end of the block's body from the start of the window.
     pub(super) end: usize,
-    /// The end of the part of the window that [`BlobReader::quick`] can read; 0 if there is no such part.
+    /// The end of the part of the window that is in the cache, where [`BlobReader::quick`] can begin; 0 if there is no
+    /// such part.
     pub(super) quick: usize,
     /// The stream offset of the window's first byte.
     pub(super) start: u64,
@@ -247,7 +248,11 @@ impl Parser {
         if cfg!(target_os = "none") {
             return None;
         }
-        match self.blobs.quick(window.get(self.at..self.quick)?) {
+        if self.at >= self.quick {
+            return None;
+        }
+        let left = self.end.min(window.len()).wrapping_sub(self.at);
+        match self.blobs.quick(window.get(self.at..)?, left) {
             Ok((event, used)) => {
                 self.take(used);
                 Some(event)
