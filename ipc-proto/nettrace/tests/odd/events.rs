@@ -74,6 +74,30 @@ fn long_payloads() {
     assert_eq!((&steps[1..], end), (&want[..], End::Complete));
 }
 
+/// A block that ends within an event is invalid, whatever follows it: the bytes after it are no part of the event.
+#[test]
+fn a_block_that_ends_within_an_event() {
+    // Its header has numbers of two bytes, and its payload looks like headers.
+    let cut = [&[0xef, 0x81, 0x01, 0, 5, 0x89, 0x01, 6, 0x82, 0x02, 7, 0x83, 0x01][..], &[0; 131]].concat();
+    for len in 0..=cut.len() {
+        let mut stream = Stream::v6();
+        let first = event(0, 1, b"a");
+        stream.block(2, &[&blob_header(20, 1)[..], &first, &first, &cut[..len]].concat());
+        stream.block(2, &[&blob_header(20, 1)[..], &event(0, 3, &[0; 200])].concat());
+        stream.block(0, &[]);
+        let (events, end) = picked(&stream.0, event_of);
+        let is_whole = len == cut.len();
+        assert_eq!(events.len(), 3 + usize::from(is_whole), "{len}");
+        match end {
+            End::Complete => assert!(len == 0 || is_whole, "{len}"),
+            End::Corrupt { reason: Corruption::Block(BadBlock { error, .. }), .. } => {
+                assert_eq!((error, len == 0 || is_whole), (DecodeErrorKind::UnexpectedEnd, false), "{len}");
+            }
+            end => panic!("{len} {end}"),
+        }
+    }
+}
+
 /// One bit for each activity id states whether it is present. V6 has label lists instead, and one of the bits has no
 /// meaning.
 #[test]
