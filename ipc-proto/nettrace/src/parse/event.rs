@@ -183,20 +183,23 @@ impl BlobReader {
     /// Reads the next blob, and returns it with its length. If the first `left` bytes of the window, which are those of
     /// the block, do not hold the blob, consumes the header or nothing. The error is the number of consumed bytes.
     ///
-    /// Bytes after the block only make the chunk long enough. If the header ends among them, the block is invalid:
-    /// [`next`](Self::next) then reads as many parts of the header, and reports the end.
+    /// Bytes after the block only make the chunk long enough. If the block ends with the header or before, but the blob
+    /// does not, the block is invalid: [`next`](Self::next) then reads as many bytes of it, and reports the end.
     #[inline(always)]
     pub(crate) fn quick<'w>(&mut self, window: &'w [u8], left: usize) -> Result<(Event<'w>, usize), usize> {
         steps::count(1);
         let Some(bytes) = window.first_chunk() else { return Err(0) };
         let labels = self.layout == Layout::Compressed { labels: true };
         let mut chunk = Chunk { bytes, at: 0 };
-        if self.header.read(&mut chunk, labels).is_err() || chunk.at > left {
+        if self.header.read(&mut chunk, labels).is_err() {
             return Err(0);
         }
         let (at, end) = self.payload(chunk.at);
         if let Some(payload) = window.get(at..end).filter(|_| end <= left) {
             return Ok((Event { payload, ..self.header.event }, end));
+        }
+        if at >= left {
+            return Err(0);
         }
         self.headed = true;
         Err(at)
