@@ -105,8 +105,9 @@ impl EventAssembler {
     /// Returns events in the order of time, and events of the same time in the order of the stream. Call it first.
     ///
     /// Events wait, in up to `limit` bytes ([`ORDER_LIMIT`](Self::ORDER_LIMIT); 2 GiB at most), until it is certain that
-    /// no older one follows. A sorted event does not wait if no other event does. If more memory were needed, all waiting events are
-    /// returned first, and [`late`](Self::late) counts the events that should have come before one of them.
+    /// no older one follows. A sorted event does not wait if no other event does. If more memory were needed, all
+    /// waiting events are returned first, and [`late`](Self::late) counts the events that should have come before one of
+    /// them.
     #[must_use]
     pub fn in_order(mut self, limit: usize) -> Self {
         if let Assembler::Stream(stream) = &mut self.assembler {

@@ -187,8 +187,8 @@ impl EventQueue {
             self.bytes.clear();
         }
         let rare = RareParts::of(event);
-        let len = RareParts::MAX_LEN.saturating_add(event.payload.len()).saturating_add(event.stack.len());
-        let has_room = self.has_bytes(len) && self.has_slot();
+        let most = RareParts::MAX_LEN.saturating_add(event.payload.len()).saturating_add(event.stack.len());
+        let has_room = self.has_bytes(most) && self.has_slot();
         let start = self.bytes.len();
         rare.append(event, &mut self.bytes);
         self.bytes.extend_from_slice(event.payload);
@@ -197,11 +197,10 @@ impl EventQueue {
         }
         let len = self.bytes.len().saturating_sub(start);
         steps::count(len);
-        let (start, len_32) = (to_u32(start), to_u32(len));
         let waiting = WaitingEvent {
             thread,
-            start,
-            len: len_32,
+            start: to_u32(start),
+            len: to_u32(len),
             metadata_id,
             sequence,
             stack_id,

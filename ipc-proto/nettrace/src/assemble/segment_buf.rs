@@ -189,7 +189,7 @@ impl SegmentBuf {
         } else if self.move_segment() {
             self.drop_front(self.first());
         }
-        // What was dropped can be less than the space that the next bytes need.
+        // The steps above may have freed fewer bytes than the next ones need, or none.
         if !self.has_space() {
             steps::count(self.buf.len());
             self.buf.reserve(SPACE);

@@ -322,15 +322,24 @@ impl Chunk<'_> {
         bytes.map_or(u64::MAX, |bytes: &[u8; 8]| u64::from_le_bytes(*bytes))
     }
 
+    /// Reads an integer of one byte. `word` has the next eight bytes.
+    #[inline(always)]
+    fn one_byte(&mut self, word: u64) -> Option<u64> {
+        if word & 0x80 != 0 {
+            return None;
+        }
+        self.at = self.at.wrapping_add(1);
+        Some(word & 0x7f)
+    }
+
     /// Reads an integer of at most three bytes. `word` has the next eight bytes.
     ///
     /// Each length has a branch of its own. Ids mostly have as many bytes as the id before, so the processor predicts
     /// where the next part of the header begins, and reads it at the same time.
     #[inline(always)]
     fn short(&mut self, word: u64) -> Option<u64> {
-        if is_one_byte(word) {
-            self.at = self.at.wrapping_add(1);
-            return Some(word & 0x7f);
+        if let Some(value) = self.one_byte(word) {
+            return Some(value);
         }
         let two = word & 0x7f | word.wrapping_shr(1) & 0x3f80;
         if word & 0x8000 == 0 {
@@ -361,12 +370,6 @@ impl Chunk<'_> {
         value = (value & 0x0000_3fff_0000_3fff) | (value & 0x3fff_0000_3fff_0000).wrapping_shr(2);
         Ok((value & 0x0000_0000_0fff_ffff) | (value & 0x0fff_ffff_0000_0000).wrapping_shr(4))
     }
-}
-
-/// Returns whether the integer that begins here has one byte.
-#[inline(always)]
-const fn is_one_byte(word: u64) -> bool {
-    word & 0x80 == 0
 }
 
 /// Reads an integer of nine or ten bytes, and returns it with its length. The function is separate and its parameters
@@ -412,11 +415,10 @@ impl Source for Chunk<'_> {
     #[inline(always)]
     fn difference(&mut self) -> Result<u64, DecodeErrorKind> {
         let word = self.word();
-        if is_one_byte(word) {
-            self.at = self.at.wrapping_add(1);
-            return Ok(word & 0x7f);
+        match self.one_byte(word) {
+            Some(value) => Ok(value),
+            None => self.long(word),
         }
-        self.long(word)
     }
 }
 

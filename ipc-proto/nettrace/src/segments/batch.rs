@@ -404,15 +404,15 @@ impl Batch {
     /// Removes the origins, captures and activities to which no event refers any more. Events refer to them in their
     /// order.
     fn remove_origins(&mut self) {
-        let (mut origins, mut captures) = (Kept::default(), Kept::default());
-        let mut activities = Kept { len: 1, ..Kept::default() };
+        let (mut origins, mut captures) = (Retained::default(), Retained::default());
+        let mut activities = Retained { len: 1, ..Retained::default() };
         for entry in &mut self.entries {
             steps::count(1);
             let sorted = entry.origin & EventEntry::SORTED;
-            if let Some(origin) = origins.keep(&mut self.origins, entry.origin()) {
-                if let Some(capture) = captures.keep(&mut self.captures, origin.capture) {
+            if let Some(origin) = origins.retain(&mut self.origins, entry.origin()) {
+                if let Some(capture) = captures.retain(&mut self.captures, origin.capture) {
                     if capture.activities != 0 {
-                        activities.keep(&mut self.activities, capture.activities);
+                        activities.retain(&mut self.activities, capture.activities);
                         capture.activities = activities.last();
                     }
                 }
@@ -560,15 +560,15 @@ fn origin_of_thread(thread: u64, capture: u32, catalog: &Catalog) -> Origin {
 
 /// The values that stay when others are removed from a list.
 #[derive(Debug, Default)]
-struct Kept {
+struct Retained {
     len: usize,
     /// The index of the last of them, before it moved.
     from: Option<u32>,
 }
 
-impl Kept {
+impl Retained {
     /// Moves a value to the others, and returns it; `None` if it is the last of them. Indexes must not decrease.
-    fn keep<'v, T: Copy>(&mut self, values: &'v mut [T], from: u32) -> Option<&'v mut T> {
+    fn retain<'v, T: Copy>(&mut self, values: &'v mut [T], from: u32) -> Option<&'v mut T> {
         if self.from.replace(from) == Some(from) {
             return None;
         }
@@ -579,7 +579,7 @@ impl Kept {
         Some(place)
     }
 
-    /// Returns the index of the value that was kept last.
+    /// Returns the index of the value that was retained last.
     fn last(&self) -> u32 {
         to_u32(self.len.saturating_sub(1))
     }

@@ -251,8 +251,7 @@ impl Parser {
         if self.at >= self.quick {
             return None;
         }
-        let left = self.end.min(window.len()).wrapping_sub(self.at);
-        match self.blobs.quick(window.get(self.at..)?, left) {
+        match self.blobs.quick(self.rest_of_window(window), self.rest(window).len()) {
             Ok((event, used)) => {
                 self.take(used);
                 Some(event)
