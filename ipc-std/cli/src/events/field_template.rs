@@ -83,32 +83,30 @@ impl FieldTemplate {
                 return Appended { rest: &[], error: None, is_cut: true };
             }
             let Some((field, shape)) = self.field(index) else { continue };
+            let [begin, end] = brackets(shape.kind);
             match part {
+                IndexedPart::Value(value) => {
+                    out.extend_from_slice(self.text(field, is_first));
+                    json::push_value(value, out);
+                    is_first = false;
+                }
+                IndexedPart::BeginObject | IndexedPart::BeginArray => {
+                    open = Some(index);
+                    if !field.is_payload {
+                        out.extend_from_slice(self.text(field, is_first));
+                        out.push(begin);
+                        is_first = true;
+                    }
+                }
                 IndexedPart::EndObject | IndexedPart::EndArray => {
                     open = shape.parent;
                     if !field.is_payload {
-                        out.push(if part == IndexedPart::EndArray { b']' } else { b'}' });
+                        out.push(end);
                         is_first = false;
                     }
-                    continue;
                 }
-                IndexedPart::BeginObject if field.is_payload => {
-                    open = Some(index);
-                    continue;
-                }
-                _ => {}
             }
-            let start = if is_first { field.start.saturating_add(field.separator_len) } else { field.start };
-            out.extend_from_slice(self.texts.get(start..field.end).unwrap_or_default());
             is_cut |= field.is_cut;
-            is_first = !matches!(part, IndexedPart::Value(_));
-            match part {
-                IndexedPart::Value(value) => json::push_value(value, out),
-                _ => {
-                    out.push(if part == IndexedPart::BeginArray { b'[' } else { b'{' });
-                    open = Some(index);
-                }
-            }
         }
         let (rest, error) = unread(values.finish(), payload);
         Appended { rest, error, is_cut }
@@ -120,14 +118,30 @@ impl FieldTemplate {
         Some((self.fields.get(index)?, self.shapes.get(index)?))
     }
 
+    /// Returns the text of a field, without the separator if nothing precedes its value.
+    #[inline]
+    fn text(&self, field: &TemplateField, is_first: bool) -> &[u8] {
+        let start = if is_first { field.start.saturating_add(field.separator_len) } else { field.start };
+        self.texts.get(start..field.end).unwrap_or_default()
+    }
+
     /// Closes an object or array, and those around it.
     fn close(&self, mut open: Option<u32>, out: &mut Vec<u8>) {
         while let Some((field, shape)) = open.and_then(|index| self.field(index)) {
             if !field.is_payload {
-                out.push(if matches!(shape.kind, ShapeKind::Array(_)) { b']' } else { b'}' });
+                let [_, end] = brackets(shape.kind);
+                out.push(end);
             }
             open = shape.parent;
         }
+    }
+}
+
+/// Returns the brackets of an array, or else those of an object.
+const fn brackets(kind: ShapeKind) -> [u8; 2] {
+    match kind {
+        ShapeKind::Array(_) => *b"[]",
+        _ => *b"{}",
     }
 }
 

@@ -409,20 +409,19 @@ impl Lines {
         let (fixed, per_byte) = FIELDS_LIMIT;
         let limit = payload.len().saturating_mul(per_byte).saturating_add(fixed);
         let limit = self.bytes.len().saturating_add(limit);
-        if !event.has_described_fields() {
-            return self.items(metadata.fields.values(payload), payload, limit);
+        if event.has_described_fields() {
+            let kind = event.kind();
+            if matches!(self.templates.fields(kind), KindFields::Unknown) {
+                let template = self.template(&metadata.fields);
+                self.templates.set_fields(kind, template);
+            }
+            if let KindFields::Known(template) = self.templates.fields(kind) {
+                let Appended { rest, error, is_cut } = template.append(payload, limit, &mut self.bytes);
+                self.is_cut |= is_cut;
+                return (rest, error);
+            }
         }
-        let kind = event.kind();
-        if matches!(self.templates.fields(kind), KindFields::Unknown) {
-            let template = self.template(&metadata.fields);
-            self.templates.set_fields(kind, template);
-        }
-        let KindFields::Known(template) = self.templates.fields(kind) else {
-            return self.items(metadata.fields.values(payload), payload, limit);
-        };
-        let Appended { rest, error, is_cut } = template.append(payload, limit, &mut self.bytes);
-        self.is_cut |= is_cut;
-        (rest, error)
+        self.items(metadata.fields.values(payload), payload, limit)
     }
 
     /// Returns a template of fields, unless they are too many.
@@ -435,17 +434,13 @@ impl Lines {
                 ends.pop();
                 self.close_last();
             }
+            let Some(open) = self.open.last_mut() else { break };
             // The text always has a separator, which is left out where nothing precedes the value.
-            let is_nested = self.open.last_mut().is_some_and(|open| {
-                open.is_empty = false;
-                !open.is_payload
-            });
-            let separator_len = if self.json {
-                1
-            } else if is_nested {
-                2
-            } else {
-                0
+            open.is_empty = false;
+            let separator_len = match (self.json, open.is_payload) {
+                (true, _) => 1,
+                (false, false) => 2,
+                (false, true) => 0,
             };
             let is_payload = self.is_payload(shape.kind == ShapeKind::Object, name);
             let key = self.bytes.len();
