@@ -251,7 +251,9 @@ impl Parser {
         if self.at >= self.quick {
             return None;
         }
-        match self.blobs.quick(self.rest_of_window(window), self.rest(window).len()) {
+        // The length of `rest`, without another check of the window for each event.
+        let left = self.end.min(window.len()).wrapping_sub(self.at);
+        match self.blobs.quick(window.get(self.at..)?, left) {
             Ok((event, used)) => {
                 self.take(used);
                 Some(event)
