@@ -31,18 +31,19 @@
 //!
 //! # Memory
 //!
-//! The texts of all methods are in one arena and have at most [`Names::LIMIT`] bytes. The text of a method is removed
-//! when its code is freed, if no stack has an address in the code. Removed texts are still in the arena until it is
-//! compacted, so it can be twice as large. The name of a module has at most 255 bytes, the name of a method or a label
-//! at most 4,096. Longer names are cut. Methods, modules and mappings are at most [`Names::ROWS`] each. Further rows
-//! are ignored, and [`dropped`](Names::dropped) counts them. Addresses and frames are stored until
+//! The names of all methods are in one arena and have at most [`Names::LIMIT`] bytes. The names of a row become text when
+//! a sample is in the method; until then they stay as they are, unless the arena is large or the row is long. The name of
+//! a method is removed when its code is freed, if no stack has an address in the code. Removed names are still in the
+//! arena until it is compacted, so it can be twice as large. The name of a module has at most 255 bytes, the name of a
+//! method or a label at most 4,096. Longer names are cut. Methods, modules and mappings are at most [`Names::ROWS`] each.
+//! Further rows are ignored, and [`dropped`](Names::dropped) counts them. Addresses and frames are stored until
 //! [`forget_addresses`](Names::forget_addresses).
 mod code_map;
 mod frames;
+mod method_name;
 mod modules;
 mod spelling;
 
-use alloc::string::String;
 use alloc::sync::Arc;
 use core::ops::Range;
 
@@ -51,12 +52,13 @@ use nettrace::TraceEvent;
 use self::code_map::CodeMap;
 use self::frames::{Address, FOLDED, FrameTable, State, UNKNOWN};
 pub use self::frames::{AddressId, FrameId};
+use self::method_name::MethodName;
 use self::modules::{Modules, NO_MODULE, ROWS};
-use self::spelling::{MAX_METHOD, is_method, module_name, push_method_name, split_managed};
+use self::spelling::{MAX_METHOD, is_method, module_name, split_managed};
 pub(crate) use self::spelling::{cut, method_name};
 pub use self::spelling::{short_name, source_name};
 use crate::event_fields::{is_named, number, text};
-use crate::rows::{MethodRow, ModuleRow};
+use crate::rows::{CodeRow, ModuleRow};
 use crate::text::owned;
 use crate::{KnownProvider, OwnCode};
 
@@ -96,7 +98,7 @@ pub struct Names {
 }
 
 impl Names {
-    /// The bytes that the texts of methods take at most. A runtime with 30,000 methods has about 4 MiB.
+    /// The bytes that the names of methods take at most. A runtime with 30,000 methods has about 8 MiB.
     pub const LIMIT: usize = CodeMap::LIMIT;
     /// The most methods that are stored. Modules and mappings each have the same limit.
     pub const ROWS: usize = ROWS;
@@ -116,12 +118,12 @@ impl Names {
         let payload = event.payload();
         match (provider, event_id) {
             (KnownProvider::Runtime, 143) | (KnownProvider::Rundown, 143 | 144) => {
-                if let Ok(row) = MethodRow::decode(payload) {
+                if let Ok(row) = CodeRow::decode(payload) {
                     self.load(process_of(event), &row);
                 }
             }
             (KnownProvider::Runtime, 144) => {
-                if let Ok(row) = MethodRow::decode(payload) {
+                if let Ok(row) = CodeRow::decode(payload) {
                     self.unload(process_of(event), &row);
                 }
             }
@@ -275,16 +277,16 @@ impl Names {
         self.frames.generation()
     }
 
-    fn load(&mut self, process: u64, row: &MethodRow<'_>) {
+    fn load(&mut self, process: u64, row: &CodeRow<'_>) {
         if row.size == 0 {
             return;
         }
         let module = self.modules.of_id(process, row.module);
         let end = row.start.saturating_add(row.size.into());
-        self.insert(process, row.start..end, module, |to| push_method_name(to, &row.names));
+        self.insert(process, row.start..end, module, MethodName::Row(row.names));
     }
 
-    fn unload(&mut self, process: u64, row: &MethodRow<'_>) {
+    fn unload(&mut self, process: u64, row: &CodeRow<'_>) {
         let end = row.start.saturating_add(row.size.into());
         let mut overlapping = self.code.overlapping(process, row.start, end);
         // The row of an unload names its code too. If no other row has named the code, it was compiled before the
@@ -300,18 +302,16 @@ impl Names {
     }
 
     /// Adds code, and removes other code at its addresses.
-    fn insert(&mut self, process: u64, range: Range<u64>, module: u32, push_text: impl FnOnce(&mut String)) {
-        let text = self.code.add_text(push_text);
+    fn insert(&mut self, process: u64, range: Range<u64>, module: u32, name: MethodName<'_>) {
         let mut overlapping = self.code.overlapping(process, range.start, range.end);
-        if overlapping.is_some() && self.code.has(process, &range, text, module) {
-            self.code.remove_text(text);
+        if overlapping.is_some() && self.code.has(process, &range, name, module) {
             return;
         }
         while let Some(start) = overlapping {
             self.retire(process, start);
             overlapping = self.code.overlapping(process, range.start, range.end);
         }
-        if !self.code.insert(process, range, text, module) {
+        if !self.code.insert(process, range, name, module) {
             self.dropped = self.dropped.saturating_add(1);
         }
     }
@@ -348,7 +348,7 @@ impl Names {
         };
         for part in self.code.unnamed(process, range) {
             if !part.is_empty() {
-                self.insert(process, part, module, |to| to.push_str(method));
+                self.insert(process, part, module, MethodName::Text(method));
             }
         }
     }
@@ -359,7 +359,7 @@ impl Names {
         if let Some((frame, _)) = method.frame.filter(|(_, was_complete)| *was_complete == is_complete) {
             return frame;
         }
-        let text = alloc::format!("{module}!{}", self.code.text(method));
+        let text = alloc::format!("{module}!{}", self.code.name(method).text());
         let frame = self.frames.frame(&text, || self.own_code.owns(&text));
         if let Some(method) = self.code.method_mut(place) {
             method.frame = Some((frame, is_complete));

@@ -12,12 +12,29 @@ use nettrace::{Scalar, Str, Value};
 /// u64 method, u64 module, u64 start, u32 size, u32 token, u32 flags, names, u16 runtime, u64 version
 /// ```
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct MethodRow<'a> {
+pub(crate) struct CodeRow<'a> {
     pub(crate) method: u64,
     pub(crate) module: u64,
     pub(crate) start: u64,
     pub(crate) size: u32,
     pub(crate) flags: u32,
+    /// The names, and what follows them.
+    pub(crate) names: &'a [u8],
+}
+
+impl<'a> CodeRow<'a> {
+    pub(crate) fn decode(payload: &'a [u8]) -> Result<Self, DecodeError> {
+        let mut r = Reader::new(payload);
+        let [method, module, start]: [u64; 3] = [r.read()?, r.read()?, r.read()?];
+        let [size, _token, flags]: [u32; 3] = [r.read()?, r.read()?, r.read()?];
+        Ok(Self { method, module, start, size, flags, names: r.rest() })
+    }
+}
+
+/// A [`CodeRow`] with its names and its version.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct MethodRow<'a> {
+    pub(crate) code: CodeRow<'a>,
     pub(crate) names: MethodNames<'a>,
     /// The version of the method's code; `None` if the row does not state it.
     pub(crate) version: Option<u64>,
@@ -25,7 +42,7 @@ pub(crate) struct MethodRow<'a> {
 
 impl<'a> MethodRow<'a> {
     pub(crate) fn decode(payload: &'a [u8]) -> Result<Self, DecodeError> {
-        Self::decode_with(payload, MethodNames::decode)
+        Self::decode_with(payload, MethodNames::read)
     }
 
     /// Decodes a MethodLoad.
@@ -37,12 +54,11 @@ impl<'a> MethodRow<'a> {
         payload: &'a [u8],
         names: impl FnOnce(&mut Reader<'a>) -> MethodNames<'a>,
     ) -> Result<Self, DecodeError> {
-        let mut r = Reader::new(payload);
-        let [method, module, start]: [u64; 3] = [r.read()?, r.read()?, r.read()?];
-        let [size, _token, flags]: [u32; 3] = [r.read()?, r.read()?, r.read()?];
+        let code = CodeRow::decode(payload)?;
+        let mut r = Reader::new(code.names);
         let names = names(&mut r);
         let version = r.bytes(2).and_then(|_| r.read()).ok();
-        Ok(Self { method, module, start, size, flags, names, version })
+        Ok(Self { code, names, version })
     }
 }
 
@@ -55,7 +71,12 @@ pub(crate) struct MethodNames<'a> {
 }
 
 impl<'a> MethodNames<'a> {
-    fn decode(r: &mut Reader<'a>) -> Self {
+    /// Decodes the names at the beginning of the bytes.
+    pub(crate) fn decode(bytes: &'a [u8]) -> Self {
+        Self::read(&mut Reader::new(bytes))
+    }
+
+    fn read(r: &mut Reader<'a>) -> Self {
         let [type_name, name, signature] = [text(r), text(r), text(r)];
         Self { type_name, name, signature }
     }
@@ -79,7 +100,7 @@ impl<'a> JittingRow<'a> {
         let mut r = Reader::new(payload);
         let [method, module]: [u64; 2] = [r.read()?, r.read()?];
         let [_token, il_size]: [u32; 2] = [r.read()?, r.read()?];
-        Ok(Self { method, module, il_size, names: MethodNames::decode(&mut r) })
+        Ok(Self { method, module, il_size, names: MethodNames::read(&mut r) })
     }
 }
 

@@ -258,3 +258,35 @@ fn memory_has_a_limit() {
         assert_eq!(text(&mut names, address), "?!?");
     }
 }
+
+/// The names of rows are stored as they are, until they need much memory; a long row always becomes text.
+#[test]
+fn rows_in_each_form_have_the_same_names() {
+    // More than 16 MiB of rows.
+    const METHODS: u64 = 30_000;
+    let filler = "m".repeat(300);
+    let name = |i: u64| format!("{filler}{i}");
+    let mut trace = Written::new();
+    for i in 0..METHODS {
+        trace.event(i, 1, (143, 1), &method(0x1000 + i * 0x10, 0x10, &name(i)));
+    }
+    let mut names = Names::default();
+    each_event(&trace.bytes(), |event| names.event(event));
+    let last = METHODS - 1;
+    for i in [0, last] {
+        let address = names.address(0, 0x1000 + i * 0x10);
+        assert_eq!(text(&mut names, address), format!("ManagedModule!Shop.Cart.{}(int32)", name(i)));
+        load(&mut names, 0x1000 + i * 0x10, 0x10, &name(i));
+        assert_eq!(names.address(0, 0x1000 + i * 0x10), address, "the same row changes nothing");
+    }
+    for len in [4000, 5000] {
+        let mut names = Names::default();
+        load(&mut names, 0x1000, 0x10, &"n".repeat(len));
+        let address = names.address(0, 0x1000);
+        let expected = format!("Shop.Cart.{}(int32)", "n".repeat(len));
+        let expected = format!("ManagedModule!{}", expected.get(..4096).unwrap_or(&expected));
+        assert_eq!(text(&mut names, address), expected);
+        load(&mut names, 0x1000, 0x10, &"n".repeat(len));
+        assert_eq!(names.address(0, 0x1000), address, "the same row changes nothing");
+    }
+}

@@ -172,34 +172,34 @@ impl Compilations {
 
     fn load(&mut self, event: &TraceEvent<'_>, row: Option<MethodRow<'_>>) {
         const JITTED: u32 = 8;
-        let Some(row) = row.filter(|row| row.flags & JITTED != 0) else { return };
+        let Some(row) = row.filter(|row| row.code.flags & JITTED != 0) else { return };
         // A load belongs to the start of the same method. Without one, the start was lost or was before the trace.
-        let key = (event.process_id(), event.thread_id(), row.method);
+        let key = (event.process_id(), event.thread_id(), row.code.method);
         if !self.open.contains_key(&key) {
             let loaded = Compilation {
                 process_id: key.0,
                 method: method_name(&row.names),
-                module_id: row.module,
+                module_id: row.code.module,
                 start: event.nanoseconds(),
                 thread: key.1,
                 ..Compilation::default()
             };
-            self.start(loaded, Some(row.method), false);
+            self.start(loaded, Some(row.code.method), false);
         }
         let place = self.open.get(&key).and_then(|places| places.back()).copied();
         let place = place.and_then(|place| usize::try_from(place.checked_sub(self.returned)?).ok());
         let Some(started) = place.and_then(|place| self.waiting.get_mut(place)) else { return };
         let WaitingCompilation { compilation, has_start, is_open, .. } = started;
         let elapsed = elapsed(compilation.start, event.nanoseconds());
-        compilation.native_size = Some(row.size.into());
+        compilation.native_size = Some(row.code.size.into());
         compilation.duration = has_start.then_some(elapsed);
-        compilation.tier = Some(Tier::from_flags(row.flags));
+        compilation.tier = Some(Tier::from_flags(row.code.flags));
         compilation.version = row.version.unwrap_or_default();
         if includes(&self.part, compilation) {
             self.statistics.add(compilation);
         }
         // TraceEvent recognizes the end of a compilation by its size and time. A method with neither stays open.
-        if row.size > 0 || elapsed > 0 {
+        if row.code.size > 0 || elapsed > 0 {
             *is_open = false;
             self.close(key, VecDeque::pop_back);
         }

@@ -1,21 +1,20 @@
 //! The code of processes by address.
 use alloc::collections::BTreeMap;
-use alloc::string::String;
 use alloc::vec::Vec;
 use core::ops::Range;
 
 use ipc_proto::wire::{to_u32, to_usize};
 
 use super::frames::FrameId;
+use super::method_name::MethodName;
 use super::modules::ROWS;
-use super::spelling::{MAX_METHOD, cut};
 use crate::place::{at, at_mut};
 
 /// The methods of processes by their addresses.
 #[derive(Debug, Default)]
 pub(super) struct CodeMap {
-    /// The texts of methods.
-    arena: String,
+    /// The names of methods.
+    arena: Vec<u8>,
     /// The number of bytes of `arena` that belong to no method.
     garbage: usize,
     methods: Vec<Method>,
@@ -27,18 +26,19 @@ pub(super) struct CodeMap {
 
 #[derive(Debug)]
 pub(super) struct Method {
-    /// `Type.Method(args)`.
-    text: ArenaText,
+    name: NamePlace,
     pub(super) module: u32,
     /// The frame, once it was searched, and whether its name is complete: with the name of the module.
     pub(super) frame: Option<(FrameId, bool)>,
 }
 
-/// The place of a text in the arena.
-#[derive(Debug, Clone, Copy, Default)]
-pub(super) struct ArenaText {
+/// The place of a name in the arena.
+#[derive(Debug, Clone, Copy)]
+struct NamePlace {
     start: u32,
     len: u32,
+    /// Whether the name is in the form of a row.
+    is_row: bool,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -48,8 +48,12 @@ struct CodeRange {
 }
 
 impl CodeMap {
-    /// The bytes that the texts of methods take at most.
+    /// The bytes that the names of methods take at most.
     pub(super) const LIMIT: usize = 64 << 20;
+
+    /// The length of the arena from which on the names of rows are stored as texts, which have less than half of the
+    /// bytes.
+    const ROW_LIMIT: usize = 16 << 20;
 
     /// Returns the start of the last range that has an address of `start..end`.
     pub(super) fn overlapping(&self, process: u64, start: u64, end: u64) -> Option<u64> {
@@ -74,39 +78,31 @@ impl CodeMap {
     }
 
     /// Returns whether exactly this code is at these addresses.
-    pub(super) fn has(&self, process: u64, range: &Range<u64>, text: ArenaText, module: u32) -> bool {
+    pub(super) fn has(&self, process: u64, range: &Range<u64>, name: MethodName<'_>, module: u32) -> bool {
         let known = self.ranges.get(&(process, range.start)).filter(|known| known.end == range.end);
         let method = known.and_then(|known| at(&self.methods, known.method));
-        method.is_some_and(|method| method.module == module && self.text(method) == self.text_at(text))
+        method.is_some_and(|method| method.module == module && self.name(method).is(name))
     }
 
-    /// Adds a text at the end of the arena, cut at the longest length of a name.
-    pub(super) fn add_text(&mut self, push_text: impl FnOnce(&mut String)) -> ArenaText {
+    /// Adds code at addresses that have none. Returns whether there is room.
+    pub(super) fn insert(
+        &mut self,
+        process: u64,
+        range: Range<u64>,
+        name: MethodName<'_>,
+        module: u32,
+    ) -> bool {
         // Compact only if more than half of the arena is garbage: then fewer bytes move than are removed, so that the
         // work is proportional to the bytes that were added.
         if self.garbage > self.arena.len() / 2 && self.garbage > 1 << 16 {
             self.compact();
         }
-        let start = self.arena.len();
-        push_text(&mut self.arena);
-        let len = cut(self.arena.get(start..).unwrap_or_default(), MAX_METHOD).len();
-        self.arena.truncate(start.saturating_add(len));
-        ArenaText { start: to_u32(start), len: to_u32(len) }
-    }
-
-    /// Removes the text that was added last.
-    pub(super) fn remove_text(&mut self, text: ArenaText) {
-        self.arena.truncate(to_usize(text.start));
-    }
-
-    /// Adds code at addresses that have none, with the text that was added last. Returns whether there is room;
-    /// otherwise, removes the text.
-    pub(super) fn insert(&mut self, process: u64, range: Range<u64>, text: ArenaText, module: u32) -> bool {
+        let name = self.add_name(name);
         if self.arena.len().saturating_sub(self.garbage) > Self::LIMIT || self.len() >= ROWS {
-            self.remove_text(text);
+            self.arena.truncate(to_usize(name.start));
             return false;
         }
-        let method = Method { text, module, frame: None };
+        let method = Method { name, module, frame: None };
         let place = match self.vacant.pop() {
             Some(place) => {
                 if let Some(slot) = at_mut(&mut self.methods, place) {
@@ -123,6 +119,22 @@ impl CodeMap {
         true
     }
 
+    /// Adds a name at the end of the arena.
+    fn add_name(&mut self, name: MethodName<'_>) -> NamePlace {
+        let start = self.arena.len();
+        let is_row = match name {
+            MethodName::Row(row) if start <= Self::ROW_LIMIT && row.len() <= MethodName::LONGEST_ROW => {
+                self.arena.extend_from_slice(row);
+                true
+            }
+            name => {
+                self.arena.extend_from_slice(name.text().as_bytes());
+                false
+            }
+        };
+        NamePlace { start: to_u32(start), len: to_u32(self.arena.len().saturating_sub(start)), is_row }
+    }
+
     /// Removes the range with this start. Returns its addresses, and its method, which remains.
     pub(super) fn remove(&mut self, process: u64, start: u64) -> Option<(Range<u64>, u32)> {
         let CodeRange { end, method } = self.ranges.remove(&(process, start))?;
@@ -132,20 +144,18 @@ impl CodeMap {
     /// Removes a method whose range was removed.
     pub(super) fn free(&mut self, place: u32) {
         let Some(method) = at_mut(&mut self.methods, place) else { return };
-        self.garbage = self.garbage.saturating_add(to_usize(core::mem::take(&mut method.text.len)));
+        self.garbage = self.garbage.saturating_add(to_usize(core::mem::take(&mut method.name.len)));
         self.vacant.push(place);
     }
 
-    /// Removes the texts of methods that were freed.
+    /// Removes the names of methods that were freed.
     fn compact(&mut self) {
-        let mut arena = String::with_capacity(self.arena.len().saturating_sub(self.garbage));
-        let mut methods = core::mem::take(&mut self.methods);
-        for method in &mut methods {
+        let mut arena = Vec::with_capacity(self.arena.len().saturating_sub(self.garbage));
+        for method in &mut self.methods {
             let start = to_u32(arena.len());
-            arena.push_str(self.text(method));
-            method.text.start = start;
+            arena.extend_from_slice(bytes_at(&self.arena, method.name));
+            method.name.start = start;
         }
-        self.methods = methods;
         self.arena = arena;
         self.garbage = 0;
     }
@@ -163,14 +173,12 @@ impl CodeMap {
         at_mut(&mut self.methods, place)
     }
 
-    /// Returns `Type.Method(args)`.
-    pub(super) fn text(&self, method: &Method) -> &str {
-        self.text_at(method.text)
-    }
-
-    fn text_at(&self, text: ArenaText) -> &str {
-        let start = to_usize(text.start);
-        self.arena.get(start..start.saturating_add(to_usize(text.len))).unwrap_or_default()
+    pub(super) fn name(&self, method: &Method) -> MethodName<'_> {
+        let bytes = bytes_at(&self.arena, method.name);
+        match method.name.is_row {
+            true => MethodName::Row(bytes),
+            false => MethodName::Text(core::str::from_utf8(bytes).unwrap_or_default()),
+        }
     }
 
     /// Returns the method of an address.
@@ -189,4 +197,9 @@ impl CodeMap {
     fn len(&self) -> usize {
         self.methods.len().saturating_sub(self.vacant.len())
     }
+}
+
+fn bytes_at(arena: &[u8], place: NamePlace) -> &[u8] {
+    let start = to_usize(place.start);
+    arena.get(start..start.saturating_add(to_usize(place.len))).unwrap_or_default()
 }
