@@ -10,7 +10,8 @@ use crate::output::failure::{Failure, Kind};
 /// Converts a stream of version 4 to version 3, piece by piece: events in the order of time, as readers of version 3
 /// expect them, each with its stack.
 ///
-/// The descriptions of events are copied as they are, so they come from the records, and the events from an assembler.
+/// The descriptions of events are copied as they are, so they come from the records, and the events from an assembler,
+/// which returns the events of a segment once it has read the segment.
 #[derive(Debug)]
 pub(super) struct NetPerf<'b> {
     buffer: Option<&'b mut [u8]>,
@@ -34,7 +35,7 @@ impl<'b> NetPerf<'b> {
             buffer: Some(buffer),
             writer: None,
             records: ParserBuf::new(Limits::default()),
-            events: EventAssembler::new(Limits::default()).in_order(EventAssembler::ORDER_LIMIT),
+            events: EventAssembler::new(Limits::default()).by_segment(EventAssembler::SEGMENT_LIMIT),
             pointer_size: 8,
             stack: Vec::new(),
             cut_stacks: 0,
