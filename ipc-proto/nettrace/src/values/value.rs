@@ -133,7 +133,7 @@ impl<'a> Value<'a> {
     }
 
     /// Reads a value of this type.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn read(scalar: Scalar, r: &mut Reader<'a>) -> Result<Self, DecodeError> {
         Ok(match scalar {
             Scalar::Boolean32 => Self::Boolean(r.read::<u32>()? != 0),

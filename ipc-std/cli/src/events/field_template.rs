@@ -84,7 +84,7 @@ impl FieldTemplate {
             }
             let Some((field, shape)) = self.field(index) else { continue };
             let [begin, end] = brackets(shape.kind);
-            match part {
+            match &part {
                 IndexedPart::Value(value) => {
                     out.extend_from_slice(self.text(field, is_first));
                     json::push_value(value, out);

@@ -11,9 +11,11 @@ use crate::output::printable::{
 };
 
 /// Appends a value. JSON has no infinite numbers and no NaN: these are strings.
-pub(super) fn push_value(value: Value<'_>, out: &mut Vec<u8>) {
+///
+/// The value is a reference: to copy a value that was just stored takes longer than to format a short one.
+pub(super) fn push_value(value: &Value<'_>, out: &mut Vec<u8>) {
     // Writing to a vector cannot fail.
-    let _ = match value {
+    let _ = match *value {
         Value::Boolean(value) => write!(out, "{value}"),
         Value::CodeUnit(unit) => return push_string(Str::Utf16(&unit.to_le_bytes()), out),
         Value::Int(number) => out.write_all(itoa::Buffer::new().format(number).as_bytes()),
@@ -42,7 +44,7 @@ pub(crate) fn short_value(value: Value<'_>) -> String {
     match value {
         Value::Text(text) => _ = push_name(text, &mut json),
         Value::Bytes(bytes) => push_base64(bytes.get(..NAME_LIMIT).unwrap_or(bytes), &mut json),
-        value => push_value(value, &mut json),
+        value => push_value(&value, &mut json),
     }
     String::from_utf8_lossy(&json).into_owned()
 }
