@@ -133,7 +133,11 @@ impl<'a> Value<'a> {
     }
 
     /// Reads a value of this type.
-    #[inline(always)]
+    ///
+    /// A value that is stored in parts and copied as a whole waits for the stores, so the copy is avoided. On bare metal the
+    /// size of the code matters more.
+    #[cfg_attr(target_os = "none", inline)]
+    #[cfg_attr(not(target_os = "none"), inline(always))]
     pub(crate) fn read(scalar: Scalar, r: &mut Reader<'a>) -> Result<Self, DecodeError> {
         Ok(match scalar {
             Scalar::Boolean32 => Self::Boolean(r.read::<u32>()? != 0),
