@@ -1,7 +1,7 @@
 //! The parser with a window of its own, which grows. It returns single records; `EventAssembler` joins them into
 //! events.
 use alloc::vec::Vec;
-use core::ops::Range;
+use core::ops::{ControlFlow, Range};
 
 use ipc_proto::wire::steps;
 
@@ -74,6 +74,41 @@ impl ParserBuf {
             Record::More { .. } if self.is_closed => Record::End(self.parser.finish(window)),
             record => record,
         }
+    }
+
+    /// Passes the next events of the block to `take`, until it breaks, as [`Parser::try_for_each_event`] does. Also
+    /// returns if the next record is not an event, or if its bytes have not arrived.
+    ///
+    /// ```
+    /// use core::ops::ControlFlow;
+    /// use nettrace::{End, Limits, ParserBuf, Record};
+    ///
+    /// # let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../testdata/nettrace/gen-net10-lab-small.nettrace");
+    /// # let bytes = std::fs::read(path)?;
+    /// let mut records = ParserBuf::new(Limits::default());
+    /// records.push(&bytes);
+    /// let mut events = 0;
+    /// let end = loop {
+    ///     let _ = records.try_for_each_event(|_| {
+    ///         events += 1;
+    ///         ControlFlow::<()>::Continue(())
+    ///     });
+    ///     match records.next_record() {
+    ///         Record::More { .. } => records.advance(0),
+    ///         Record::End(end) => break end,
+    ///         _ => {}
+    ///     }
+    /// };
+    /// assert_eq!((events, end), (142, End::Complete));
+    /// # Ok::<(), std::io::Error>(())
+    /// ```
+    #[inline(always)]
+    pub fn try_for_each_event<B>(
+        &mut self,
+        take: impl FnMut(&Event<'_>) -> ControlFlow<B>,
+    ) -> ControlFlow<B> {
+        let window = self.buf.get(self.start..self.end).unwrap_or_default();
+        self.parser.try_for_each_event(window, take)
     }
 
     /// Returns the next record if it is an event that the fast path can read, as [`Parser::next_event`] does.
