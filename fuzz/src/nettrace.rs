@@ -39,20 +39,18 @@ pub fn nettrace(bytes: &[u8]) {
     }
 }
 
-/// Returns the events of a stream that arrives in pieces. The reader first takes all events that it can, three at most at
-/// a time, and then a record that must be another.
+/// Returns the events of a stream that arrives in pieces. The reader takes all events that it can, but two of three at
+/// most, and then a record; if it did not stop by itself, the record must be another.
 fn events_first(mut bytes: &[u8], sizes: impl IntoIterator<Item = usize>) -> RecordBytes {
     let (mut records, mut events) = (ParserBuf::new(Limits::default()), RecordBytes::default());
     let mut sizes = sizes.into_iter();
     loop {
         let flow = records.try_for_each_event(|event| {
             events.push(&of_event(event));
-            if events.len() % 3 == 0 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+            if events.len() % 3 == 2 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
         });
-        if flow.is_break() {
-            continue;
-        }
         match records.next_record() {
+            Record::Event(event) if flow.is_break() => events.push(&of_event(&event)),
             Record::Event(event) => panic!("{event:?} is an event"),
             Record::More { .. } if bytes.is_empty() => records.advance(0),
             Record::More { .. } => {
