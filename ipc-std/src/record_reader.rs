@@ -50,6 +50,14 @@ impl<R: Read> RecordReader<R> {
         Self { reader, records: ParserBuf::new(limits) }
     }
 
+    /// Reads `bytes`, which are the whole trace, in place, instead of those of the reader: see [`ParserBuf::of_bytes`].
+    /// Call it first. No record is then a [`Record::More`], so there is no need to call [`read_more`](Self::read_more).
+    #[must_use]
+    pub fn of_bytes(mut self, bytes: impl AsRef<[u8]> + Send + Sync + 'static) -> Self {
+        self.records = self.records.of_bytes(bytes);
+        self
+    }
+
     /// Returns the next record, or [`Record::More`] if its bytes have not been read. After the end of the input, the
     /// last record is a [`Record::End`], which is repeated.
     #[inline]

@@ -10,7 +10,6 @@ use std::io::{self, Write};
 use std::path::PathBuf;
 
 use ipc_proto::wire::to_u64;
-use ipc_std::RecordReader;
 use nettrace::{
     BlockKind, Corruption, Counter, End, Event, IdMap, LossCounter, Losses, Metadata, Record, Slot, Str,
     TraceClock, Version, clr,
@@ -75,7 +74,7 @@ pub(crate) fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
     // Before the trace is read, which a pipe allows only once.
     let mut stats =
         Stats { part: args.part.part(TraceTarget::File(&args.file), globals)?, ..Stats::default() };
-    let mut steps = RecordReader::new(Source::open(&args.file)?.with_progress());
+    let mut steps = Source::open(&args.file)?.records(globals)?;
     let mut digest = if args.digest { Some(EventDigest::new()?) } else { None };
     let end = loop {
         let _ = steps.try_for_each_event(|event| {
