@@ -94,7 +94,7 @@ impl<R: Read> RecordReader<R> {
     /// # Ok(())
     /// # }
     /// ```
-    #[inline(always)]
+    #[inline]
     pub fn try_for_each_event<B>(
         &mut self,
         take: impl FnMut(&Event<'_>) -> ControlFlow<B>,

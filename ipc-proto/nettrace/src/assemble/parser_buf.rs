@@ -134,7 +134,7 @@ impl ParserBuf {
     /// assert_eq!((events, end), (142, End::Complete));
     /// # Ok::<(), std::io::Error>(())
     /// ```
-    #[inline(always)]
+    #[inline]
     pub fn try_for_each_event<B>(
         &mut self,
         take: impl FnMut(&Event<'_>) -> ControlFlow<B>,

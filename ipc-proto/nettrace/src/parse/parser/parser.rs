@@ -318,7 +318,7 @@ impl Parser {
     /// assert_eq!((events, end), (142, End::Complete));
     /// # Ok::<(), std::io::Error>(())
     /// ```
-    #[inline(always)]
+    #[inline]
     pub fn try_for_each_event<'w, B>(
         &mut self,
         window: &'w [u8],
