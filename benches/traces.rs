@@ -7,6 +7,7 @@
     reason = "a benchmark"
 )]
 use core::hint::black_box;
+use core::ops::ControlFlow;
 use std::io::{self, Read, Write};
 
 use ipc_std::TraceReader;
@@ -57,16 +58,14 @@ pub fn events(bytes: &[u8]) -> u64 {
     let mut parser = Parser::new(Limits::default());
     let (mut events, mut sum) = (0, 0);
     loop {
-        let event = match parser.next_event(bytes) {
-            Some(event) => event,
-            None => match parser.next(bytes) {
-                Record::Event(event) => event,
-                Record::More { .. } | Record::End(_) => break,
-                _ => continue,
-            },
-        };
-        events += 1;
-        sum ^= event.payload.len() as u64 ^ event.timestamp ^ event.thread;
+        let _ = parser.try_for_each_event(bytes, |event| {
+            events += 1;
+            sum ^= event.payload.len() as u64 ^ event.timestamp ^ event.thread;
+            ControlFlow::<()>::Continue(())
+        });
+        if let Record::More { .. } | Record::End(_) = parser.next(bytes) {
+            break;
+        }
     }
     black_box(sum);
     events

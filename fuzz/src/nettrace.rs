@@ -1,10 +1,12 @@
 //! The properties of streams, events, metadata and payloads: they read the same in pieces of any size, and after they
 //! are written again.
+use core::ops::ControlFlow;
+
 use arbitrary::Unstructured;
 use nettrace::DecodeErrorKind;
 use nettrace::{
-    DecodeError, End, FieldType, Fields, IndexedPart, IndexedValues, Item, Limits, Metadata, Parser, Record,
-    Scalar, Trace, TraceWriter, Version, WriteError,
+    DecodeError, End, FieldType, Fields, IndexedPart, IndexedValues, Item, Limits, Metadata, Parser,
+    ParserBuf, Record, Scalar, Trace, TraceWriter, Version, WriteError,
 };
 
 use crate::made_up::{made_up, put};
@@ -18,8 +20,13 @@ use crate::wire::sizes;
 /// The sizes of the pieces are the bytes in reverse.
 pub fn nettrace(bytes: &[u8]) {
     let whole = read(bytes);
-    assert!(events_first(bytes) == whole.events, "events that are read first are other events");
-    let pieces = read_in_pieces(bytes, sizes(bytes.iter().rev()));
+    let sizes_in_reverse = || sizes(bytes.iter().rev());
+    assert!(
+        events_first(bytes, [bytes.len()]) == whole.events,
+        "events that are read first are other events"
+    );
+    assert!(events_first(bytes, sizes_in_reverse()) == whole.events, "events of pieces are other events");
+    let pieces = read_in_pieces(bytes, sizes_in_reverse());
     assert_eq!(pieces.end, whole.end);
     assert_eq!(pieces.lost, whole.lost);
     assert!(pieces.records == whole.records, "pieces say something else");
@@ -32,16 +39,27 @@ pub fn nettrace(bytes: &[u8]) {
     }
 }
 
-/// Returns the events of a stream whose reader first takes all events that it can, and then a record that must be another.
-fn events_first(bytes: &[u8]) -> RecordBytes {
-    let (mut parser, mut events) = (Parser::new(Limits::default()), RecordBytes::default());
+/// Returns the events of a stream that arrives in pieces. The reader takes all events that it can, but two of three at
+/// most, and then a record; if it did not stop by itself, the record must be another.
+fn events_first(mut bytes: &[u8], sizes: impl IntoIterator<Item = usize>) -> RecordBytes {
+    let (mut records, mut events) = (ParserBuf::new(Limits::default()), RecordBytes::default());
+    let mut sizes = sizes.into_iter();
     loop {
-        while let Some(event) = parser.next_event(bytes).or_else(|| parser.next_if_event(bytes)) {
-            events.push(&of_event(&event));
-        }
-        match parser.next(bytes) {
+        let flow = records.try_for_each_event(|event| {
+            events.push(&of_event(event));
+            if events.len() % 3 == 2 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+        });
+        match records.next_record() {
+            Record::Event(event) if flow.is_break() => events.push(&of_event(&event)),
             Record::Event(event) => panic!("{event:?} is an event"),
-            Record::More { .. } | Record::End(_) => return events,
+            Record::More { .. } if bytes.is_empty() => records.advance(0),
+            Record::More { .. } => {
+                let size = sizes.next().unwrap_or(bytes.len()).clamp(1, bytes.len());
+                let (piece, rest) = bytes.split_at(size);
+                records.push(piece);
+                bytes = rest;
+            }
+            Record::End(_) => return events,
             _ => {}
         }
     }

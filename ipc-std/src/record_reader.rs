@@ -1,7 +1,8 @@
 //! `RecordReader`: records of a trace from any `Read`.
+use core::ops::ControlFlow;
 use std::io::{self, ErrorKind, Read};
 
-use nettrace::{Limits, ParserBuf, Record, Version};
+use nettrace::{Event, Limits, ParserBuf, Record, Version};
 
 /// Reads a trace record by record: a [`ParserBuf`] and the reader of its bytes.
 ///
@@ -49,11 +50,56 @@ impl<R: Read> RecordReader<R> {
         Self { reader, records: ParserBuf::new(limits) }
     }
 
+    /// Reads `bytes`, which are the whole trace, in place, instead of those of the reader: see [`ParserBuf::of_bytes`].
+    /// Call it first. No record is then a [`Record::More`], so there is no need to call [`read_more`](Self::read_more).
+    #[must_use]
+    pub fn of_bytes(mut self, bytes: impl AsRef<[u8]> + Send + Sync + 'static) -> Self {
+        self.records = self.records.of_bytes(bytes);
+        self
+    }
+
     /// Returns the next record, or [`Record::More`] if its bytes have not been read. After the end of the input, the
     /// last record is a [`Record::End`], which is repeated.
     #[inline]
     pub fn next_record(&mut self) -> Record<'_> {
         self.records.next_record()
+    }
+
+    /// Passes the next events of the block to `take`, until it breaks, as
+    /// [`Parser::try_for_each_event`](nettrace::Parser::try_for_each_event) does: faster than record by record. Also
+    /// returns if the next record is not an event, or if its bytes have not been read.
+    ///
+    /// ```
+    /// use core::ops::ControlFlow;
+    /// use nettrace::{End, Record};
+    /// use ipc_std::RecordReader;
+    ///
+    /// # fn main() -> std::io::Result<()> {
+    /// # std::env::set_current_dir(env!("CARGO_MANIFEST_DIR"))?;
+    /// let file = std::fs::File::open("../testdata/nettrace/gen-net10-lab-small.nettrace")?;
+    /// let mut records = RecordReader::new(file);
+    /// let mut events = 0;
+    /// let end = loop {
+    ///     let _ = records.try_for_each_event(|_| {
+    ///         events += 1;
+    ///         ControlFlow::<()>::Continue(())
+    ///     });
+    ///     match records.next_record() {
+    ///         Record::More { .. } => records.read_more()?,
+    ///         Record::End(end) => break end,
+    ///         _ => {}
+    ///     }
+    /// };
+    /// assert_eq!((events, end), (142, End::Complete));
+    /// # Ok(())
+    /// # }
+    /// ```
+    #[inline]
+    pub fn try_for_each_event<B>(
+        &mut self,
+        take: impl FnMut(&Event<'_>) -> ControlFlow<B>,
+    ) -> ControlFlow<B> {
+        self.records.try_for_each_event(take)
     }
 
     /// Reads once. At the end of the input, [`next_record`](Self::next_record) returns the end.

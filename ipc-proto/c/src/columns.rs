@@ -1,4 +1,5 @@
 //! Batches of events, as columns of the caller.
+use core::ops::ControlFlow;
 use core::ptr;
 
 use nettrace::{Event as ProtoEvent, Parser as ProtoParser};
@@ -182,21 +183,19 @@ unsafe fn store_events<const OTHERS: bool>(
     rows: usize,
 ) -> usize {
     let mut row = 0_usize;
-    while row < rows {
-        let event = match parser.next_event(window) {
-            Some(event) => event,
-            None => match parser.next_if_event(window) {
-                Some(event) => event,
-                None => break,
-            },
-        };
+    if rows == 0 {
+        return row;
+    }
+    let _ = parser.try_for_each_event(window, |event| {
         // SAFETY: the caller vouches for the columns.
-        unsafe { columns.store(row, &event, window) };
+        unsafe { columns.store(row, event, window) };
         if OTHERS {
             // SAFETY: the caller vouches for the columns.
-            unsafe { columns.store_others(row, &event, window) };
+            unsafe { columns.store_others(row, event, window) };
         }
         row = row.wrapping_add(1);
-    }
+        // Without room, the parser must not read another event.
+        if row < rows { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+    });
     row
 }

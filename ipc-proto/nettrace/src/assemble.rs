@@ -9,4 +9,5 @@ pub(crate) mod segment_buf;
 pub(crate) mod stream_assembler;
 pub(crate) mod stream_event;
 pub(crate) mod trace_event;
+pub(crate) mod whole_bytes;
 pub(crate) mod whole_trace;

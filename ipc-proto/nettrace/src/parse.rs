@@ -3,7 +3,6 @@ pub(crate) mod block;
 pub(crate) mod calendar_time;
 pub(crate) mod end;
 pub(crate) mod event;
-#[cfg(feature = "alloc")]
 pub(crate) mod event_block;
 pub(crate) mod label;
 pub(crate) mod parser;

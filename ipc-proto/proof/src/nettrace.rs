@@ -1,6 +1,7 @@
 //! The functions for NetTrace.
 use core::fmt::Display;
 use core::hash::Hash;
+use core::ops::ControlFlow;
 
 use ipc_proto::Decode;
 use ipc_proto::wire::{WireError, WireErrorKind};
@@ -12,7 +13,7 @@ use crate::{each, proves, proves_each};
 proves_each! { NETTRACE_WIRE: value, Varint32, Varint64, Zigzag64 }
 
 proves! { READ:
-    Parser::new, Parser::next, Parser::next_event, Parser::next_if_event, Parser::is_before_event, Parser::release, Parser::offset, Parser::version,
+    Parser::new, Parser::next, Parser::next_event, try_for_each_event, Parser::is_before_event, Parser::release, Parser::offset, Parser::version,
     Parser::skip_block, Parser::finish, Parser::object_name, <Limits as Default>::default,
     BlockKind::name, TimeRange::overlaps, TimeFilter::new, TimeFilter::keeps, TimeFilter::record, TimeFilter::event, TimeFilter::skipped_blocks,
     TimeFilter::is_contradicted, Event::known_processor, Event::without_payload, Version::number, Trace::new, Trace::check,
@@ -24,6 +25,14 @@ proves! { READ:
     ThreadEntries::from_bytes, ThreadEntries::as_bytes, <ThreadEntries<'_> as Iterator>::next,
     Thread::name, Thread::process_id, Thread::thread_id, call_stack,
     SequencePoint::flushes_threads, SequencePoint::flushes_metadata,
+}
+
+fn try_for_each_event<'w>(
+    parser: &mut Parser,
+    window: &'w [u8],
+    take: &mut dyn FnMut(&Event<'w>) -> ControlFlow<u32>,
+) -> ControlFlow<u32> {
+    parser.try_for_each_event(window, take)
 }
 
 fn call_stack(stack: &[u8], pointer_size: u32, visit: &mut dyn FnMut(u64)) {

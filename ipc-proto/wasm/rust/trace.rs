@@ -1,4 +1,5 @@
 //! NetTrace: a reader that turns the records of a trace into rows.
+use core::ops::ControlFlow;
 use core::slice;
 
 use nettrace::{Counter, End, Event, Limits, LossCounter, Pairs, Parser, Record, Slot, Trace};
@@ -253,10 +254,16 @@ impl Reader {
         self.report.status = 0;
         let base = window.as_ptr() as usize;
         while !table.is_full() {
-            if let Some(event) = self.parser.next_event(window) {
-                self.loss.event(&event);
-                table.event(&event, base);
-            } else if let Some(status) = self.other(window, &mut table, base) {
+            let Self { parser, loss, .. } = self;
+            let flow = parser.try_for_each_event(window, |event| {
+                loss.event(event);
+                table.event(event, base);
+                if table.is_full() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+            });
+            if flow.is_break() {
+                break;
+            }
+            if let Some(status) = self.other(window, &mut table, base) {
                 self.report.status = status;
                 break;
             }
@@ -271,7 +278,7 @@ impl Reader {
         report.untracked = self.loss.untracked();
     }
 
-    /// Reads a record that may be no event. Returns a status if there is none.
+    /// Reads a record that is not an event. Returns a status if there is none.
     #[cold]
     #[inline(never)]
     #[allow(clippy::cast_possible_truncation, reason = "lengths have 32 bits here")]

@@ -1,5 +1,4 @@
 //! Whole events from bytes that arrive in pieces, in the order of the stream or of time.
-use alloc::boxed::Box;
 use alloc::vec::Vec;
 
 use ipc_proto::wire::copy;
@@ -8,6 +7,7 @@ use crate::assemble::assembler_step::AssemblerStep;
 use crate::assemble::segment_buf::SegmentBuf;
 use crate::assemble::stream_assembler::StreamAssembler;
 use crate::assemble::trace_event::TraceEvent;
+use crate::assemble::whole_bytes::WholeBytes;
 use crate::catalog::catalog::Catalog;
 use crate::join::id_map::Slot;
 use crate::join::loss::{Counter, LossCounter, Losses};
@@ -160,7 +160,7 @@ impl EventAssembler {
             Assembler::Segments(segments) => segments,
             Assembler::Stream(_) => self.segments(Self::SEGMENT_LIMIT),
         };
-        segments.read_whole(Box::new(bytes));
+        segments.read_whole(WholeBytes::new(bytes));
         self.assembler = Assembler::Segments(segments);
         self
     }

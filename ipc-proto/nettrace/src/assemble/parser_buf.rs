@@ -1,10 +1,11 @@
 //! The parser with a window of its own, which grows. It returns single records; `EventAssembler` joins them into
 //! events.
 use alloc::vec::Vec;
-use core::ops::Range;
+use core::ops::{ControlFlow, Range};
 
 use ipc_proto::wire::steps;
 
+use crate::assemble::whole_bytes::{WholeBytes, bytes_of};
 use crate::parse::event::Event;
 use crate::parse::parser::{Limits, Parser, Record};
 use crate::parse::trace::Version;
@@ -40,7 +41,9 @@ use crate::parse::trace::Version;
 #[derive(Debug)]
 pub struct ParserBuf {
     parser: Parser,
-    /// The memory of the window, which is from `start` to `end`.
+    /// All bytes of the stream, if they are in memory already.
+    whole: Option<WholeBytes>,
+    /// The memory of the window, which is from `start` to `end` of it or of `whole`.
     buf: Vec<u8>,
     start: usize,
     end: usize,
@@ -61,7 +64,35 @@ impl ParserBuf {
     /// that arrived, whatever length a record claims to have.
     #[must_use]
     pub fn new(limits: Limits) -> Self {
-        Self { parser: Parser::new(limits), buf: Vec::new(), start: 0, end: 0, is_closed: false }
+        Self { parser: Parser::new(limits), whole: None, buf: Vec::new(), start: 0, end: 0, is_closed: false }
+    }
+
+    /// Reads `bytes`, which are a whole stream, in place, instead of bytes that arrive: a mapped file, for example. Call
+    /// it first. Bytes that arrive nevertheless are ignored.
+    ///
+    /// ```
+    /// use nettrace::{End, Limits, ParserBuf, Record};
+    ///
+    /// # let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../testdata/nettrace/gen-net10-lab-small.nettrace");
+    /// let bytes = std::fs::read(path)?;
+    /// let mut records = ParserBuf::new(Limits::default()).of_bytes(bytes);
+    /// let mut stacks = 0;
+    /// let end = loop {
+    ///     match records.next_record() {
+    ///         Record::Stack(_) => stacks += 1,
+    ///         Record::End(end) => break end,
+    ///         _ => {}
+    ///     }
+    /// };
+    /// assert_eq!((stacks, end), (26, End::Complete));
+    /// # Ok::<(), std::io::Error>(())
+    /// ```
+    #[must_use]
+    pub fn of_bytes(mut self, bytes: impl AsRef<[u8]> + Send + Sync + 'static) -> Self {
+        let whole = WholeBytes::new(bytes);
+        (self.end, self.is_closed) = (whole.len(), true);
+        self.whole = Some(whole);
+        self
     }
 
     /// Returns the next record, or [`Record::More`] if its bytes have not arrived.
@@ -69,21 +100,62 @@ impl ParserBuf {
     /// After the end of the input, the last record is a [`Record::End`], which is repeated.
     #[inline]
     pub fn next_record(&mut self) -> Record<'_> {
-        let window = self.buf.get(self.start..self.end).unwrap_or_default();
-        match self.parser.next(window) {
-            Record::More { .. } if self.is_closed => Record::End(self.parser.finish(window)),
+        let is_closed = self.is_closed;
+        let (parser, window) = self.parser_and_window();
+        match parser.next(window) {
+            Record::More { .. } if is_closed => Record::End(parser.finish(window)),
             record => record,
         }
+    }
+
+    /// Passes the next events of the block to `take`, until it breaks, as [`Parser::try_for_each_event`] does. Also
+    /// returns if the next record is not an event, or if its bytes have not arrived.
+    ///
+    /// ```
+    /// use core::ops::ControlFlow;
+    /// use nettrace::{End, Limits, ParserBuf, Record};
+    ///
+    /// # let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../testdata/nettrace/gen-net10-lab-small.nettrace");
+    /// # let bytes = std::fs::read(path)?;
+    /// let mut records = ParserBuf::new(Limits::default());
+    /// records.push(&bytes);
+    /// let mut events = 0;
+    /// let end = loop {
+    ///     let _ = records.try_for_each_event(|_| {
+    ///         events += 1;
+    ///         ControlFlow::<()>::Continue(())
+    ///     });
+    ///     match records.next_record() {
+    ///         Record::More { .. } => records.advance(0),
+    ///         Record::End(end) => break end,
+    ///         _ => {}
+    ///     }
+    /// };
+    /// assert_eq!((events, end), (142, End::Complete));
+    /// # Ok::<(), std::io::Error>(())
+    /// ```
+    #[inline]
+    pub fn try_for_each_event<B>(
+        &mut self,
+        take: impl FnMut(&Event<'_>) -> ControlFlow<B>,
+    ) -> ControlFlow<B> {
+        let (parser, window) = self.parser_and_window();
+        parser.try_for_each_event(window, take)
     }
 
     /// Returns the next record if it is an event that the fast path can read, as [`Parser::next_event`] does.
     #[inline(always)]
     pub(crate) fn next_event(&mut self) -> Option<Event<'_>> {
-        self.parser.next_event(self.buf.get(self.start..self.end).unwrap_or_default())
+        let (parser, window) = self.parser_and_window();
+        parser.next_event(window)
     }
 
     /// Returns space for the next bytes of the stream, which is never empty.
     pub fn space(&mut self) -> &mut [u8] {
+        if self.whole.is_some() {
+            self.buf.resize(WINDOW, 0);
+            return &mut self.buf;
+        }
         self.make_room();
         self.buf.get_mut(self.end..).unwrap_or_default()
     }
@@ -93,6 +165,9 @@ impl ParserBuf {
     ///
     /// [`Read`]: https://doc.rust-lang.org/std/io/trait.Read.html
     pub fn advance(&mut self, n: usize) {
+        if self.whole.is_some() {
+            return;
+        }
         self.is_closed = n == 0;
         // The caller cannot have filled more than the space that it was lent.
         self.end = self.end.saturating_add(n).min(self.buf.len());
@@ -138,7 +213,14 @@ impl ParserBuf {
 
     /// Returns the bytes that were received and not released, the last record among them.
     pub(crate) fn window(&self) -> &[u8] {
-        self.buf.get(self.start..self.end).unwrap_or_default()
+        bytes_of(self.whole.as_ref(), &self.buf).get(self.start..self.end).unwrap_or_default()
+    }
+
+    /// Returns the parser, to change it, and its window.
+    #[inline(always)]
+    fn parser_and_window(&mut self) -> (&mut Parser, &[u8]) {
+        let Self { parser, whole, buf, start, end, .. } = self;
+        (parser, bytes_of(whole.as_ref(), buf).get(*start..*end).unwrap_or_default())
     }
 
     /// Returns the ranges in the window of payload and stack of the event that [`next_record`](Self::next_record)

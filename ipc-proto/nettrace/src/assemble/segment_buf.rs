@@ -1,10 +1,9 @@
 //! Segments of a stream that arrives in pieces: one buffer holds the bytes of the current segment.
-use alloc::boxed::Box;
 use alloc::vec::Vec;
-use core::fmt;
 
 use ipc_proto::wire::{copy, steps};
 
+use crate::assemble::whole_bytes::{WholeBytes, bytes_of};
 use crate::parse::parser::Limits;
 use crate::segments::segment_core::{Rest, SegmentCore, SegmentStep};
 use crate::segments::segment_event::SegmentEvent;
@@ -27,25 +26,6 @@ pub(crate) struct SegmentBuf {
     has_event: bool,
     /// The length from which on the buffer does not grow before events are returned.
     limit: usize,
-}
-
-/// Bytes that the caller has.
-struct WholeBytes(Box<dyn AsRef<[u8]> + Send + Sync>);
-
-impl fmt::Debug for WholeBytes {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self(bytes) = self;
-        write!(f, "{} bytes", (**bytes).as_ref().len())
-    }
-}
-
-/// Returns the bytes in which the window is.
-#[inline]
-fn bytes_of<'a>(whole: Option<&'a WholeBytes>, buf: &'a [u8]) -> &'a [u8] {
-    match whole {
-        None => buf,
-        Some(WholeBytes(bytes)) => (**bytes).as_ref(),
-    }
 }
 
 /// The most space for the next bytes of the stream, so that they are still in the processor's cache when they are read;
@@ -76,10 +56,10 @@ impl SegmentBuf {
     }
 
     /// Reads these bytes, which are a whole trace.
-    pub(crate) fn read_whole(&mut self, bytes: Box<dyn AsRef<[u8]> + Send + Sync>) {
-        (self.end, self.is_closed) = ((*bytes).as_ref().len(), true);
+    pub(crate) fn read_whole(&mut self, bytes: WholeBytes) {
+        (self.end, self.is_closed) = (bytes.len(), true);
         self.core.reserve(self.end);
-        self.whole = Some(WholeBytes(bytes));
+        self.whole = Some(bytes);
     }
 
     /// Finds the next event; a step other than `Segment` if there is none in the bytes that have arrived.

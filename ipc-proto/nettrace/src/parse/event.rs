@@ -108,7 +108,7 @@ enum Layout {
 pub(crate) struct BlobReader {
     layout: Layout,
     /// The header of the last blob or, if `headed`, of the blob whose payload follows.
-    header: Header,
+    header: Header<'static>,
     /// Whether the header of the next blob was consumed, but not its payload.
     headed: bool,
     /// Bytes of the last blob after its payload; always 0 in the compressed layout.
@@ -117,9 +117,9 @@ pub(crate) struct BlobReader {
 }
 
 #[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct Header {
-    /// The event without payload.
-    pub(crate) event: Event<'static>,
+pub(crate) struct Header<'w> {
+    /// The event. In a [`BlobReader`] it has no payload.
+    pub(crate) event: Event<'w>,
     pub(crate) payload_size: u32,
 }
 
@@ -175,9 +175,34 @@ impl BlobReader {
         Self { layout, header: Header::default(), headed: false, after_payload: 0 }
     }
 
-    /// Returns whether [`quick`](Self::quick) can be called.
+    /// Returns whether [`quick`](Self::quick) and [`decode`](Self::decode) can be called.
     pub(crate) fn is_quick(&self) -> bool {
         matches!(self.layout, Layout::Compressed { .. }) && !self.headed
+    }
+
+    /// Returns whether compressed events have label lists, and no activities.
+    #[inline(always)]
+    pub(crate) fn has_labels(&self) -> bool {
+        self.layout == Layout::Compressed { labels: true }
+    }
+
+    /// Returns the header of the last blob.
+    #[inline(always)]
+    pub(crate) const fn header(&self) -> Header<'static> {
+        self.header
+    }
+
+    /// Sets the header of the last blob.
+    #[inline(always)]
+    pub(crate) const fn set_header(&mut self, header: &Header<'_>) {
+        let Header { event, payload_size } = header;
+        self.header = Header { event: event.without_payload(), payload_size: *payload_size };
+    }
+
+    /// Continues with the payload of the blob whose header was read.
+    #[inline(always)]
+    pub(crate) const fn expect_payload(&mut self) {
+        self.headed = true;
     }
 
     /// Reads the next blob, and returns it with its length. If the first `left` bytes of the window, which are those of
@@ -189,7 +214,7 @@ impl BlobReader {
     pub(crate) fn quick<'w>(&mut self, window: &'w [u8], left: usize) -> Result<(Event<'w>, usize), usize> {
         steps::count(1);
         let Some(bytes) = window.first_chunk() else { return Err(0) };
-        let labels = self.layout == Layout::Compressed { labels: true };
+        let labels = self.has_labels();
         let mut chunk = Chunk { bytes, at: 0 };
         if self.header.read(&mut chunk, labels).is_err() {
             return Err(0);
@@ -422,7 +447,7 @@ impl Source for Chunk<'_> {
     }
 }
 
-impl Header {
+impl Header<'_> {
     /// Reads a compressed header over the header of the last blob. Parts that the new header omits stay unchanged.
     #[inline(always)]
     pub(crate) fn read<S: Source>(&mut self, s: &mut S, labels: bool) -> Result<Changes, DecodeErrorKind> {

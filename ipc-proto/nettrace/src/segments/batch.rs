@@ -173,7 +173,7 @@ impl Batch {
         self.numbers.clear();
         let mut counted = self.entries.len();
         let is_complete = block.decode(|event| {
-            let (header, changes) = (event.header, event.changes);
+            let (header, changes) = (event.event, event.changes);
             if changes.has(Changes::METADATA_ID) && header.metadata_id != metadata_id {
                 metadata_id = header.metadata_id;
                 kind = self.kind(metadata_id, catalog);

@@ -5,7 +5,6 @@ use std::path::PathBuf;
 
 use dotnet_ipc_syntax::only_arg::OnlyArg;
 use indicatif::{DecimalBytes, HumanCount};
-use ipc_std::RecordReader;
 use nettrace::{
     End, EventSelector, Record, Rewrite, RewriteCounts, RewriteOptions, RewriteSpace, Slot, TimeFilter,
     Trace, TraceClock, Version,
@@ -103,7 +102,7 @@ const LABELS: usize = 1 << 16;
 
 pub(crate) fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
     let only: Vec<EventSelector<'_>> = args.only.iter().map(OnlyArg::as_filter).collect();
-    let mut records = RecordReader::new(Source::open(&args.file)?.with_progress());
+    let mut records = Source::open(&args.file)?.records(globals)?;
     let output = AtomicOutput::open(&args.output, &args.overwrite)?;
     let mut buffer = vec![0; BUFFER];
     let mut net_perf_buffer = vec![0; if args.format == Some(Version::V3) { BUFFER } else { 0 }];

@@ -4,12 +4,12 @@ mod processes;
 mod references;
 
 use core::cmp::Reverse;
+use core::ops::ControlFlow;
 use std::collections::{BTreeMap, HashMap};
 use std::io::{self, Write};
 use std::path::PathBuf;
 
 use ipc_proto::wire::to_u64;
-use ipc_std::RecordReader;
 use nettrace::{
     BlockKind, Corruption, Counter, End, Event, IdMap, LossCounter, Losses, Metadata, Record, Slot, Str,
     TraceClock, Version, clr,
@@ -74,9 +74,16 @@ pub(crate) fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
     // Before the trace is read, which a pipe allows only once.
     let mut stats =
         Stats { part: args.part.part(TraceTarget::File(&args.file), globals)?, ..Stats::default() };
-    let mut steps = RecordReader::new(Source::open(&args.file)?.with_progress());
+    let mut steps = Source::open(&args.file)?.records(globals)?;
     let mut digest = if args.digest { Some(EventDigest::new()?) } else { None };
     let end = loop {
+        let _ = steps.try_for_each_event(|event| {
+            let is_counted = stats.event(event, &args.process);
+            if let Some(digest) = digest.as_mut().filter(|_| is_counted) {
+                digest.event(event);
+            }
+            ControlFlow::<()>::Continue(())
+        });
         match steps.next_record() {
             Record::More { .. } => {
                 if let Err(e) = steps.read_more() {
@@ -89,16 +96,11 @@ pub(crate) fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
                 stats.loss.record(&Record::Block(block));
                 stats.block(name);
             }
-            Record::Event(event) => {
-                let is_counted = stats.event(&event, &args.process);
-                if let Some(digest) = digest.as_mut().filter(|_| is_counted) {
-                    digest.event(&event);
-                }
-            }
             step => stats.step(&step, &args.process),
         }
     };
     steps.get_mut().hide_progress();
+    stats.processes.count_last();
     stats.number = match end {
         End::Corrupt { reason: Corruption::Version(version), .. } => Some(version),
         _ => (steps.offset() > 0).then(|| steps.version().number()),
@@ -135,12 +137,16 @@ struct Stats {
     kinds: Vec<Kind>,
     places: HashMap<Option<Identity>, usize>,
     described: IdMap<Vec<Slot<usize>>>,
+    /// The metadata ID of the last event and the index of its kind, until a description changes.
+    last_kind: Option<(u32, usize)>,
     /// Whether the last sequence point invalidates the metadata IDs.
     flush: bool,
     metadata: u64,
     stacks: u64,
     sequence_points: u64,
     loss: LossCounter<Vec<Slot<Counter>>>,
+    /// The capture thread of the last event and the number of its next event, until another record states a number.
+    next_number: Option<(u64, u32)>,
     /// The lost events of the process and of the part: those that numbers after the first one of a thread show, and
     /// those before it.
     lost: u64,
@@ -181,6 +187,7 @@ struct Kind {
 
 impl Stats {
     fn step(&mut self, step: &Record<'_>, process: &ProcessArg) {
+        self.next_number = None;
         match step {
             Record::ThreadSequence(row) | Record::RemoveThread(row) => {
                 self.count_lost(step, row.thread, process);
@@ -224,6 +231,7 @@ impl Stats {
         }
         if core::mem::take(&mut self.flush) {
             self.described.clear();
+            self.last_kind = None;
         }
     }
 
@@ -258,6 +266,7 @@ impl Stats {
         let kind = self.kind(Some((provider.to_string(), event_id, version)), metadata);
         // The map grows, so that there is room.
         let _ = self.described.insert(id.into(), kind);
+        self.last_kind = None;
     }
 
     /// Returns the index of the kind.
@@ -277,11 +286,30 @@ impl Stats {
         })
     }
 
+    /// Returns the index of the kind of an event. Events often have the kind of the event before.
+    fn kind_of_event(&mut self, metadata_id: u32) -> usize {
+        match self.last_kind {
+            Some((id, kind)) if id == metadata_id => kind,
+            _ => {
+                let kind = self.described.get(metadata_id.into()).copied();
+                let kind = kind.unwrap_or_else(|| self.kind(None, &Metadata::default()));
+                self.last_kind = Some((metadata_id, kind));
+                kind
+            }
+        }
+    }
+
     /// Counts an event, and returns whether it is one of the process and of the part.
     fn event(&mut self, event: &Event<'_>, process: &ProcessArg) -> bool {
         self.now = event.timestamp;
-        self.count_lost(&Record::Event(*event), event.capture_thread, process);
-        self.references.record(&Record::Event(*event));
+        if self.next_number == Some((event.capture_thread, event.sequence)) {
+            // The next number shows no loss.
+            self.loss.event(event);
+        } else {
+            self.count_lost(&Record::Event(*event), event.capture_thread, process);
+        }
+        self.next_number = Some((event.capture_thread, event.sequence.wrapping_add(1)));
+        self.references.event(event);
         self.order.event(event);
         if !process.includes_id(|| self.processes.of_thread(event.thread)) {
             return false;
@@ -292,8 +320,7 @@ impl Stats {
         }
         self.processes.event(event);
         self.events = self.events.saturating_add(1);
-        let kind = self.described.get(event.metadata_id.into()).copied();
-        let kind = kind.unwrap_or_else(|| self.kind(None, &Metadata::default()));
+        let kind = self.kind_of_event(event.metadata_id);
         if let Some(kind) = self.kinds.get_mut(kind) {
             kind.events = kind.events.saturating_add(1);
         }

@@ -9,6 +9,7 @@ use std::os::fd::AsFd;
 use std::os::windows::io::AsHandle;
 use std::path::{Path, PathBuf};
 
+use ipc_std::RecordReader;
 use memmap2::Mmap;
 use nettrace::{Corruption, End};
 
@@ -57,6 +58,16 @@ impl Source {
         // shorter, the process ends by SIGBUS, as the help of `--map` states.
         let map = unsafe { Mmap::map(&self.file) };
         map.map(Some).map_err(|e| Failure::io(format_args!("cannot map {}", self.name()), &e))
+    }
+
+    /// Returns a reader of the records of the trace. A terminal shows the progress of reading.
+    pub(crate) fn records(self, globals: &Globals) -> Result<RecordReader<Self>, Failure> {
+        let bytes = self.map(globals)?;
+        let records = RecordReader::new(self.with_progress());
+        Ok(match bytes {
+            Some(bytes) => records.of_bytes(bytes),
+            None => records,
+        })
     }
 
     /// Returns the source with its progress, which standard error shows if it is a terminal.

@@ -10,8 +10,8 @@ pub(crate) struct Globals {
     /// Leave out the line `next: …` with the obvious next command, which follows a table on a terminal
     #[arg(long, global = true, display_order = 901)]
     pub(crate) no_hints: bool,
-    /// Map trace files into memory instead of reading them, in `events` and all analyses. This takes less time and
-    /// memory. But if a program shortens a file meanwhile, the system ends dotnet-ipc by the signal SIGBUS
+    /// Map trace files into memory instead of reading them, in `events`, `stats`, `rewrite` and all analyses. This takes
+    /// less time and memory. But if a program shortens a file meanwhile, the system ends dotnet-ipc by the signal SIGBUS
     #[arg(long, global = true, display_order = 902)]
     pub(crate) map: bool,
     /// Returns the description of all commands.

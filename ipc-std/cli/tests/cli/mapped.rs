@@ -18,6 +18,9 @@ fn check(file: &str) {
         &["jit", file, "--json"],
         &["locks", file, "--json"],
         &["stats", file, "--digest"],
+        &["stats", file, "--json", "--from", "1ms"],
+        &["rewrite", file, "-o", "-"],
+        &["rewrite", file, "-o", "-", "--from", "1ms", "--to", "20ms"],
     ] {
         let [read, mapped] = [run(args), run(&[args, &["--map"]].concat())];
         assert!(read.status.is_some_and(|status| status != 2), "{args:?}: {}", read.stderr);

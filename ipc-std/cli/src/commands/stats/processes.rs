@@ -12,6 +12,8 @@ pub(super) struct Processes {
     has_indexes: bool,
     threads: IdMap<Vec<Slot<ThreadFacts>>>,
     counts: BTreeMap<Option<u64>, ProcessCounts>,
+    /// The thread of the last events, and how many they are that `counts` does not have yet.
+    last: (u64, u64),
 }
 
 #[derive(Debug, Clone, Copy, Default)]
@@ -40,6 +42,7 @@ impl Default for Processes {
             has_indexes: false,
             threads: IdMap::new(Vec::new()),
             counts: BTreeMap::new(),
+            last: (0, 0),
         }
     }
 }
@@ -47,6 +50,7 @@ impl Default for Processes {
 impl Processes {
     /// Takes the next record that is not an event.
     pub(super) fn record(&mut self, record: &Record<'_>) {
+        self.count_last();
         match record {
             Record::Trace(trace) => {
                 self.process_id = trace.process_id.map(u64::from);
@@ -83,18 +87,36 @@ impl Processes {
     }
 
     /// Counts an event.
+    #[inline]
     pub(super) fn event(&mut self, event: &Event<'_>) {
-        let process = self.of_thread(event.thread);
+        let (thread, events) = &mut self.last;
+        if *thread == event.thread {
+            *events = events.saturating_add(1);
+        } else {
+            self.count_last();
+            self.last = (event.thread, 1);
+        }
+    }
+
+    /// Adds the last events, which are of one thread, to the counts. Must be called before the process of a thread
+    /// changes, and before the counts are read.
+    #[inline(never)]
+    pub(super) fn count_last(&mut self) {
+        let (thread, events) = core::mem::take(&mut self.last);
+        if events == 0 {
+            return;
+        }
+        let process = self.of_thread(thread);
         let counts = self.counts.entry(process).or_default();
-        counts.events = counts.events.saturating_add(1);
-        let is_new = match self.threads.get_mut(event.thread) {
+        counts.events = counts.events.saturating_add(events);
+        let is_new = match self.threads.get_mut(thread) {
             Some(facts) => !core::mem::replace(&mut facts.is_counted, true),
             // In version 6, an index that leads to no thread counts as none.
             None if self.has_indexes => false,
             None => {
                 let facts = ThreadFacts { is_counted: true, ..ThreadFacts::default() };
-                let _ = self.threads.insert(event.thread, facts);
-                event.thread != Event::UNKNOWN_THREAD
+                let _ = self.threads.insert(thread, facts);
+                thread != Event::UNKNOWN_THREAD
             }
         };
         counts.threads = counts.threads.saturating_add(is_new.into());

@@ -1,5 +1,5 @@
 //! References of a trace that lead nowhere: what events refer to by number, and no record declares.
-use nettrace::{IdMap, Record, Slot, Version};
+use nettrace::{Event, IdMap, Record, Slot, Version};
 use serde_json::{Value, json};
 
 /// The tables of a trace: descriptions, threads, stacks and label lists.
@@ -19,6 +19,8 @@ struct ReferenceTable {
     declared: IdMap<Vec<Slot<u64>>>,
     /// All numbers of earlier generations are removed.
     generation: u64,
+    /// The last number that led to a record, until numbers are removed.
+    resolved: Option<u64>,
     counts: Counts,
 }
 
@@ -36,7 +38,7 @@ struct Counts {
 
 impl Default for ReferenceTable {
     fn default() -> Self {
-        Self { declared: IdMap::new(Vec::new()), generation: 1, counts: Counts::default() }
+        Self { declared: IdMap::new(Vec::new()), generation: 1, resolved: None, counts: Counts::default() }
     }
 }
 
@@ -47,6 +49,7 @@ impl ReferenceTable {
     }
 
     fn remove(&mut self, id: u64) {
+        self.resolved = None;
         match self.declared.get_mut(id) {
             Some(generation) if *generation == self.generation => *generation = 0,
             _ => add(&mut self.counts.removed_twice, true),
@@ -54,12 +57,22 @@ impl ReferenceTable {
     }
 
     fn remove_all(&mut self) {
+        self.resolved = None;
         self.generation = self.generation.saturating_add(1);
     }
 
+    /// Counts a reference if it leads nowhere. Events often have the references of the event before.
+    #[inline]
     fn refer(&mut self, id: u64) {
+        if self.resolved != Some(id) {
+            self.resolve(id);
+        }
+    }
+
+    #[inline(never)]
+    fn resolve(&mut self, id: u64) {
         match self.declared.get(id) {
-            Some(generation) if *generation == self.generation => {}
+            Some(generation) if *generation == self.generation => self.resolved = Some(id),
             Some(_) => add(&mut self.counts.removed, true),
             None => add(&mut self.counts.undeclared, true),
         }
@@ -71,25 +84,28 @@ fn add(count: &mut u64, is_more: bool) {
 }
 
 impl References {
-    /// Takes the next record, except metadata.
+    /// Takes the references of the next event.
+    #[inline]
+    pub(super) fn event(&mut self, event: &Event<'_>) {
+        self.metadata.refer(event.metadata_id.into());
+        if event.stack_id != 0 {
+            self.stacks.refer(event.stack_id.into());
+        }
+        if self.has_indexes {
+            self.threads.refer(event.thread);
+            if event.capture_thread != event.thread {
+                self.threads.refer(event.capture_thread);
+            }
+            if event.label_list != 0 {
+                self.label_lists.refer(event.label_list.into());
+            }
+        }
+    }
+
+    /// Takes the next record that is neither an event nor metadata.
     pub(super) fn record(&mut self, record: &Record<'_>) {
         match record {
             Record::Trace(trace) => self.has_indexes = trace.version == Version::V6,
-            Record::Event(event) => {
-                self.metadata.refer(event.metadata_id.into());
-                if event.stack_id != 0 {
-                    self.stacks.refer(event.stack_id.into());
-                }
-                if self.has_indexes {
-                    self.threads.refer(event.thread);
-                    if event.capture_thread != event.thread {
-                        self.threads.refer(event.capture_thread);
-                    }
-                    if event.label_list != 0 {
-                        self.label_lists.refer(event.label_list.into());
-                    }
-                }
-            }
             Record::Stack(stack) => self.stacks.declare(stack.id.into()),
             Record::LabelList(list) => self.label_lists.declare(list.id.into()),
             Record::Thread(thread) => self.threads.declare(thread.index),
