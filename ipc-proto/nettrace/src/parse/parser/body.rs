@@ -41,20 +41,23 @@ impl Parser {
             | Body::ThreadSequences { count: 0 }
             | Body::LabelLists { count: 0, .. }
             | Body::Rest => self.skip_block(),
-            Body::Events | Body::Mixed | Body::Metadata => {
-                let ahead = rest.get(..AHEAD).unwrap_or(rest);
-                let end = self.at.saturating_add(ahead.len());
-                let blob = self.blobs.next(rest, self.left());
-                let result = self.blob(blob);
-                if self.body == Body::Events && self.blobs.is_quick() {
-                    prefetch(ahead);
-                    self.quick = end;
-                }
-                return result;
-            }
+            Body::Events | Body::Mixed | Body::Metadata => return self.next_blob(rest),
             _ => return self.next_non_blob_record(rest),
         }
         Ok(None)
+    }
+
+    /// Reads the next blob of a block that is not over.
+    pub(super) fn next_blob<'w>(&mut self, rest: &'w [u8]) -> Result<Option<Record<'w>>, Stop> {
+        let ahead = rest.get(..AHEAD).unwrap_or(rest);
+        let end = self.at.saturating_add(ahead.len());
+        let blob = self.blobs.next(rest, self.left());
+        let result = self.blob(blob);
+        if self.body == Body::Events && self.blobs.is_quick() {
+            prefetch(ahead);
+            self.quick = end;
+        }
+        result
     }
 
     fn body_done(&mut self) {

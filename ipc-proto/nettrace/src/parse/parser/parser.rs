@@ -276,9 +276,9 @@ impl Parser {
         if !self.is_before_event(window) {
             return None;
         }
-        if self.body == Body::Events {
+        if self.body == Body::Events && self.skip == 0 {
             // Whatever is no event here, the next call finds again.
-            return match self.record(self.rest(window)) {
+            return match self.next_blob(self.rest(window)) {
                 Ok(Some(Record::Event(event))) => Some(event),
                 _ => None,
             };
