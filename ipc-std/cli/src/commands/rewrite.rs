@@ -1,6 +1,7 @@
 //! `rewrite`: copies a trace with fewer events, or in another format.
 mod net_perf;
 
+use core::ops::ControlFlow;
 use std::path::PathBuf;
 
 use dotnet_ipc_syntax::only_arg::OnlyArg;
@@ -119,6 +120,15 @@ pub(crate) fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
     let mut rewrite: Option<Rewrite<'_>> = None;
     let (mut times, mut keeps_names) = (TimeFilter::new(0, u64::MAX), true);
     let end = loop {
+        if let Some(rewrite) = &mut rewrite {
+            let copied = records.try_for_each_event(|event| {
+                times.event(event);
+                output.copy(rewrite, &Record::Event(*event))
+            });
+            if let ControlFlow::Break(result) = copied {
+                return result;
+            }
+        }
         let record = records.next_record();
         // The first record has the clock for --from and --to.
         if let Record::Trace(trace) = &record {
@@ -130,10 +140,9 @@ pub(crate) fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
             }
         }
         if let Some(rewrite) = &mut rewrite {
-            output.write(&rewrite.record(&record).map_err(failed)?)?;
-        }
-        if output.file.is_closed() {
-            return Ok(());
+            if let ControlFlow::Break(result) = output.copy(rewrite, &record) {
+                return result;
+            }
         }
         // A block of any time can have names.
         let is_skipped = !keeps_names && times.record(&record);
@@ -184,6 +193,16 @@ struct CopyOutput<'b> {
 }
 
 impl CopyOutput<'_> {
+    /// Writes what the next record becomes. Breaks with the result of the command if that fails, or if nothing reads the
+    /// output any more.
+    fn copy(&mut self, rewrite: &mut Rewrite<'_>, record: &Record<'_>) -> ControlFlow<Result<(), Failure>> {
+        let written = rewrite.record(record).map_err(failed).and_then(|bytes| self.write(&bytes));
+        if written.is_err() || self.file.is_closed() {
+            return ControlFlow::Break(written);
+        }
+        ControlFlow::Continue(())
+    }
+
     fn write(&mut self, bytes: &[u8]) -> Result<(), Failure> {
         match &mut self.net_perf {
             Some(net_perf) => net_perf.push(bytes, &mut self.file),
