@@ -325,7 +325,7 @@ impl Parser {
         mut take: impl FnMut(&Event<'w>) -> ControlFlow<B>,
     ) -> ControlFlow<B> {
         loop {
-            if self.is_before_compressed_event() {
+            if self.begin_compressed_events() {
                 self.quick = 0;
                 let (end, is_cut) = (self.end.min(window.len()), self.end > window.len());
                 self.blobs.decode(window, &mut self.at, end, is_cut, |event| take(event.event))?;
@@ -335,10 +335,11 @@ impl Parser {
         }
     }
 
-    /// Returns whether the next record is an event that [`BlobReader::decode`] can read.
+    /// Begins the events of a block whose header was read. Returns whether the next record is one that
+    /// [`BlobReader::decode`] can read.
     ///
     /// On bare metal it always returns false, which saves two kilobytes of code.
-    fn is_before_compressed_event(&mut self) -> bool {
+    fn begin_compressed_events(&mut self) -> bool {
         if cfg!(target_os = "none") || self.skip > 0 || !matches!(self.state, State::Body) {
             return false;
         }
