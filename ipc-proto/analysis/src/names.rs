@@ -39,8 +39,8 @@
 //! Further rows are ignored, and [`dropped`](Names::dropped) counts them. Addresses and frames are stored until
 //! [`forget_addresses`](Names::forget_addresses).
 mod code_map;
+mod code_name;
 mod frames;
-mod method_name;
 mod modules;
 mod spelling;
 
@@ -50,9 +50,9 @@ use core::ops::Range;
 use nettrace::TraceEvent;
 
 use self::code_map::CodeMap;
+use self::code_name::CodeName;
 use self::frames::{Address, FOLDED, FrameTable, State, UNKNOWN};
 pub use self::frames::{AddressId, FrameId};
-use self::method_name::MethodName;
 use self::modules::{Modules, NO_MODULE, ROWS};
 use self::spelling::{MAX_METHOD, is_method, module_name, split_managed};
 pub(crate) use self::spelling::{cut, method_name};
@@ -283,7 +283,7 @@ impl Names {
         }
         let module = self.modules.of_id(process, row.module);
         let end = row.start.saturating_add(row.size.into());
-        self.insert(process, row.start..end, module, MethodName::Row(row.names));
+        self.insert(process, row.start..end, module, CodeName::Row(row.names));
     }
 
     fn unload(&mut self, process: u64, row: &CodeRow<'_>) {
@@ -302,7 +302,7 @@ impl Names {
     }
 
     /// Adds code, and removes other code at its addresses.
-    fn insert(&mut self, process: u64, range: Range<u64>, module: u32, name: MethodName<'_>) {
+    fn insert(&mut self, process: u64, range: Range<u64>, module: u32, name: CodeName<'_>) {
         let mut overlapping = self.code.overlapping(process, range.start, range.end);
         if overlapping.is_some() && self.code.has(process, &range, name, module) {
             return;
@@ -348,7 +348,7 @@ impl Names {
         };
         for part in self.code.unnamed(process, range) {
             if !part.is_empty() {
-                self.insert(process, part, module, MethodName::Text(method));
+                self.insert(process, part, module, CodeName::Text(method));
             }
         }
     }

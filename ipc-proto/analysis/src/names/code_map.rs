@@ -5,8 +5,8 @@ use core::ops::Range;
 
 use ipc_proto::wire::{to_u32, to_usize};
 
+use super::code_name::CodeName;
 use super::frames::FrameId;
-use super::method_name::MethodName;
 use super::modules::ROWS;
 use crate::place::{at, at_mut};
 
@@ -78,7 +78,7 @@ impl CodeMap {
     }
 
     /// Returns whether exactly this code is at these addresses.
-    pub(super) fn has(&self, process: u64, range: &Range<u64>, name: MethodName<'_>, module: u32) -> bool {
+    pub(super) fn has(&self, process: u64, range: &Range<u64>, name: CodeName<'_>, module: u32) -> bool {
         let known = self.ranges.get(&(process, range.start)).filter(|known| known.end == range.end);
         let method = known.and_then(|known| at(&self.methods, known.method));
         method.is_some_and(|method| method.module == module && self.name(method).is(name))
@@ -89,7 +89,7 @@ impl CodeMap {
         &mut self,
         process: u64,
         range: Range<u64>,
-        name: MethodName<'_>,
+        name: CodeName<'_>,
         module: u32,
     ) -> bool {
         // Compact only if more than half of the arena is garbage: then fewer bytes move than are removed, so that the
@@ -120,10 +120,10 @@ impl CodeMap {
     }
 
     /// Adds a name at the end of the arena.
-    fn add_name(&mut self, name: MethodName<'_>) -> NamePlace {
+    fn add_name(&mut self, name: CodeName<'_>) -> NamePlace {
         let start = self.arena.len();
         let is_row = match name {
-            MethodName::Row(row) if start <= Self::ROW_LIMIT && row.len() <= MethodName::LONGEST_ROW => {
+            CodeName::Row(row) if start <= Self::ROW_LIMIT && row.len() <= CodeName::LONGEST_ROW => {
                 self.arena.extend_from_slice(row);
                 true
             }
@@ -173,11 +173,11 @@ impl CodeMap {
         at_mut(&mut self.methods, place)
     }
 
-    pub(super) fn name(&self, method: &Method) -> MethodName<'_> {
+    pub(super) fn name(&self, method: &Method) -> CodeName<'_> {
         let bytes = bytes_at(&self.arena, method.name);
         match method.name.is_row {
-            true => MethodName::Row(bytes),
-            false => MethodName::Text(core::str::from_utf8(bytes).unwrap_or_default()),
+            true => CodeName::Row(bytes),
+            false => CodeName::Text(core::str::from_utf8(bytes).unwrap_or_default()),
         }
     }
 

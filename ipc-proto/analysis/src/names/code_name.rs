@@ -1,4 +1,4 @@
-//! The name of a method, as a row of a trace states it or as a text.
+//! The name of code, as a row of a trace states it or as a text.
 use alloc::borrow::Cow;
 use alloc::string::String;
 
@@ -8,14 +8,14 @@ use crate::rows::MethodNames;
 /// A name. A trace names all methods of the process, but samples are in few of them. So the names of a row stay as they
 /// are until a sample is in the method.
 #[derive(Debug, Clone, Copy)]
-pub(super) enum MethodName<'n> {
+pub(super) enum CodeName<'n> {
     /// The names of a row, and the bytes that follow them in the row.
     Row(&'n [u8]),
     /// `Type.Method(args)`.
     Text(&'n str),
 }
 
-impl<'n> MethodName<'n> {
+impl<'n> CodeName<'n> {
     /// The length in bytes from which on a row is longer than the longest text that is made of it.
     pub(super) const LONGEST_ROW: usize = 2 * MAX_METHOD;
 
