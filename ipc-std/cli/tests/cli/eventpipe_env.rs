@@ -126,14 +126,17 @@ fn what_a_runtime_may_do_is_noted() {
 
 #[test]
 fn each_format_has_the_value_unchanged() {
-    let path = "{pid} it's \"a\" $HOME \\ `b` é;#";
+    // On Windows, a backslash ends the name of a directory, which a note says does not exist.
+    let slash = if cfg!(windows) { "" } else { "\\" };
+    let path = &format!("{{pid}} it's \"a\" $HOME {slash} `b` é;#");
     let args = ["eventpipe-env", "-o", path, "--format"];
     let object = &run(&[&args[..], &["json"]].concat()).well().lines()[0];
-    assert_eq!(object["DOTNET_EventPipeOutputPath"], path);
+    assert_eq!(object["DOTNET_EventPipeOutputPath"], **path);
     assert_eq!(object["DOTNET_EnableEventPipe"], json!("1"));
     assert_eq!(run(&["eventpipe-env", "-o", path, "--json"]).well().lines()[0], *object);
     let docker = run(&[&args[..], &["docker"]].concat()).well();
-    let line = r#"ENV DOTNET_EventPipeOutputPath="{pid} it's \"a\" \$HOME \\ `b` é;#""#;
+    let line =
+        format!(r#"ENV DOTNET_EventPipeOutputPath="{{pid}} it's \"a\" \$HOME {slash}{slash} `b` é;#""#);
     assert!(docker.text().lines().any(|l| l == line), "{}", docker.text());
     if cfg!(unix) {
         let lines = run(&[&args[..], &["env"]].concat()).well().into_text();

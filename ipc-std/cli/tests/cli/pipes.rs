@@ -61,7 +61,8 @@ fn a_monitor_traces_from_the_first_event() {
     let short = port.strip_prefix(r"\\.\pipe\").unwrap();
     let file = place.file("{pid}.nettrace").into_os_string().into_string().unwrap();
     let args = ["monitor", "--json", "--listen", short, "--set", "SEEN=yes", "--trace", &file];
-    let mut monitor = tool(&[&args[..], &["--duration", "300ms"]].concat()).spawn().unwrap();
+    // The duration counts from the start of the monitor. A runtime that arrives later is not traced, so it is long.
+    let mut monitor = tool(&[&args[..], &["--duration", "5s"]].concat()).spawn().unwrap();
     let mut events = BufReader::new(monitor.stdout.take().unwrap());
     let (mut child, _stdout, fake) = start(&["fake-runtime", "--port", &format!("{short},suspend")]);
     for expected in ["arrived", "set", "tracing", "resumed"] {
