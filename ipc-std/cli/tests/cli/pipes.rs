@@ -79,7 +79,6 @@ fn a_monitor_traces_from_the_first_event() {
     assert!(run(&["stats", &file]).text().contains("end:             complete"));
     drop(child.stdin.take());
     finish(child).well();
-    assert_eq!(line(&mut events)["event"], "left");
-    monitor.kill().unwrap();
-    monitor.wait().unwrap();
+    // The tool ends with the trace, often before it can report that the runtime has left.
+    assert!(monitor.wait().unwrap().success());
 }
