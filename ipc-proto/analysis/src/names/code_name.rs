@@ -16,7 +16,7 @@ pub(super) enum CodeName<'n> {
 }
 
 impl<'n> CodeName<'n> {
-    /// The length in bytes from which on a row is longer than the longest text that is made of it.
+    /// The most bytes of a row that is stored as it is. The text of a longer row has at most half as many.
     pub(super) const LONGEST_ROW: usize = 2 * MAX_METHOD;
 
     /// Returns `Type.Method(args)`, cut at the longest length of a name.

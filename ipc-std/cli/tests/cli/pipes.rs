@@ -82,3 +82,22 @@ fn a_monitor_traces_from_the_first_event() {
     // The tool ends with the trace, often before it can report that the runtime has left.
     assert!(monitor.wait().unwrap().success());
 }
+
+#[test]
+fn a_monitor_reports_that_a_runtime_has_left() {
+    let place = Place::new();
+    let port = place.path("port").into_os_string().into_string().unwrap();
+    let short = port.strip_prefix(r"\\.\pipe\").unwrap();
+    let mut monitor = tool(&["monitor", "--json", "--listen", short]).spawn().unwrap();
+    let mut events = BufReader::new(monitor.stdout.take().unwrap());
+    let (mut child, _stdout, fake) = start(&["fake-runtime", "--port", &format!("{short},suspend")]);
+    for expected in ["arrived", "resumed"] {
+        assert_eq!(line(&mut events)["event"], expected);
+    }
+    drop(child.stdin.take());
+    finish(child).well();
+    let event = line(&mut events);
+    assert_eq!((&event["event"], &event["process_id"]), (&"left".into(), &fake["process_id"]), "{event}");
+    monitor.kill().unwrap();
+    monitor.wait().unwrap();
+}
