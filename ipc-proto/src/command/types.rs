@@ -1,9 +1,5 @@
 //! The types of the fields and of the responses of commands.
 pub use super::environment_entry::EnvironmentEntry;
-pub use super::payload_specs::{
-    ActivityEnd, BridgeEvent, PayloadFilter, PayloadSpec, PayloadSpecError, PayloadSpecProblem, PayloadSpecs,
-    Sampling, SourceEvent, Transform, Transforms,
-};
 pub use super::platform::{Architecture, CommandLineForm, OperatingSystem};
 pub use super::process_info::{ProcessInfo, ProcessInfo2, ProcessInfo3};
 pub use super::provider_arguments::{ArgumentError, ArgumentList, ArgumentText, ProviderArguments};
