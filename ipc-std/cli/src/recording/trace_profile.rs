@@ -203,7 +203,9 @@ mod tests {
             .iter()
             .find(|vector| vector.name() == "CollectTracing2.database.request.hex")
             .unwrap();
-        let Parsed::Complete { value: message, .. } = Message::parse(recorded.bytes).unwrap() else { panic!() };
+        let Parsed::Complete { value: message, .. } = Message::parse(recorded.bytes).unwrap() else {
+            panic!()
+        };
         let Request::CollectTracing2(request) = message.request().unwrap() else { panic!() };
         let providers = select(&[TraceProfile::Database], &[]).unwrap();
         assert!(request.providers.iter().eq(providers.iter().map(ProviderSpec::to_provider)));
