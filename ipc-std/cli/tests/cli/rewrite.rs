@@ -11,9 +11,7 @@ use std::os::unix::net::UnixStream;
 use std::process::Stdio;
 use std::thread;
 
-use nettrace::{
-    self, Event, Metadata, SequencePoint, Stack, ThreadSequence, TraceWriter, Version,
-};
+use nettrace::{self, Event, Metadata, SequencePoint, Stack, ThreadSequence, TraceWriter, Version};
 #[cfg(unix)]
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
