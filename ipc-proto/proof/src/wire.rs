@@ -104,7 +104,7 @@ fn show<'a>(
 proves! { MESSAGE:
     Message::parse, Message::request, inspect, visit, failed, Message::field_at, FieldPath::new, PartValue::problem, Code::set, Code::id, Advertise::parse,
     ServerError::has_message,
-    OperatingSystem::name, OperatingSystem::of, OperatingSystem::command_line_form, Architecture::name, Architecture::of,
+    OperatingSystem::name, OperatingSystem::of, Architecture::name, Architecture::of,
     arguments, ArgumentList::new, <ArgumentList<'_> as Display>::fmt, <ArgumentError as Display>::fmt,
     <ArgumentText<'_> as PartialEq<str>>::eq, <ArgumentText<'_> as PartialEq<&str>>::eq, <ArgumentText<'_> as Display>::fmt, argument_chars,
     HResult::name, HResult::old_name, HResult::hint, HResult::from_win32, DumpFlags::name, DumpType::name, EventLevel::name,
