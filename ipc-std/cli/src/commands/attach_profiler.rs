@@ -17,12 +17,7 @@ use crate::process::target::OperandArgs;
 #[derive(Debug, clap::Args)]
 #[command(
     override_usage = "dotnet-ipc attach-profiler [OPTIONS] <PID> <CLSID> <LIBRARY>",
-    after_help = "\
-LIBRARY is a path in the target's file system. A process can have one profiler.
-
-Examples:
-  dotnet-ipc attach-profiler 4242 \\
-      123e4567-e89b-12d3-a456-426614174000 /opt/prof.so --data @settings.bin"
+    after_help = include_str!("attach_profiler.txt")
 )]
 pub(crate) struct Args {
     #[command(flatten)]

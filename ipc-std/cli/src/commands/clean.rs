@@ -13,26 +13,7 @@ use crate::output::stdout::{json_to_stdout, to_stdout};
 
 /// Remove the sockets of runtimes that have ended
 #[derive(Debug, clap::Args)]
-#[command(after_help = "\
-A runtime that crashes leaves its socket in the directory. The socket is
-removed if all of this is true, which is checked again immediately before:
-- its process has ended, or started at another time than the name states;
-- no process listens at it;
-- you own it, or you are root.
-The debugger's pipes of the same process are removed with it.
-
-Layers of containers cannot be cleaned from the host, because listeners in the
-container are not visible there. Shared file systems (NFS, SMB, 9P, FUSE) are
-refused, because the listener can be on another machine.
-
-The cache of `stack` needs no cleaning: when `stack` writes to it, it removes
-the files of processes that have ended, those older than a week, and the oldest
-of more than 32.
-
-Examples:
-  dotnet-ipc clean               show, ask, remove
-  dotnet-ipc clean --dry-run     only show
-  dotnet-ipc clean --yes /tmp    remove without asking")]
+#[command(after_help = include_str!("clean.txt"))]
 pub(crate) struct Args {
     /// Directories to clean [default: TMPDIR, or /tmp]
     #[arg(value_name = "DIR")]

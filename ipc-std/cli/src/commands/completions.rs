@@ -7,12 +7,7 @@ use crate::output::stdout::to_stdout;
 
 /// Print a completion script for a shell
 #[derive(Debug, clap::Args)]
-#[command(after_help = "\
-Examples:
-  dotnet-ipc completions bash > /etc/bash_completion.d/dotnet-ipc
-  dotnet-ipc completions zsh > ~/.zfunc/_dotnet-ipc
-  dotnet-ipc completions fish > ~/.config/fish/completions/dotnet-ipc.fish
-  dotnet-ipc completions powershell >> $PROFILE")]
+#[command(after_help = include_str!("completions.txt"))]
 pub(crate) struct Args {
     /// Shell that reads the script
     #[arg(value_enum)]

@@ -20,23 +20,7 @@ use crate::process::wire_log::WireLog;
 /// Send hundreds of requests to a server, and list the wrong responses
 #[derive(Debug, clap::Args)]
 #[command(mut_arg("timeout", |arg| arg.help("Wait for each response for DURATION [default: 10s]")))]
-#[command(after_help = "\
-One line per difference, a count at the end; the exit status is 8 if there are
-differences. Without --as, the expected responses are those of a careful server
-of the .NET version that the server reports and the kind that its refusals
-show. With --as, every response that such a runtime was observed to send is
-right.
-
-Some requests end or hang real runtimes. Without --deadly, a request is sent
-only if it harmed no runtime of the server's version or of a newer one; nothing
-is sent to a server that reports no version, or a newer one than is known. The
-other requests start sessions (and stop them), set variables and enable perf
-maps. If a server does not respond to a request, the command waits until it
-responds to others again.
-
-Examples:
-  dotnet-ipc conformance 4242 --as net10
-  dotnet-ipc conformance --socket /tmp/my-server.sock --deadly --json")]
+#[command(after_help = include_str!("conformance.txt"))]
 pub(crate) struct Args {
     #[command(flatten)]
     target: target::TargetArgs,

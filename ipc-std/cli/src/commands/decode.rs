@@ -24,22 +24,7 @@ use frame::Frame;
 
 /// Show messages field by field, with the offset of every byte
 #[derive(Debug, clap::Args)]
-#[command(after_help = "\
-HEX is pairs of digits, separated or not by blanks, `:`, `|`, `,` and `0x`. FILE
-contains messages as bytes, or as digits with comments after `#`, or is a file
-of --wire-log, which contains the command of every response. Offsets count from
-the start of a message.
-
-For malformed bytes the output shows the valid fields, and points at the error
-with the name of its field; the exit status is 6. A value that runtimes refuse
-in a well-formed request is reported, with exit status 0. A reserved number
-other than 0 is marked; runtimes ignore it.
-
-Examples:
-  dotnet-ipc decode 444f544e45545f4950435f56310014000408 0000
-  dotnet-ipc decode answer.bin --answer-to GetProcessInfo3
-  dotnet-ipc info 4242 --wire-log log.jsonl; dotnet-ipc decode log.jsonl
-  xxd -p message.bin | dotnet-ipc decode - --json | jq .fields")]
+#[command(after_help = include_str!("decode.txt"))]
 pub(crate) struct Args {
     /// Messages: hexadecimal digits, a file, or `-` for standard input
     #[arg(value_name = "HEX|FILE|-")]

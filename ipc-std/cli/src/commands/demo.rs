@@ -29,10 +29,7 @@ use crate::recording::trace_profile::TraceProfile;
 ///
 /// Every number comes from the run itself. If something is not as described, the demo fails.
 #[derive(Debug, clap::Args)]
-#[command(after_help = "\
-Examples:
-  dotnet-ipc demo
-  dotnet-ipc demo --json | jq -r .step")]
+#[command(after_help = include_str!("demo.txt"))]
 pub(crate) struct Args {}
 
 pub(crate) fn run(_: &Args, globals: &Globals) -> Result<(), Failure> {

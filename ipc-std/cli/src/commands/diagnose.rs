@@ -22,42 +22,7 @@ use crate::recording::analysis_input::{AnalysisArgs, Needs};
 /// Show what is wrong with a process, from ten seconds of its events or from a trace
 #[derive(Debug, clap::Args)]
 #[command(mut_arg("thread", |arg| arg.hide(true)))]
-#[command(after_help = "\
-A number is a process ID, anything else a file; --file makes a number a file. A
-process is recorded for --duration or until Ctrl-C, as by `trace --profile
-sick`: samples of all threads, collections, allocations, exceptions, locks,
-compiled methods, HTTP requests and the counters of System.Runtime.
-
-The figures come first, then the findings, the worst first: each with its
-evidence, the method of the program that causes it, if the events know it, and
-the command that shows more. A finding is only what was measured. A healthy
-program has none, and the exit status is 0 either way.
-
-A file has the events of its recording only: `trace --profile sick` and
-`monitor --trace FILE --profile sick -- COMMAND` record all that is needed. The
-figures of the system (cores, threads, descriptors) exist only for a process of
-this machine; cores also by the counter of .NET. What is not known is null.
-
---from and --to diagnose a part of the trace or of the recording: T is a time
-since its start (90s, 00:01:30, 1.5), or a date such as 2026-11-20T21:45:13Z.
-
-With --json, the result is one object: the figures \"process_id\", \"seconds\",
-\"processors\", \"cores\", \"samples\", \"running_samples\", \"collections\",
-\"full_collections\", \"induced_collections\", \"gc_paused_percent\",
-\"longest_pause_ms\", \"heap_before_mb\", \"heap_after_mb\",
-\"allocated_mb_per_second\", \"exceptions_per_second\", \"lock_waits\",
-\"threads_waiting_for_locks\", \"longest_lock_wait_ms\", \"thread_pool_threads\",
-\"thread_pool_queue\", \"timers\", \"threads\", \"descriptors\", \"descriptor_limit\",
-\"sockets\", \"compiled_methods\", \"compilation_ms\", \"requests_in_flight\",
-\"finished_requests_per_second\", \"outgoing_requests\", \"new_connections\", and
-\"findings\": {\"kind\", \"severity\", \"evidence\", \"method\", \"next\"}. The severity is
-\"high\", \"medium\" or \"info\".
-
-Examples:
-  dotnet-ipc diagnose 4242
-  dotnet-ipc diagnose --name Shop --json | jq .findings
-  dotnet-ipc trace 4242 --profile sick --duration 30s -o shop.nettrace
-  dotnet-ipc diagnose shop.nettrace")]
+#[command(after_help = include_str!("diagnose.txt"))]
 pub(crate) struct Args {
     #[command(flatten)]
     target: TraceTargetArgs,

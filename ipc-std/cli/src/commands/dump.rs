@@ -23,18 +23,7 @@ use crate::process::target::TargetArgs;
 #[derive(Debug, clap::Args)]
 #[command(mut_arg("timeout", |arg| arg.help("Give up after DURATION [default: 10m]")))]
 #[command(override_usage = "dotnet-ipc dump [OPTIONS] -o <FILE> <PID|--name <NAME>|--socket <PATH>>")]
-#[command(after_help = "\
-The target writes the file: FILE is a path in the target's file system, and can
-contain the templates of its dump writer, such as %p for the process ID. A
-relative path starts at the current directory of this command. The process is
-stopped meanwhile.
-
-Without --overwrite an existing file is an error, if this command sees it: it
-does not if the target runs in a container, or if FILE contains a template.
-
-Examples:
-  dotnet-ipc dump 4242 -o app.dmp
-  dotnet-ipc dump 4242 -o /tmp/app-%p.dmp --type heap --crash-report")]
+#[command(after_help = include_str!("dump.txt"))]
 pub(crate) struct Args {
     #[command(flatten)]
     target: TargetArgs,

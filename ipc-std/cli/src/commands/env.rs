@@ -14,17 +14,7 @@ use crate::process::target::TargetArgs;
 
 /// Print the environment of a process
 #[derive(Debug, clap::Args)]
-#[command(after_help = "\
-The values are those of the runtime, with changes since the start of the
-process. On a terminal, control characters are escaped.
-
-With --json: {\"environment\": {NAME: VALUE}, \"other\": [ENTRY]}. If a name occurs
-twice, the first value counts; other values and entries without a name are in
-\"other\".
-
-Examples:
-  dotnet-ipc env 4242 | sort
-  dotnet-ipc env 4242 --json | jq -r .environment.PATH")]
+#[command(after_help = include_str!("env.txt"))]
 pub(crate) struct Args {
     #[command(flatten)]
     target: TargetArgs,

@@ -17,33 +17,7 @@ use crate::recording::args::RecordingArgs;
 /// Print the environment variables with which a process traces itself
 #[derive(Debug, clap::Args)]
 #[command(mut_args(|arg| if is_for_clients(arg.get_id().as_str()) { arg.hide(true) } else { arg }))]
-#[command(after_help = "\
-A process that starts with these variables records itself from its start to its
-end, without a client. The options are those of `trace`, with the same
-defaults. Its children inherit the variables: with {pid} in the path, each has
-a file of its own. A runtime reports no mistake: if the directory does not
-exist, there is no file. What the variables cannot express, or what leads to no
-file, is refused: a comma or a colon in the arguments of a provider, event IDs,
-rundown keywords.
-
-The runtime writes the file while the process runs. With --write-at-end it
-writes what fits into the buffer when the process ends, and nothing if it is
-killed.
-
-Runtimes read different numbers. --runtime names the one that reads the
-variables: net8 to net11, net10-aot for NativeAOT, net10-mono for Mono. Without
-it, the variables are for CoreCLR and NativeAOT of each version since .NET 8.
-
---format env writes lines NAME=VALUE, with quotes where a shell needs them;
---format docker writes instructions of a Dockerfile; --format json, or --json,
-one object.
-
-Examples:
-  env $(dotnet-ipc eventpipe-env -o /tmp/app_{pid}.nettrace) dotnet app.dll
-  set -a; eval \"$(dotnet-ipc eventpipe-env --profile gc-verbose)\"; set +a
-  dotnet-ipc eventpipe-env --clr-events gc+exception --format docker >> Dockerfile
-  dotnet-ipc eventpipe-env --buffering block --runtime net11
-  dotnet-ipc eventpipe-env --sampling-interval 10ms --runtime net10-aot")]
+#[command(after_help = include_str!("eventpipe_env.txt"))]
 pub(crate) struct Args {
     /// The file that the process writes; it replaces {pid} with its process ID
     #[arg(short, long, value_name = "PATH", default_value = "trace_{pid}.nettrace")]

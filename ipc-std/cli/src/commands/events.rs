@@ -39,75 +39,7 @@ use crate::stacks::stack_names::{NamedStack, StackNames};
 /// Show the events of a process as they happen, or of a trace
 #[derive(Debug, clap::Args)]
 #[command(mut_arg("timeout", |arg| arg.help("Give up after DURATION when starting the session, and again when ending it [default: 10s, 2m]")))]
-#[command(after_help = "\
-A number is a process ID, anything else a file; --file makes a number a file.
-The events of a process are shown until Ctrl-C, the end of --duration, or its
-exit: those of --profile, --provider and --clr-events [default: --profile
-dotnet-common], without rundown. The other options for sessions do not apply to
-files. Up to 64 MiB of lines wait for a reader that takes nothing; beyond that,
-the session ends, with exit status 1.
-
-T is a time since the start of the trace (90s, 00:01:30, 1.5), or a date such
-as 2026-11-20T21:45:13Z. Events at exactly T are shown. Blocks that state other
-times are skipped, and their lost events are not counted. Traces of format 3
-and 6 are read whole. NAME is the name of a thread in a file, which is read
-twice, or a text in names; version 4 names only threads whose purpose its events
-show, such as .NET Finalizer.
-
-With --json, a line is {\"time_ns\", \"thread_id\", \"process_id\", \"provider\",
-\"id\", \"version\", \"name\", \"level\", \"opcode\", \"keywords\", \"processor\",
-\"activity_id\", \"related_activity_id\", \"stack\", \"fields\"}: nanoseconds since
-the start of the trace; keywords and the addresses of the stack, leaf first, are
-hexadecimal strings; null is a value that the event does not have. In a trace of
-format 6, \"trace_id\", \"span_id\", \"labels\", \"thread_name\" and
-\"thread_attributes\" precede \"stack\". An event without a description has
-\"payload\", its bytes in base64, instead of \"fields\". Bytes after the last
-field are \"rest\"; if a field does not fit, \"error\" describes why. A second
-field of the same name is \"name#2\". Byte arrays are base64, infinite numbers
-are strings. \"cut\": true marks a line without all parts: a name has 256
-characters at most, a stack 256 addresses or 64 KiB of names, and the fields
-4 KiB and 64 bytes for each byte of the payload.
-
---where compares numbers, and texts by their characters, with < and > if they
-are in quotes; a path of names such as Payload.Mean is a field in a field. An
-event without the field is not shown. Events also have time_ns, provider, id,
-version, name, level, thread_id, thread_name, process_id, processor, activity_id
-and labels.NAME, which --columns shows too. A field that the event does not have
-is - there, and null with --json. A line of text names the process as in [200/7]
-if it is not that of the trace. If --only, --where, --process or --thread finds
-no event, or the trace has none between --from and --to, the exit status is 9.
-
---until shows its event, and then stops the session of a process. If the event
-does not arrive before the end of --duration or of the trace, or before the
-reader of the output leaves, the exit status is 4.
-
---count-by counts up to 100,000 different values; with --json, a line is
-{\"value\", \"count\"}. --hist has a row for each range from one power of two to
-the next, also of negative numbers; with --json, {\"from\", \"to\", \"count\"}.
-
-With --stacks, each frame has its name, or its address where the name is not
-known: in lines that follow the event, innermost first, and with --json in
-\"stack\". A file is read twice, because its names follow the stacks; a pipe is
-read once, and has the names of the events before. A process sends its
-names when the session starts, and those of methods that it compiles later.
-
-The sampler of a runtime runs on one processor and visits all threads, so the
-processor of a sample (Microsoft-DotNETCore-SampleProfiler) is the sampler's.
-
-Examples:
-  dotnet-ipc events 4242
-  dotnet-ipc events 4242 --provider System.Net.Http
-  dotnet-ipc events 4242 --profile gc-verbose --duration 10s --json
-  dotnet-ipc events 4242 --clr-events exception --stacks
-  dotnet-ipc events app.nettrace --only System.Net.Http/1 --ordered
-  dotnet-ipc events 4242 --clr-events gc --where 'Depth = 2'
-  dotnet-ipc events app.nettrace --where 'ExceptionType ~ timeout' --stacks
-  dotnet-ipc events app.nettrace --columns time_ns,thread_id,ExceptionType
-  dotnet-ipc events app.nettrace --count-by ExceptionType
-  dotnet-ipc events app.nettrace --hist MethodSize --where 'MethodSize > 0'
-  dotnet-ipc events 4242 --until Microsoft-Windows-DotNETRuntime/GCStart
-  dotnet-ipc events app.nettrace --from 00:10:00 --to 00:10:05
-  xz -dc app.nettrace.xz | dotnet-ipc events - --json | jq .fields")]
+#[command(after_help = include_str!("events.txt"))]
 pub(crate) struct Args {
     #[command(flatten)]
     target: TraceTargetArgs,

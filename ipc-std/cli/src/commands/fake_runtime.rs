@@ -19,23 +19,7 @@ use crate::output::threads::spawn;
 
 /// Run a fake runtime for tests of other tools
 #[derive(Debug, clap::Args)]
-#[command(after_help = "\
-The first line of output is {\"process_id\": N, \"socket\": \"PATH\"}. The fake
-runtime ends when its standard input ends, and on SIGINT, SIGTERM and SIGHUP.
-Other tools find it by its process ID if DIR was its TMPDIR when it started.
-
-A port is a value of DOTNET_DiagnosticPorts: the path of a monitor's socket,
-and suspend (the default) or nosuspend. The fake runtime connects to it until a
-monitor listens, and again after each command. If several ports suspend it,
-each of them has to resume it.
-
-net11, net11-aot and net10-aot answer malformed and unusual requests as real
-ones do, whose end is that of the connection; the others as a careful server.
-
-Examples:
-  dotnet-ipc fake-runtime
-  dotnet-ipc fake-runtime --port /tmp/monitor,suspend
-  TMPDIR=/tmp/lab dotnet-ipc fake-runtime --dir /tmp/lab --runtime net31")]
+#[command(after_help = include_str!("fake_runtime.txt"))]
 pub(crate) struct Args {
     /// Runtime to imitate
     #[arg(long, value_enum, default_value = "net10")]

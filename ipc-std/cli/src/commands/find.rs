@@ -14,18 +14,7 @@ use crate::process::wire_log::WireLog;
 
 /// Show where the runtime of a process listens, or why it is not found
 #[derive(Debug, clap::Args)]
-#[command(after_help = "\
-One line for each step of the search, with an explanation if it failed.
-
-A runtime of .NET 11 shows in its memory map that it listens: then a missing
-socket is in another TMPDIR or was deleted. An older one does not show it.
-
-Exit status: 0 found, and the runtime reports the same process; 3 not found or
-access denied; 4 to 7 the listener does not respond as a runtime does.
-
-Examples:
-  dotnet-ipc find 4242
-  dotnet-ipc find 4242 --json | jq .steps")]
+#[command(after_help = include_str!("find.txt"))]
 #[group(required = true, multiple = false, args = ["pid", "name"])]
 pub(crate) struct Args {
     /// Process ID of the runtime

@@ -22,40 +22,7 @@ use crate::recording::findings::{Analysis, FindingsArgs, SeenProcesses, add_larg
 #[command(mut_arg("top", |arg| arg.help("Show the N collections with the longest pauses, in the order of time")))]
 #[command(mut_arg("csv", |arg| arg.help("Write all collections as CSV")))]
 #[command(mut_arg("thread", |arg| arg.hide(true)))]
-#[command(after_help = "\
-A number is a process ID, anything else a file; --file makes a number a file. A
-process is recorded for --duration or until Ctrl-C. With --json and --csv a row
-is written as soon as the collection is complete, otherwise the tables at the
-end. A suspended runtime is resumed. If the process exits meanwhile, the events
-before that are shown, and the exit status is 7.
-
-A collection blocks the program (NonConcurrentGC, or ForegroundGC while a
-background collection runs) or pauses it at times (BackgroundGC). PAUSE is the
-time of all its pauses together, and SUSPEND the part of it that stopping the
-threads took. The percentiles are those of the pauses. Sizes are in MB of
-1,000,000 bytes, with the free space between objects. The numbers of each
-collection are those of PerfView and TraceEvent.
-
---from and --to show the collections that overlap this time. T is a time since
-the start of the trace or of the recording (90s, 00:01:30, 1.5), or a date such
-as 2026-11-20T21:45:13Z. There is no --thread: a collection stops all threads.
-
-With --json, a line is {\"process_id\", \"number\", \"generation\", \"type\", \"reason\",
-\"start_ms\", \"pause_start_ms\", \"pause_ms\", \"suspend_ms\", \"duration_ms\",
-\"heap_after_mb\", \"promoted_mb\", \"complete\", \"gen0_mb\", \"gen1_mb\", \"gen2_mb\",
-\"large_mb\", \"pinned_mb\"}, and these are the columns of --csv. Times are since
-the start of the trace. The beginning or the end of a collection with
-\"complete\": false is not in the trace. What the trace does not have is null.
-With --summary, --json is one object. A trace without collections is no failure:
-the output is empty, and a note says how to record them.
-
-Examples:
-  dotnet-ipc gc 4242 --duration 1m
-  dotnet-ipc gc 4242 --json --duration 1h | jq 'select(.generation == 2)'
-  dotnet-ipc trace 4242 --profile gc-collect -o app.nettrace
-  dotnet-ipc gc app.nettrace
-  dotnet-ipc gc app.nettrace --csv > collections.csv
-  dotnet-ipc gc app.nettrace --json | jq 'select(.pause_ms > 10)'")]
+#[command(after_help = include_str!("gc.txt"))]
 pub(crate) struct Args {
     #[command(flatten)]
     findings: FindingsArgs,

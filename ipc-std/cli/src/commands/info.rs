@@ -14,15 +14,7 @@ use crate::process::target::TargetArgs;
 
 /// Show command line, runtime version, OS and architecture of a process
 #[derive(Debug, clap::Args)]
-#[command(after_help = "\
-.NET cannot report a process whose command line is longer than 64 KiB. Then the
-command line is that of /proc, which command_line_from states, and the other
-fields are null.
-
-Examples:
-  dotnet-ipc info 4242
-  dotnet-ipc info 4242 --json | jq -r .clr_product_version
-  dotnet-ipc info --socket /tmp/dotnet-diagnostic-4242-99-socket")]
+#[command(after_help = include_str!("info.txt"))]
 pub(crate) struct Args {
     #[command(flatten)]
     target: TargetArgs,

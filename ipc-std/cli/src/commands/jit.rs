@@ -23,40 +23,7 @@ use crate::recording::findings::{Analysis, FindingsArgs, SeenProcesses, add_larg
 #[derive(Debug, clap::Args)]
 #[command(mut_arg("top", |arg| arg.help("Show the N compilations that took longest")))]
 #[command(mut_arg("csv", |arg| arg.help("Write all compilations as CSV")))]
-#[command(after_help = "\
-A number is a process ID, anything else a file; --file makes a number a file. A
-process is recorded for --duration or until Ctrl-C. With --json and --csv a row
-is written as soon as the compilation is complete, otherwise the tables at the
-end. A suspended runtime is resumed. If the process exits meanwhile, the events
-before that are shown, and the exit status is 7.
-
-JIT is the time from the start of a compilation to its end, with that of others
-that it required on the same thread. A method is compiled again for a higher
-tier, so it can have several rows. Precompiled methods do not appear. The
-numbers are those of PerfView and TraceEvent.
-
---from, --to and --thread show the compilations that start in this time, on
-these threads. T is a time since the start of the trace or of the recording
-(90s, 00:01:30, 1.5), or a date such as 2026-11-20T21:45:13Z.
-
-With --json, a line is {\"process_id\", \"method\", \"start_ms\", \"jit_ms\",
-\"il_size\", \"native_size\", \"tier\", \"thread\"}, and these are the columns of
---csv, where a ' precedes a text that a spreadsheet would take for a formula.
-Times are since the start of the trace, sizes are bytes. What the trace
-does not have is null: \"jit_ms\" and \"il_size\" without a start (\"start_ms\" is
-then the time of the end), \"jit_ms\", \"native_size\" and \"tier\" without an end.
-With --summary, --json is one object. A trace without compilations is no
-failure: the output is empty, and a note says how to record them. Most methods
-are compiled when a program starts, which `monitor` records.
-
-Examples:
-  dotnet-ipc jit 4242
-  dotnet-ipc monitor --trace start.nettrace --clr-events jit \
-    --clr-event-level verbose -- ./app
-  dotnet-ipc trace 4242 --clr-events jit --clr-event-level verbose
-  dotnet-ipc jit app.nettrace
-  dotnet-ipc jit app.nettrace --csv > methods.csv
-  dotnet-ipc jit app.nettrace --json | jq 'select(.jit_ms > 10).method'")]
+#[command(after_help = include_str!("jit.txt"))]
 pub(crate) struct Args {
     #[command(flatten)]
     findings: FindingsArgs,

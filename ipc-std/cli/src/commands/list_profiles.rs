@@ -13,15 +13,7 @@ use crate::recording::trace_profile::TraceProfile;
 
 /// List the profiles for `trace --profile`, and the keywords for --clr-events
 #[derive(Debug, clap::Args)]
-#[command(after_help = "\
-With --json, each line is {\"profile\", \"description\", \"providers\": [{\"name\",
-\"keywords\", \"level\", \"arguments\"}]}, and the last one {\"clr_keywords\": {NAME:
-VALUE}}.
-
-Examples:
-  dotnet-ipc list-profiles
-  dotnet-ipc trace 4242 --profile gc-verbose
-  dotnet-ipc trace 4242 --clr-events gc+exception")]
+#[command(after_help = include_str!("list_profiles.txt"))]
 pub(crate) struct Args {}
 
 pub(crate) fn run(_: &Args, globals: &Globals) -> Result<(), Failure> {

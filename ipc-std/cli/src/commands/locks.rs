@@ -19,53 +19,7 @@ use crate::recording::analysis_input::{AnalysisArgs, InputRead, Needs};
 
 /// Show the locks of a process or of a trace for which threads wait: waits, owners and deadlocks
 #[derive(Debug, clap::Args)]
-#[command(after_help = "\
-A number is a process ID, anything else a file; --file makes a number a file. A
-process is recorded for --duration or until Ctrl-C, with samples of its threads
-and then the names of its methods. A suspended runtime is resumed. If the
-process exits meanwhile, the events before that are shown, and the exit status
-is 7.
-
-A lock has its waits with the methods of the program that wait, and the methods
-in which its owners were sampled while others waited (\"held in\"). An owner may
-have released the lock already, so a few samples mean nothing. Threads that wait
-at the end have an owner with its stack, unless the runtime does not know it.
-
-\"deadlock\" are threads that have waited for each other's locks for a second or
-more; for less, it is \"perhaps a deadlock\", as is an owner that has itself
-waited for a lock since before the recording. Such a wait has no event: it is a
-thread that waits in the same stack in all samples. Which lock it waits for is
-not known, and stacks of .NET 8 and 9 do not show the wait.
-
-Only `lock`, Monitor and System.Threading.Lock send events, since .NET 8 with
-the lock and its owner. ReaderWriterLockSlim, SemaphoreSlim and tasks send none:
-their threads are counted by stacks, if they have waited since before the
-recording. A program that was compiled ahead of time sends no stacks of waits.
-
---from, --to and --thread show the waits of a part of the trace or of the
-recording, as if nothing else had been recorded. T is a time since its start
-(90s, 00:01:30, 1.5), or a date such as 2026-11-20T21:45:13Z; names are those of
-`report`.
-
-With --json, the result is {\"duration_ms\", \"waits\", \"wait_ms\", \"longest_ms\",
-\"locks\", \"cycles\", \"waiting_before\", \"ended_before\", \"without_end\",
-\"without_stack\", \"sampled_threads\", \"lost\", \"dropped\"}. A lock is
-{\"process_id\", \"lock\", \"object\", \"waits\", \"wait_ms\", \"longest_ms\", \"methods\",
-\"held_in\", \"held_samples\", \"waiting\", \"owner\", \"perhaps_deadlock\"}, and a group
-of \"waiting_before\" {\"process_id\", \"kind\", \"count\", \"method\", \"own\", \"threads\",
-\"frames\"}. All locks and groups are there. What is not known is null. That no
-thread waited is no failure.
-
-Record a trace with all of this by `trace --profile sick`. Waits are events of
-the keyword contention, numbers of threads of threading, and the rest are
-samples.
-
-Examples:
-  dotnet-ipc locks 4242
-  dotnet-ipc locks --name Shop --duration 30s --short
-  dotnet-ipc trace 4242 --profile sick -o app.nettrace
-  dotnet-ipc locks app.nettrace
-  dotnet-ipc locks 4242 --json | jq '.cycles'")]
+#[command(after_help = include_str!("locks.txt"))]
 pub(crate) struct Args {
     #[command(flatten)]
     target: TraceTargetArgs,

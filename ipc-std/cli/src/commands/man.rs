@@ -8,9 +8,7 @@ use crate::output::output_file::{OutputFile, OverwriteArgs, cannot_write};
 
 /// Write manual pages, one per command
 #[derive(Debug, clap::Args)]
-#[command(after_help = "\
-Examples:
-  dotnet-ipc man ~/.local/share/man/man1")]
+#[command(after_help = include_str!("man.txt"))]
 pub(crate) struct Args {
     /// Directory to write to; it is created if it does not exist
     #[arg(value_name = "DIR")]

@@ -14,15 +14,7 @@ use crate::process::target::OperandArgs;
 #[derive(Debug, clap::Args)]
 #[command(
     override_usage = "dotnet-ipc perf-map [OPTIONS] <PID> <on [KIND]|off>",
-    after_help = "\
-KIND is all (the default), jit-dump (jit-PID.dump) or perf-map (perf-PID.map).
-The target writes the files to its /tmp, whatever its TMPDIR. Linux only;
-requires .NET 8.
-
-Examples:
-  dotnet-ipc perf-map 4242 on && perf record -g -p 4242
-  dotnet-ipc perf-map 4242 on perf-map
-  dotnet-ipc perf-map 4242 off"
+    after_help = include_str!("perf_map.txt")
 )]
 pub(crate) struct Args {
     #[command(flatten)]

@@ -25,24 +25,7 @@ use crate::process::system_process;
 /// List running .NET processes
 #[derive(Debug, clap::Args)]
 #[command(mut_arg("timeout", |arg| arg.help(format!("Wait DURATION for all runtimes together [default: {}s]", TIMEOUT.as_secs()))))]
-#[command(after_help = "\
-A runtime is found by its socket: in TMPDIR or /tmp, and on Linux in the TMPDIR
-of its own process, in any container. All runtimes are contacted at the same
-time. On a terminal and with --json, a row appears when its runtime responds;
-otherwise the rows are sorted by process ID.
-
-STATUS, or VERSION in parentheses if there is none: `ok`; `timeout`; `refused`
-(.NET Core 3 has no command for it, and no .NET reports a command line over
-64 KiB: the mark [/proc], in JSON command_line_from, states the source of such a
-command line); `protocol`; `permission`; `gone`. With --why also `not_found` and
-`no_listener`. If TMPDIR cannot be searched, --why reports that too: in JSON
-with null for `process_id`.
-
-Examples:
-  dotnet-ipc ps
-  dotnet-ipc ps --wide --timeout 1s
-  dotnet-ipc ps --why
-  dotnet-ipc ps --json | jq -r 'select(.status == \"ok\") | .process_id'")]
+#[command(after_help = include_str!("ps.txt"))]
 pub(crate) struct Args {
     /// Also list stale sockets and processes without a socket, and explain each
     #[arg(long)]

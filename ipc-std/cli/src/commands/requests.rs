@@ -24,51 +24,7 @@ use crate::recording::analysis_input::{AnalysisArgs, InputRead, Needs};
 
 /// Show the HTTP requests of a process or of a trace: in flight, finished and outgoing
 #[derive(Debug, clap::Args)]
-#[command(after_help = "\
-A number is a process ID, anything else a file; --file makes a number a file. A
-process is recorded for --duration or until Ctrl-C. A suspended runtime is
-resumed. If the process exits meanwhile, the requests up to then are shown, and
-the exit status is 7.
-
-IN FLIGHT are the requests that have begun in the recording and have not ended,
-with the method of the program in which most of them wait. So a hang is found
-in which all threads are idle. A request without such a method runs or blocks
-its thread: `stack` shows where. Requests that began before the recording are
-not known; those that end in it are counted. OUTGOING requests have the method
-of the program that sends them. --from and --to show the requests that end in
-this time, and those in flight at its end.
-
-In a path, a number is shown as n in braces, a GUID as guid, and another long
-value as token, so that requests of the same kind are one line. A path is no
-route: routes are shown if a trace has http.server.request.duration. It has
-percentiles of each second, so those of ROUTE are not below the exact ones.
-
-Percentiles are exact for few requests, and have an error below 0.8 % for many.
-FAILED counts requests with an exception, of outgoing ones also a status from
-500 on. Traces of several processes have the ID of the process in brackets.
-
-The events cost a program about 20 microseconds for each request. To find the
-methods that wait, there is one for each asynchronous method that has to wait:
---no-waits saves that. A trace needs these events too; the last line is for
-routes, and no other client of the meters can run meanwhile:
-
-  dotnet-ipc trace PID --provider Microsoft.AspNetCore.Hosting,System.Net.Http \\
-    --provider System.Threading.Tasks.TplEventSource:88 --provider \\
-    'System.Diagnostics.Metrics:2:4:Metrics=Microsoft.AspNetCore.Hosting'
-
-A program that was compiled ahead of time (NativeAOT) sends these events only if
-it was built with EventSourceSupport.
-
-With --json, the result is {\"in_flight\", \"finished\", \"outgoing\", \"routes\",
-\"totals\", \"began_before\", \"without_activity\", \"dropped\", \"dropped_methods\",
-\"lost\"}. A row has \"process_id\", \"method\" or \"origin\", \"path\" and \"folded\" (of
-routes \"route\"), \"count\", times in \"oldest_ms\", \"p50_ms\", \"p95_ms\", \"p99_ms\"
-and \"max_ms\", and \"methods\" of {\"name\", \"count\"}.
-
-Examples:
-  dotnet-ipc requests 4242
-  dotnet-ipc requests --name Shop --duration 30s --top 50
-  dotnet-ipc requests app.nettrace --json | jq '.in_flight[0]'")]
+#[command(after_help = include_str!("requests.txt"))]
 pub(crate) struct Args {
     #[command(flatten)]
     target: TraceTargetArgs,

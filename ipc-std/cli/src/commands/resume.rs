@@ -9,11 +9,7 @@ use crate::process::target::TargetArgs;
 
 /// Resume a runtime that is suspended at startup
 #[derive(Debug, clap::Args)]
-#[command(after_help = "\
-Has no effect on a runtime that is not suspended.
-
-Examples:
-  dotnet-ipc resume 4242")]
+#[command(after_help = include_str!("resume.txt"))]
 pub(crate) struct Args {
     #[command(flatten)]
     target: TargetArgs,

@@ -20,28 +20,7 @@ use crate::output::stdout;
 
 /// Copy a trace: only some events, in another format, or without command lines
 #[derive(Debug, clap::Args)]
-#[command(after_help = "\
-T is a time since the start of the trace (90s, 00:01:30, 1.5), or a date such as
-2026-11-20T21:45:13Z. Events at exactly T are kept, and those of all times that
-name code: the rundown, and loads and unloads of methods and modules. --only can
-leave them out. Blocks of format 4 that state other times are skipped then, and
-lost events next to them are not counted; otherwise the copy has the same lost
-events as the original. Removed events do not count as lost.
-
---strip-command-line empties the fields with the command line of the program,
-and removes labels, attributes and properties of that name. If it is unknown
-whether an event has a command line, because its description is missing or
-damaged or has no fields, all its bytes are removed, with a note. Other events
-can also contain names of people and paths: remove them with --only.
-
-The valid part of a truncated or corrupt trace becomes a complete trace, and
-the exit status is 6. After any other failure the output file is unchanged.
-
-Examples:
-  dotnet-ipc rewrite app.nettrace -o http.nettrace --only System.Net.Http
-  dotnet-ipc rewrite app.nettrace -o part.nettrace --from 00:10:00 --to 00:11:00
-  dotnet-ipc rewrite app.nettrace -o - --strip-command-line | xz > app.xz
-  dotnet-ipc rewrite old.netperf -o new.nettrace --format 4")]
+#[command(after_help = include_str!("rewrite.txt"))]
 pub(crate) struct Args {
     /// The trace; `-` for standard input
     #[arg(value_name = "FILE")]

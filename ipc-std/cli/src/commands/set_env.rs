@@ -14,18 +14,7 @@ use crate::process::target::OperandArgs;
 #[derive(Debug, clap::Args)]
 #[command(
     override_usage = "dotnet-ipc set-env [OPTIONS] <PID> <VARIABLE> [VALUE]",
-    after_help = "\
-Without VALUE the variable is removed; \"\" makes it empty. Put -- before a VALUE
-that begins with -.
-
-The process sees the change when it next reads the variable. The runtime reads
-its own settings (DOTNET_gcServer and the like) once, at startup: to change
-those, set them in the environment before the process starts.
-
-Examples:
-  dotnet-ipc set-env 4242 GREETING hello
-  dotnet-ipc set-env 4242 GREETING
-  dotnet-ipc set-env --name app GREETING hello"
+    after_help = include_str!("set_env.txt")
 )]
 pub(crate) struct Args {
     #[command(flatten)]

@@ -35,49 +35,7 @@ use crate::recording::session_failure::exited;
 /// Show what each managed thread of a process does now: its stack, innermost method first
 #[derive(Debug, clap::Args)]
 #[command(mut_arg("timeout", |arg| arg.help("Give up after DURATION when starting a session, and again when ending it [default: 10s, 2m]")))]
-#[command(after_help = "\
-The runtime stops all threads for about a millisecond to record their stacks,
-and then sends the names of all methods: some megabytes. The program runs on
-meanwhile. A suspended runtime has no threads yet, and is not resumed.
-
-The names are stored in the folder dotnet-ipc of XDG_CACHE_HOME, of ~/.cache or,
-on Windows, of LOCALAPPDATA, in files that only you can read; so the next
-`stack` of the process needs no names. New code, and code that the runtime can
-free, has its names from the process. Files of processes that have ended, and
-those that are older than a week, are removed.
-
-\"[outside managed code]\" means that the thread waits, or runs native code that
-the method below it has called. Threads without managed code are not shown, only
-counted, where the operating system shows the threads of the process. \"?!?\" is
-code that the runtime does not name, such as its host. * marks methods of the
-program (see --own), ~ the part of an async method or an iterator that the
-compiler moved into a MoveNext. [threads and async] stands for methods that
-start threads, dispatch work items and continue async methods; --raw shows them.
-On a terminal, a long name loses its arguments first, then its module, then its
-namespace from the left.
-
-With more than 20 threads, or with --group, threads with the same stack are one
-entry: \"34 threads: Monitor.Wait < … < InventoryClient.GetStock\", with the
-method that is innermost and the innermost one of the program. Of the frames
-that only wait, and of those that run the methods of the program, not all are
-compared, so the stack is that of the first thread. Threads in code of the
-program come first, many before few; those with methods of the runtime's own
-library only, last.
-
-With --json, a line is a thread: {\"thread_id\", \"thread_name\", \"state\", \"frames\",
-\"own\"}. The state is \"managed\" or \"external\". \"own\" states for each frame
-whether it is a method of the program. The operating system has the name; it is
-null with --name and --socket, and where it is not known: a thread has the name
-of its creator until it gets one, so \".NET TP Worker\" is only the name of
-threads in the methods of the pool. With --group a line is {\"threads\", \"count\",
-\"state\", \"frames\", \"own\"}: the ids of the threads, and the stack of the first
-one.
-
-Examples:
-  dotnet-ipc stack 4242
-  dotnet-ipc stack 4242 --watch
-  dotnet-ipc stack 4242 --group --json | jq 'select(.count > 10)'
-  dotnet-ipc stack --name Shop --json | jq -r '.frames[0]' | sort | uniq -c")]
+#[command(after_help = include_str!("stack.txt"))]
 pub(crate) struct Args {
     #[command(flatten)]
     target: TargetArgs,

@@ -14,14 +14,7 @@ use crate::process::target::OperandArgs;
 #[derive(Debug, clap::Args)]
 #[command(
     override_usage = "dotnet-ipc startup-hook [OPTIONS] <PID> <HOOK>",
-    after_help = "\
-HOOK is the absolute path of the library in the target's file system, or the
-name of an assembly that the target can find. The hook runs immediately, or at
-startup if the runtime is suspended. Requires .NET 8. A library that cannot be
-loaded may end the process: --force is required if the file is not found.
-
-Examples:
-  dotnet-ipc startup-hook 4242 /opt/hooks/Hook.dll"
+    after_help = include_str!("startup_hook.txt")
 )]
 pub(crate) struct Args {
     #[command(flatten)]

@@ -9,15 +9,7 @@ use crate::process::target::OperandArgs;
 #[derive(Debug, clap::Args)]
 #[command(
     override_usage = "dotnet-ipc startup-profiler [OPTIONS] <PID> <CLSID> <LIBRARY>",
-    after_help = "\
-LIBRARY is a path in the target's file system. The runtime stays suspended
-until it is resumed, and then loads the profiler. A running process accepts the
-request but ignores it: use attach-profiler for one.
-
-Examples:
-  dotnet-ipc startup-profiler 4242 \\
-      123e4567-e89b-12d3-a456-426614174000 /opt/prof.so
-  dotnet-ipc resume 4242"
+    after_help = include_str!("startup_profiler.txt")
 )]
 pub(crate) struct Args {
     #[command(flatten)]

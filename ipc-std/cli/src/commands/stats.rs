@@ -34,29 +34,7 @@ use crate::recording::part_args::{PartArgs, TracePart};
 
 /// Count the events, blocks, stacks and losses of a trace, and show how it ends
 #[derive(Debug, clap::Args)]
-#[command(after_help = "\
-The valid parts of a truncated or corrupt trace are counted too; the exit
-status is then 6. Timestamps are ticks of the trace's clock. The versions of
-events are those of their descriptions, without the labels that single events
-have in version 6. \"lost\" is a lower bound. It includes the events before the
-first one of their thread, \"lost at start\", which Microsoft's tools do not
-count, and those after the last one of their thread, which a session can lose
-when it stops. Numbers by which events refer to descriptions, threads, stacks or
-label lists that do not exist are \"unresolved\". Sequence points and events
-whose times do not increase from one sequence point to the next are \"out of
-order\". With --process, events, lost events and the digest are those of a
-process.
-
-With --from, --to and --thread, events, lost events, timestamps and the digest
-are those of a part of the trace. T is a time since its start (90s, 00:01:30,
-1.5), or a date such as 2026-11-20T21:45:13Z. NAME is the name of a thread, or a
-text in names; a file is then read twice.
-
-Examples:
-  dotnet-ipc stats app.nettrace
-  dotnet-ipc stats app.nettrace --json | jq '.by_event[:5]'
-  dotnet-ipc stats app.nettrace --digest
-  xz -dc app.nettrace.xz | dotnet-ipc stats -")]
+#[command(after_help = include_str!("stats.txt"))]
 pub(crate) struct Args {
     /// The trace; `-` for standard input
     #[arg(value_name = "FILE")]

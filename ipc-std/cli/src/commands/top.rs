@@ -33,53 +33,7 @@ use crate::process::target::{Target, TargetArgs};
 /// Show what a process does now: its functions, threads, collections, allocations and exceptions
 #[derive(Debug, clap::Args)]
 #[command(mut_arg("timeout", |arg| arg.help("Give up after DURATION when starting the session, and again when ending it [default: 10s, 2m]")))]
-#[command(after_help = "\
-The runtime stops all threads again and again, and sends their stacks.
-SELF is the share of samples in which a function is the innermost one, and TOTAL
-the share of those that have it: of the samples of threads in managed code that
-do not wait, or, with --wall, of all samples. A thread that is not in managed
-code waits, or runs native code. Shares are those of the last second, or since
-the start.
-
-\"cores\" is the CPU time of a process of this machine by the system. A sample
-says that a thread would run, not that it had a processor, and does not see
-garbage collection, compilation, native code and the sampler: see `gc`, `jit`
-and `report`. Idle threads of the pool spin before they wait. \"nearly idle\" are
-fewer than 100 samples that are less than 0.015 cores: their shares say little.
-If a program that was compiled ahead of time does not tell running from waiting,
-all samples are shown.
-
-Of a thread, RUN is the share of its own samples that are in managed code, SHARE
-its share in the samples of all threads there, and then comes the function that
-was innermost most often. \"GC paused\" counts the pauses of collections that have
-ended. ?!? is code that the runtime does not name. * marks functions of the
-program (see --own), ~ the part of an async method or an iterator that the
-compiler moved into a MoveNext. [threads and async] stands for functions that
-start threads, dispatch work items and continue async methods; --raw shows them.
-
-  f, t, Tab   functions, threads, the other one
-  s           sort by SELF or TOTAL, threads by RUN or number
-  a           shares and rates of the last second, or since the start
-  w           samples in managed code only, or all
-  n           names with module and arguments, or short
-  p, Space    pause, continue
-  arrows, PgUp, PgDn, Home    scroll
-  q, Esc, Ctrl-C              quit
-
-Without a terminal, and in the background, a table is written each second. With
---json, a line each second is {\"seconds\", \"clock\", \"samples\",
-\"running_samples\", \"running_threads\", \"system_cores\", \"pool_spin\",
-\"session\", \"gc_paused_percent\", \"collections\",
-\"allocated_bytes_per_second\", \"exceptions_per_second\", \"lost\", \"functions\",
-\"threads\"}. A function is {\"name\", \"exclusive\", \"inclusive\", \"own\"}, a
-thread {\"thread_id\", \"thread_name\", \"running\", \"share\", \"function\",
-\"own\"}; their shares are in percent, and \"own\" states whether the function is
-one of the program.
-
-Examples:
-  dotnet-ipc top 4242
-  dotnet-ipc top --name Shop --wall --by total
-  dotnet-ipc top 4242 --duration 10s --json | jq .allocated_bytes_per_second")]
+#[command(after_help = include_str!("top.txt"))]
 pub(crate) struct Args {
     #[command(flatten)]
     target: TargetArgs,

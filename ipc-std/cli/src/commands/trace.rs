@@ -27,64 +27,7 @@ use crate::recording::summary::RecordingSummary;
 /// Record the events of a process to a .nettrace file
 #[derive(Debug, clap::Args)]
 #[command(mut_arg("timeout", |arg| arg.help("Give up after DURATION when starting the trace, and again when ending it [default: 10s, 2m]")))]
-#[command(after_help = "\
-Without --profile, --provider and --clr-events, the profiles dotnet-common and
-dotnet-sampled-thread-time are recorded. `list-profiles` describes all
-profiles. A --provider or --clr-events replaces the provider of that name in a
-profile.
-
-The profile sick has in one trace what `report` needs for each of its clocks,
-and what `diagnose`, `gc`, `jit`, `locks`, `requests` and `counters` need. On
-.NET 10, it adds 0.15 cores and 0.9 MB a second to an idle program, 0.3 cores
-and 2 MB to one with 480 requests a second, and 0.4 cores and 7 MB to one that
-also throws 12,000 exceptions a second. The sampler adds half a core for each
-1,000 threads. NativeAOT sends no events of requests and meters by default.
-
---duration, Ctrl-C, SIGTERM and SIGHUP end the trace properly: the runtime
-writes the rest, with the method names, and the file is complete. An event of
---until, by its ID or name, also ends it: the trace has that event, and some
-that follow. If the trace ends without it, the file is complete and the exit
-status is 4. The end of the session has the limit of --timeout, and 10 s without
-data; a second signal ends the tool immediately. A runtime that is suspended at
-startup is resumed. An option that the runtime is too old for is ignored, with a
-note.
-
-An output that takes nothing, as a pipe whose reader waits or a slow disk, does
-not delay the process: up to 64 MiB wait for it. Beyond that, or 60 s after the
-end of the session (10 s after a signal), the session is stopped, the rest is
-dropped, and the exit status is 1.
-
-The names of methods are at the end of a trace, which a process that is killed
-does not send. With --names-first, the tool takes them at the start too, and
-writes them when the process ends; they need some megabytes of memory. Methods
-that are compiled later have names in events, but precompiled methods that the
-process first calls later have none. With --no-rundown, these are the only
-names, and the trace ends sooner.
-
-The runtime drops events when its buffer is full, and events over 64 KiB. The
-tool counts them while it records; the count is a lower bound. A larger
---buffer, or fewer events, help if the buffer was full.
-
-With --buffering block, on .NET 11, the threads of the process that write events
-wait instead while the buffer is full: the process runs no faster than the tool
-reads. They never wait for the output of the tool, be it a full disk, a stopped
-terminal or a pager: it ends the session as above. Ctrl-Z ends the session as
-Ctrl-C does. If SIGSTOP or a debugger stops the tool, they wait until it
-continues or is killed. With auto, the session blocks only if it has few events:
-collections (--profile gc-collect, or --clr-events gc).
-
-Examples:
-  dotnet-ipc trace 4242
-  dotnet-ipc trace 4242 -o gc.nettrace --profile gc-verbose --duration 1m30s
-  dotnet-ipc trace 4242 -o slow.nettrace --profile sick --duration 10s
-  dotnet-ipc trace 4242 -o http.nettrace --provider System.Net.Http::verbose
-  dotnet-ipc trace 4242 --until Microsoft-Windows-DotNETRuntime/ExceptionThrown
-  dotnet-ipc trace 4242 --names-first --duration 1h
-  dotnet-ipc trace 4242 --clr-events gc+jit --clr-event-level verbose
-  dotnet-ipc trace 4242 -o - --duration 5s --provider \\
-      'System.Runtime:0:4:EventCounterIntervalSec=1' | xz > counters.xz
-  dotnet-ipc trace 4242 -o starts.nettrace --provider System.Net.Http \\
-      --event-ids System.Net.Http=+1,2 --buffering block")]
+#[command(after_help = include_str!("trace.txt"))]
 pub(crate) struct Args {
     #[command(flatten)]
     target: TargetArgs,

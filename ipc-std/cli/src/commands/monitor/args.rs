@@ -9,39 +9,7 @@ use crate::recording::args::RecordingArgs;
 /// Listen on a diagnostic port; trace or configure runtimes before they start
 #[derive(Debug, clap::Args)]
 #[command(mut_arg("timeout", |arg| arg.help(TIMEOUT)))]
-#[command(after_help = "\
-A runtime connects if DOTNET_DiagnosticPorts=PATH is in its environment when it
-starts. It stays suspended until its variables are set and its trace has begun.
-Every event is one line, with --json one object: \"event\" is arrived, set,
-tracing, resumed, recorded, left or error; each has the \"process_id\" and the
-\"runtime_cookie\".
-
-With a COMMAND, the tool starts it with this port, and exits with its exit
-status. The processes that it starts connect as well. The events go to standard
-error, because standard output belongs to the command; with --json they go to
-standard output, between the lines of the command. On Linux, the tool then waits
-for the descendants of the command, because a runtime that starts later would
-wait for a port that no longer exists. With --first-only it does not wait, and
-only the first runtime that connects gets the variables and the trace: the
-others are resumed immediately. With --no-resume no runtime is suspended, so
-that a trace can miss the first events.
-
---duration ends the traces and then the tool, once the command has ended or if
-it is stopped.
-
-Ctrl-C, SIGTERM and SIGHUP end the traces properly, and are then sent to the
-command, which continues if it is stopped. A second signal ends the tool
-immediately. A file that takes nothing, as a pipe whose reader waits, ends its
-trace as with `dotnet-ipc trace`.
-
-A runtime needs one open file, with --trace three. The tool raises its limit of
-them, but not that of the command. Without free ones, it retries for the time of
---timeout, then resumes the runtime, and exits with status 1.
-
-Examples:
-  dotnet-ipc monitor --trace app.nettrace -- app --fast
-  dotnet-ipc monitor --listen /tmp/port --set LEVEL=debug
-  dotnet-ipc monitor --listen /tmp/port --trace '{pid}.nettrace' --no-stacks")]
+#[command(after_help = include_str!("args.txt"))]
 pub(crate) struct Args {
     /// Path of the port's socket [default with a COMMAND: a private one]
     #[arg(long, value_name = "PATH", required_unless_present = "command", value_parser = socket_path::listen_parser())]
