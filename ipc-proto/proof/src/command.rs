@@ -2,20 +2,15 @@
 use ipc_proto::*;
 
 use crate::wire::value;
-use crate::{Address, proves};
+use crate::{Address, addresses, proves};
 
 /// Returns the functions of a command, except its codec.
 pub(crate) const fn command<'a, C: Command + Decode<'a>>() -> [Address; 8] {
-    [
-        Address(ipc_proto::encode_command::<C> as *const ()),
-        Address(<C as Command>::continuation as *const ()),
-        Address(<C as Command>::check as *const ()),
-        Address(<&C as Command>::continuation as *const ()),
-        Address(<&C as Command>::check as *const ()),
-        Address(Call::<C>::new as *const ()),
-        Address(Call::<C>::finish as *const ()),
-        Address(Reply::answer::<C> as *const ()),
-    ]
+    addresses! {
+        ipc_proto::encode_command::<C>, <C as Command>::continuation, <C as Command>::check,
+        <&C as Command>::continuation, <&C as Command>::check, Call::<C>::new, Call::<C>::finish,
+        Reply::answer::<C>,
+    }
 }
 
 /// The functions of all commands.

@@ -9,16 +9,13 @@ use ipc_proto::{
     SuspendedEnvironment, SuspendedReply, SuspendedServe, Untyped, UntypedCall, poll_exchange, types::Status,
 };
 
-use crate::{Address, proves, proves_each};
+use crate::{Address, addresses, proves, proves_each};
 
 const fn exchange<E: Exchange>() -> [Address; 5] {
-    [
-        Address(<E as Exchange>::step as *const ()),
-        Address(<E as Exchange>::advance as *const ()),
-        Address(<E as Exchange>::supply as *const ()),
-        Address(<&mut E as Exchange>::step as *const ()),
-        Address(<&mut E as Exchange>::advance as *const ()),
-    ]
+    addresses! {
+        <E as Exchange>::step, <E as Exchange>::advance, <E as Exchange>::supply,
+        <&mut E as Exchange>::step, <&mut E as Exchange>::advance,
+    }
 }
 proves_each! { EXCHANGES: exchange,
     UntypedCall<'_>, ReceiveAdvertise, ReceiveEnvironment<'_>, SendEnvironment<'_, '_>, Serve<'_>, Reply<'_>,

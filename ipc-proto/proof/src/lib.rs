@@ -40,11 +40,17 @@ pub struct Address(*const ());
 // SAFETY: the pointer is never dereferenced.
 unsafe impl Sync for Address {}
 
+/// The addresses of functions.
+macro_rules! addresses {
+    ($($function:expr),* $(,)?) => { [$(crate::Address($function as *const ())),*] };
+}
+pub(crate) use addresses;
+
 /// Declares an exported table of the addresses of functions.
 macro_rules! proves {
     ($table:ident: $($function:expr),* $(,)?) => {
         #[unsafe(no_mangle)]
-        pub static $table: &[crate::Address] = &[$(crate::Address($function as *const ())),*];
+        pub static $table: &[crate::Address] = &crate::addresses!($($function),*);
     };
 }
 pub(crate) use proves;

@@ -9,32 +9,18 @@ use ipc_proto::types::{
 };
 use ipc_proto::{Array, CollectTracing6, EnablePerfMap, Encode, ProtocolError, Request, Serve};
 
-use crate::{Address, each, proves, proves_each};
+use crate::{Address, addresses, each, proves, proves_each};
 
 /// Returns the functions of a step, and of the machine that carries it out.
 const fn step<S: PlanStep + Clone>() -> [Address; 20] {
-    [
-        Address(<S as PlanStep>::code as *const ()),
-        Address(<S as PlanStep>::check as *const ()),
-        Address(<S as PlanStep>::lost as *const ()),
-        Address(<S as PlanStep>::older as *const ()),
-        Address(<S as PlanStep>::response as *const ()),
-        Address(<S as PlanStep>::steps as *const ()),
-        Address(<S as Encode>::encode as *const ()),
-        Address(<S as Encode>::encoded_len as *const ()),
-        Address(last::<S> as *const ()),
-        Address(Fallback::<S>::new as *const ()),
-        Address(Fallback::<S>::command as *const ()),
-        Address(Fallback::<S>::transferred as *const ()),
-        Address(Fallback::<S>::step as *const ()),
-        Address(Fallback::<S>::connected as *const ()),
-        Address(Fallback::<S>::busy as *const ()),
-        Address(Fallback::<S>::advance as *const ()),
-        Address(Fallback::<S>::until as *const ()),
-        Address(Fallback::<S>::tick as *const ()),
-        Address(Fallback::<S>::finish as *const ()),
-        Address(<Fallback<S> as Clone>::clone as *const ()),
-    ]
+    addresses! {
+        <S as PlanStep>::code, <S as PlanStep>::check, <S as PlanStep>::lost, <S as PlanStep>::older,
+        <S as PlanStep>::response, <S as PlanStep>::steps, <S as Encode>::encode,
+        <S as Encode>::encoded_len, last::<S>, Fallback::<S>::new, Fallback::<S>::command,
+        Fallback::<S>::transferred, Fallback::<S>::step, Fallback::<S>::connected, Fallback::<S>::busy,
+        Fallback::<S>::advance, Fallback::<S>::until, Fallback::<S>::tick, Fallback::<S>::finish,
+        <Fallback<S> as Clone>::clone,
+    }
 }
 fn last<S: PlanStep>(step: S) -> Option<S> {
     step.steps().last()

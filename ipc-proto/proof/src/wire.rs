@@ -14,21 +14,15 @@ use ipc_proto::{
     ProtocolError, RequestError, RouterSocketName, ServerError, SocketName, SocketNameText, Text, Violation,
 };
 
-use crate::{Address, each, proves, proves_each};
+use crate::{Address, addresses, each, proves, proves_each};
 
 /// Returns the functions of a value with a wire form.
 pub(crate) const fn value<'a, T: Encode + Decode<'a>>() -> [Address; 9] {
-    [
-        Address(<T as Encode>::encode as *const ()),
-        Address(<T as Encode>::encoded_len as *const ()),
-        Address(<T as Decode<'a>>::decode as *const ()),
-        Address(<T as Decode<'a>>::inspect as *const ()),
-        Address(<T as Decode<'a>>::shown as *const ()),
-        Address(wire::decode::<T> as *const ()),
-        Address(wire::decode_prefix::<T> as *const ()),
-        Address(Message::decode::<T> as *const ()),
-        Address(message::<T> as *const ()),
-    ]
+    addresses! {
+        <T as Encode>::encode, <T as Encode>::encoded_len, <T as Decode<'a>>::decode,
+        <T as Decode<'a>>::inspect, <T as Decode<'a>>::shown, wire::decode::<T>, wire::decode_prefix::<T>,
+        Message::decode::<T>, message::<T>,
+    }
 }
 
 fn message<'b, T: Encode>(code: Code, payload: &T, buf: &'b mut [u8]) -> Result<&'b mut [u8], EncodeError> {
@@ -47,22 +41,14 @@ proves_each! { WIRE: value,
 
 /// Returns the functions of a list.
 const fn array<T: Encode + Decode<'static> + Copy + Eq + Hash + 'static>() -> [Address; 14] {
-    [
-        Address(Array::<T>::len as *const ()),
-        Address(Array::<T>::is_empty as *const ()),
-        Address(Array::<T>::as_wire as *const ()),
-        Address(Array::<T>::iter as *const ()),
-        Address(<Iter<'_, T> as Iterator>::next as *const ()),
-        Address(<Iter<'_, T> as Iterator>::size_hint as *const ()),
-        Address(<Array<'_, T> as Clone>::clone as *const ()),
-        Address(<Array<'_, T> as Default>::default as *const ()),
-        Address(<Array<'_, T> as PartialEq>::eq as *const ()),
-        Address(<Array<'_, T> as Hash>::hash::<Sum> as *const ()),
-        Address(<Array<'_, T> as IntoIterator>::into_iter as *const ()),
-        Address(<&Array<'_, T> as IntoIterator>::into_iter as *const ()),
-        Address(<Array<'_, T> as From<&[T]>>::from as *const ()),
-        Address(<Array<'_, T> as From<&[T; 3]>>::from as *const ()),
-    ]
+    addresses! {
+        Array::<T>::len, Array::<T>::is_empty, Array::<T>::as_wire, Array::<T>::iter,
+        <Iter<'_, T> as Iterator>::next, <Iter<'_, T> as Iterator>::size_hint,
+        <Array<'_, T> as Clone>::clone, <Array<'_, T> as Default>::default, <Array<'_, T> as PartialEq>::eq,
+        <Array<'_, T> as Hash>::hash::<Sum>, <Array<'_, T> as IntoIterator>::into_iter,
+        <&Array<'_, T> as IntoIterator>::into_iter, <Array<'_, T> as From<&[T]>>::from,
+        <Array<'_, T> as From<&[T; 3]>>::from,
+    }
 }
 proves_each! { ARRAY: array,
     u32, Text<'_>, Provider<'_>, StreamingProvider<'_>, UserEventsProvider<'_>, TracepointSet<'_>,
