@@ -1,7 +1,6 @@
 //! The runtime's role: the diagnostic ports that its environment configures.
 use core::cell::Cell;
 use core::ffi::{c_char, c_void};
-use core::fmt::Write as _;
 use core::ptr;
 
 use ipc_proto::port::{
@@ -163,7 +162,7 @@ unsafe fn read(flavour: u32, lookup: Lookup, context: *mut c_void) -> Result<Pro
     let value_of = |name: &str| -> Result<Option<&'static str>, Failure> {
         let mut terminated = [0; NAME_SIZE];
         let mut out = Utf8Buffer::new(&mut terminated);
-        let _ = out.write_str(name); // an output never fails
+        name.chars().for_each(|c| out.push(c));
         out.finish()?;
         // SAFETY: the caller vouches for the function and its context.
         let value = unsafe { lookup(context, terminated.as_ptr().cast()) };
@@ -300,9 +299,7 @@ pub unsafe extern "C" fn dipc_port_text(
         // SAFETY: the caller vouches for the text.
         let others = unsafe { others.str() }?;
         // SAFETY: the caller vouches for the buffer.
-        let mut out = Utf8Buffer::new(unsafe { memory::slice_mut(text.cast(), size) }?);
-        let _ = write!(out, "{}", PortList::new(&[port]).followed_by(others)); // an output never fails
-        out.finish()
+        unsafe { memory::store_text(text, size, PortList::new(&[port]).followed_by(others)) }
     });
     // SAFETY: the caller vouches for `len`.
     unsafe { report(outcome, len) }

@@ -1,6 +1,5 @@
 //! The client's role: a plan, which is a command and the older commands for runtimes that do not know it.
 use core::ffi::c_char;
-use core::fmt::Write as _;
 use core::ptr;
 
 use ipc_proto::plan::{
@@ -14,9 +13,9 @@ use crate::call::{Answer, Anything};
 use crate::connect::DIPC_STEP_WAIT;
 use crate::exchange::{DIPC_STEP_DONE, DIPC_STEP_RECEIVE, DIPC_STEP_SEND, Step};
 use crate::facts::Facts;
-use crate::memory::{self, Utf8Buffer};
+use crate::memory;
 use crate::message::complete;
-use crate::place::{Opaque, content, place};
+use crate::place::{Opaque, content, place, with};
 use crate::session::DIPC_STEP_CONNECT;
 use crate::status::{Failure, Outcome, Status, report};
 
@@ -278,9 +277,7 @@ pub unsafe extern "C" fn dipc_fallback_advance(fallback: *mut Fallback, event: u
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn dipc_fallback_tick(fallback: *mut Fallback, now: u64) -> Status {
     // SAFETY: the caller vouches for the pointer.
-    let outcome = unsafe { content(fallback) }.map(|planned| planned.fallback.tick(now));
-    // SAFETY: `detail` is null.
-    unsafe { report(outcome.map(|()| 0), ptr::null_mut()) }
+    unsafe { with(fallback, ptr::null_mut(), |planned| planned.fallback.tick(now)) }
 }
 
 /// Returns the latest time for the next `dipc_fallback_tick`; 0 if the plan is over, and `UINT64_MAX` if it is not
@@ -317,9 +314,7 @@ pub unsafe extern "C" fn dipc_fallback_lost(
     let outcome = unsafe { content(fallback) }.and_then(|planned| -> Outcome {
         let feature = planned.fallback.command().lost().iter().nth(index).ok_or(Status::NotFound)?;
         // SAFETY: the caller vouches for the buffer.
-        let mut out = Utf8Buffer::new(unsafe { memory::slice_mut(text.cast(), size) }?);
-        let _ = write!(out, "{feature}"); // an output never fails
-        out.finish()
+        unsafe { memory::store_text(text, size, feature) }
     });
     // SAFETY: the caller vouches for `len`.
     unsafe { report(outcome, len) }

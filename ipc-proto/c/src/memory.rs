@@ -1,5 +1,7 @@
 //! Pointers of C become references here, after they were checked.
-use core::{fmt, slice};
+use core::ffi::c_char;
+use core::fmt::{self, Write as _};
+use core::slice;
 
 use crate::status::{Failure, Outcome, Status};
 
@@ -101,6 +103,18 @@ impl<'b> Utf8Buffer<'b> {
         }
         Ok(self.len)
     }
+}
+
+/// Writes a text with a NUL into memory of the caller, and returns its length without the NUL. Not for a `str`: its
+/// `Display` pads, with code that can panic.
+///
+/// # Safety
+/// `text` points to `size` bytes that nothing else uses.
+pub(crate) unsafe fn store_text(text: *mut c_char, size: usize, shown: impl fmt::Display) -> Outcome {
+    // SAFETY: the caller vouches for the buffer.
+    let mut out = Utf8Buffer::new(unsafe { slice_mut(text.cast(), size) }?);
+    let _ = write!(out, "{shown}"); // an output never fails
+    out.finish()
 }
 
 impl fmt::Write for Utf8Buffer<'_> {

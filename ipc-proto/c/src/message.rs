@@ -6,7 +6,7 @@ use core::ptr;
 use ipc_proto::wire::{self, PartValue};
 use ipc_proto::{Code, HResult, InvalidValue, Message as ProtoMessage, Parsed, RequestError};
 
-use crate::memory::{self, Utf8Buffer};
+use crate::memory;
 use crate::status::{Failure, Outcome, Status, report};
 use crate::text::Text;
 
@@ -241,9 +241,7 @@ pub unsafe extern "C" fn dipc_path_text(
     // SAFETY: the caller vouches for the path, which `Part::new` made.
     let outcome = unsafe { memory::reference(path.cast::<wire::Path<'_>>()) }.and_then(|path| {
         // SAFETY: the caller vouches for the buffer.
-        let mut out = Utf8Buffer::new(unsafe { memory::slice_mut(text.cast(), size) }?);
-        let _ = write!(out, "{path}"); // an output never fails
-        out.finish()
+        unsafe { memory::store_text(text, size, path) }
     });
     // SAFETY: the caller vouches for `len`.
     unsafe { report(outcome, len) }
@@ -270,18 +268,18 @@ pub unsafe extern "C" fn dipc_status_field(
 ) -> Status {
     // SAFETY: the caller vouches for the pointers.
     let outcome = unsafe { memory::slice(bytes, len) }.and_then(|bytes| -> Outcome {
-        // SAFETY: the caller vouches for the pointers.
-        let mut out = Utf8Buffer::new(unsafe { memory::slice_mut(text.cast(), size) }?);
-        // Writing to a `Utf8Buffer` never fails.
-        let _ = if status == Status::Violation as i32 {
-            write!(out, "{}", violation(bytes).ok_or(Status::NotFound)?.place)
-        } else if status >= Status::UnexpectedEnd as i32 {
-            let command = (answer_to != 0).then_some(Code(answer_to));
-            write!(out, "{}", ProtoMessage::field_at(bytes, command, detail).ok_or(Status::NotFound)?)
-        } else {
+        if status == Status::Violation as i32 {
+            let place = violation(bytes).ok_or(Status::NotFound)?.place;
+            // SAFETY: the caller vouches for the pointers.
+            return unsafe { memory::store_text(text, size, place) };
+        }
+        if status < Status::UnexpectedEnd as i32 {
             return Err(Status::NotFound.into());
-        };
-        out.finish()
+        }
+        let command = (answer_to != 0).then_some(Code(answer_to));
+        let field = ProtoMessage::field_at(bytes, command, detail).ok_or(Status::NotFound)?;
+        // SAFETY: the caller vouches for the pointers.
+        unsafe { memory::store_text(text, size, field) }
     });
     // SAFETY: the caller vouches for the pointers.
     unsafe { report(outcome, text_len) }

@@ -11,7 +11,7 @@ use ipc_proto::port::{
 use crate::command::Guid;
 use crate::exchange::{DIPC_STEP_RECEIVE, Step};
 use crate::memory;
-use crate::place::{Opaque, content, place};
+use crate::place::{Opaque, content, place, with};
 use crate::status::{Failure, Outcome, Status, report};
 
 /// The runtimes at a monitor's port, and the newest connection of each. In memory of the caller; set it to zeros or
@@ -244,21 +244,6 @@ impl MonitorChange {
 /// `longjmp`, no C++ exception; and it must not use the port. The `state` of the runtime has no meaning there.
 pub type HasEnded = Option<unsafe extern "C" fn(context: *mut c_void, runtime: *const Runtime) -> bool>;
 
-/// Runs a function with the port, and returns the status. It is one for all, so that the library is small.
-///
-/// # Safety
-/// `port` points to a port that nothing else uses, and `detail` to a number or nowhere.
-unsafe fn with(
-    port: *mut MonitorPort,
-    detail: *mut usize,
-    run: impl FnOnce(&mut ProtoPort<u64, u64, Slots>) -> Outcome,
-) -> Status {
-    // SAFETY: the caller vouches for the pointer.
-    let outcome = unsafe { content(port) }.and_then(run);
-    // SAFETY: the caller vouches for the pointers.
-    unsafe { report(outcome, detail) }
-}
-
 /// Runs a function with the port, and stores what has happened in `change`.
 ///
 /// # Safety
@@ -386,12 +371,8 @@ pub unsafe extern "C" fn dipc_monitor_port_evict_oldest(
 /// Schedules a `DIPC_CHANGE_ACCEPT_AGAIN` in 100 ms: for when accepting failed and would fail again immediately.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn dipc_monitor_port_pause_accept(port: *mut MonitorPort, now: u64) -> Status {
-    let run = |port: &mut ProtoPort<u64, u64, Slots>| -> Outcome {
-        port.pause_accept(now);
-        Ok(0)
-    };
     // SAFETY: the caller vouches for the pointer; no number is stored.
-    unsafe { with(port, ptr::null_mut(), run) }
+    unsafe { with(port, ptr::null_mut(), |port| port.pause_accept(now)) }
 }
 
 /// Takes the connection of an idle runtime for one call, after which the caller closes it. The runtime then connects again.

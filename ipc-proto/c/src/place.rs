@@ -1,6 +1,6 @@
 //! Opaque structs in memory of the caller.
 use crate::memory;
-use crate::status::{Failure, Status};
+use crate::status::{Failure, Reported, Status, report};
 
 /// A struct of the header whose content only the library knows.
 ///
@@ -52,6 +52,21 @@ pub(crate) unsafe fn content<'a, O: Opaque>(at: *mut O) -> Result<&'a mut O::Con
     // SAFETY: `place` has stored this type here, as the tag shows.
     let tagged = unsafe { &mut *at.cast::<Tagged<O::Content>>() };
     Ok(&mut tagged.content)
+}
+
+/// Runs a function with the content of an opaque struct, and reports its result.
+///
+/// # Safety
+/// `at` points to such a struct that nothing else uses, and `detail` to a number or nowhere.
+pub(crate) unsafe fn with<O: Opaque, R: Reported>(
+    at: *mut O,
+    detail: *mut usize,
+    run: impl FnOnce(&mut O::Content) -> R,
+) -> Status {
+    // SAFETY: the caller vouches for the memory at `at`.
+    let outcome = unsafe { content(at) }.and_then(|content| run(content).outcome());
+    // SAFETY: the caller vouches for `detail`.
+    unsafe { report(outcome, detail) }
 }
 
 /// Takes the content out of an opaque struct, which is no longer initialised then.

@@ -8,7 +8,7 @@ use crate::exchange::{DIPC_STEP_DONE, DIPC_STEP_RECEIVE, DIPC_STEP_SEND, Step};
 use crate::facts::Facts;
 use crate::memory;
 use crate::message::complete;
-use crate::place::{Opaque, content, place};
+use crate::place::{Opaque, content, place, with};
 use crate::status::{Outcome, Status, report};
 
 /// A tracing session over two connections: one has the stream, the other the StopTracing that ends it. In memory of the
@@ -77,17 +77,6 @@ pub const DIPC_SESSION_TIMED_OUT: u32 = 3;
 /// The session was abandoned.
 pub const DIPC_SESSION_ABANDONED: u32 = 4;
 
-/// Runs a function with the session, and returns the status.
-///
-/// # Safety
-/// `session` points to a session that nothing else uses.
-unsafe fn with(session: *mut Session, run: impl FnOnce(&mut ProtoSession) -> Outcome) -> Status {
-    // SAFETY: the caller vouches for the pointer.
-    let outcome = unsafe { content(session) }.and_then(run);
-    // SAFETY: `detail` is null.
-    unsafe { report(outcome, ptr::null_mut()) }
-}
-
 /// Initialises a session that the runtime has just started, with the id from its answer.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn dipc_session_init(session: *mut Session, session_id: u64) -> Status {
@@ -119,33 +108,23 @@ pub unsafe extern "C" fn dipc_session_stream_advance(
     len: usize,
 ) -> Status {
     // SAFETY: the caller vouches for the pointers.
-    let outcome = unsafe { memory::slice(bytes, len) };
+    let bytes = unsafe { memory::slice(bytes, len) };
     // SAFETY: the caller vouches for the pointers.
-    unsafe {
-        with(session, |session| {
-            session.stream_advance(outcome?);
-            Ok(0)
-        })
-    }
+    unsafe { with(session, ptr::null_mut(), |session| bytes.map(|bytes| session.stream_advance(bytes))) }
 }
 
 /// Requests the Stop. `until` is the deadline for everything that follows: connecting, the rest of the stream, the answer.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn dipc_session_stop(session: *mut Session, until: u64) -> Status {
     // SAFETY: the caller vouches for the pointer.
-    unsafe {
-        with(session, |session| {
-            session.stop(until);
-            Ok(0)
-        })
-    }
+    unsafe { with(session, ptr::null_mut(), |session| session.stop(until)) }
 }
 
 /// Stores the next action on the second connection in `step`. It stays the same until `dipc_session_stop_advance` or
 /// `dipc_session_tick`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn dipc_session_stop_step(session: *mut Session, step: *mut Step) -> Status {
-    let run = |session: &mut ProtoSession| -> Outcome {
+    let run = |session: &mut ProtoSession| {
         let next = match session.stop_step() {
             ProtoStopStep::Nothing => Step { kind: DIPC_STEP_DONE, data: ptr::null_mut(), len: 0 },
             ProtoStopStep::Connect => Step { kind: DIPC_STEP_CONNECT, data: ptr::null_mut(), len: 0 },
@@ -157,10 +136,10 @@ pub unsafe extern "C" fn dipc_session_stop_step(session: *mut Session, step: *mu
             }
         };
         // SAFETY: the caller vouches for the pointer.
-        unsafe { memory::store(step, next) }.map(|()| 0)
+        unsafe { memory::store(step, next) }
     };
     // SAFETY: the caller vouches for the pointers.
-    unsafe { with(session, run) }
+    unsafe { with(session, ptr::null_mut(), run) }
 }
 
 /// Reports the result of the step on the second connection: one of `DIPC_STOP_*`, with its `value`. An event that does not
@@ -179,7 +158,7 @@ pub unsafe extern "C" fn dipc_session_stop_advance(session: *mut Session, event:
     };
     // SAFETY: the caller vouches for the pointer.
     unsafe {
-        with(session, |session| {
+        with(session, ptr::null_mut(), |session| -> Outcome {
             let overruns = match (session.stop_step(), event) {
                 (ProtoStopStep::Send(bytes), StopEvent::Sent(n)) => n > bytes.len(),
                 (ProtoStopStep::Receive(space), StopEvent::Received(n)) => n > space.len(),
@@ -202,12 +181,7 @@ pub unsafe extern "C" fn dipc_session_stop_failed(session: *mut Session) -> bool
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn dipc_session_tick(session: *mut Session, now: u64) -> Status {
     // SAFETY: the caller vouches for the pointer.
-    unsafe {
-        with(session, |session| {
-            session.tick(now);
-            Ok(0)
-        })
-    }
+    unsafe { with(session, ptr::null_mut(), |session| session.tick(now)) }
 }
 
 /// Returns the latest time for the next `dipc_session_tick`; 0 if the session is over, and `UINT64_MAX` before a Stop.
@@ -256,12 +230,7 @@ pub unsafe extern "C" fn dipc_session_stop_answer(
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn dipc_session_limit_silence(session: *mut Session, milliseconds: u64) -> Status {
     // SAFETY: the caller vouches for the pointer.
-    unsafe {
-        with(session, |session| {
-            session.limit_silence(milliseconds);
-            Ok(0)
-        })
-    }
+    unsafe { with(session, ptr::null_mut(), |session| session.limit_silence(milliseconds)) }
 }
 
 /// Delays a requested Stop: the first step for it is returned from the time `until` on, or after
@@ -269,24 +238,14 @@ pub unsafe extern "C" fn dipc_session_limit_silence(session: *mut Session, milli
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn dipc_session_delay_stop(session: *mut Session, until: u64) -> Status {
     // SAFETY: the caller vouches for the pointer.
-    unsafe {
-        with(session, |session| {
-            session.delay_stop(until);
-            Ok(0)
-        })
-    }
+    unsafe { with(session, ptr::null_mut(), |session| session.delay_stop(until)) }
 }
 
 /// Ends the delay of `dipc_session_delay_stop`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn dipc_session_send_stop(session: *mut Session) -> Status {
     // SAFETY: the caller vouches for the pointer.
-    unsafe {
-        with(session, |session| {
-            session.send_stop();
-            Ok(0)
-        })
-    }
+    unsafe { with(session, ptr::null_mut(), |session| session.send_stop()) }
 }
 
 /// Stores when the session that a request starts must not be stopped, in milliseconds after its start. A StopTracing that
@@ -323,12 +282,7 @@ pub unsafe extern "C" fn dipc_stop_hazard(
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn dipc_session_abandon(session: *mut Session) -> Status {
     // SAFETY: the caller vouches for the pointer.
-    unsafe {
-        with(session, |session| {
-            session.abandon();
-            Ok(0)
-        })
-    }
+    unsafe { with(session, ptr::null_mut(), |session| session.abandon()) }
 }
 
 /// Returns how the session has ended: one of `DIPC_SESSION_*`; `DIPC_SESSION_RUNNING` if it is not initialised.

@@ -170,6 +170,28 @@ pub(crate) struct Failure {
 /// The result of a function, with the number that it stores in `detail`.
 pub(crate) type Outcome = Result<usize, Failure>;
 
+/// What a function does: nothing that can fail, or something whose result has a number or none.
+pub(crate) trait Reported {
+    /// Returns the number, or 0 for none.
+    fn outcome(self) -> Outcome;
+}
+
+impl Reported for () {
+    fn outcome(self) -> Outcome {
+        Ok(0)
+    }
+}
+impl Reported for Result<(), Failure> {
+    fn outcome(self) -> Outcome {
+        self.map(|()| 0)
+    }
+}
+impl Reported for Outcome {
+    fn outcome(self) -> Outcome {
+        self
+    }
+}
+
 impl From<Status> for Failure {
     fn from(status: Status) -> Self {
         Self { status, detail: 0 }

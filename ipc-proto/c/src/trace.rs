@@ -1,6 +1,5 @@
 //! NetTrace: the records of a stream.
 use core::ffi::c_char;
-use core::fmt::Write;
 use core::marker::PhantomData;
 use core::ptr;
 
@@ -9,8 +8,8 @@ use nettrace::{
 };
 
 use crate::command::Guid;
-use crate::memory::{self, Utf8Buffer};
-use crate::place::{Opaque, content, place};
+use crate::memory;
+use crate::place::{Opaque, content, place, with};
 use crate::status::{Outcome, Status, report};
 use crate::text::Text;
 
@@ -410,9 +409,7 @@ pub unsafe extern "C" fn dipc_parser_release(parser: *mut Parser) -> usize {
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn dipc_parser_skip_block(parser: *mut Parser) -> Status {
     // SAFETY: the caller vouches for the pointer.
-    let outcome = unsafe { content(parser) }.map(|parser| parser.skip_block());
-    // SAFETY: `detail` is null.
-    unsafe { report(outcome.map(|()| 0), ptr::null_mut()) }
+    unsafe { with(parser, ptr::null_mut(), |parser| parser.skip_block()) }
 }
 
 /// Stores the end of a stream that has no bytes after `window` in `end`.
@@ -452,10 +449,8 @@ pub unsafe extern "C" fn dipc_parser_end_text(
     let outcome = unsafe { content(parser) }.and_then(|parser| -> Outcome {
         // SAFETY: the caller vouches for the pointers.
         let end = parser.finish(unsafe { memory::slice(window, len) }?);
-        // SAFETY: the caller vouches for the pointers.
-        let mut out = Utf8Buffer::new(unsafe { memory::slice_mut(text.cast(), size) }?);
-        let _ = write!(out, "{end}"); // an output never fails
-        out.finish()
+        // SAFETY: the caller vouches for the buffer.
+        unsafe { memory::store_text(text, size, end) }
     });
     // SAFETY: the caller vouches for the pointers.
     unsafe { report(outcome, written) }

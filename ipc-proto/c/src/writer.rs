@@ -226,23 +226,11 @@ pub unsafe extern "C" fn dipc_writer_describe(
 }
 
 fn scalar(kind: u32) -> Result<Scalar, Failure> {
-    Ok(match kind {
-        DIPC_TYPE_BOOL => Scalar::Boolean32,
-        DIPC_TYPE_INT8 => Scalar::SByte,
-        DIPC_TYPE_UINT8 => Scalar::Byte,
-        DIPC_TYPE_INT16 => Scalar::Int16,
-        DIPC_TYPE_UINT16 => Scalar::UInt16,
-        DIPC_TYPE_INT32 => Scalar::Int32,
-        DIPC_TYPE_UINT32 => Scalar::UInt32,
-        DIPC_TYPE_INT64 => Scalar::Int64,
-        DIPC_TYPE_UINT64 => Scalar::UInt64,
-        DIPC_TYPE_FLOAT => Scalar::Single,
-        DIPC_TYPE_DOUBLE => Scalar::Double,
-        DIPC_TYPE_TIME => Scalar::DateTime,
-        DIPC_TYPE_GUID => Scalar::Guid,
-        DIPC_TYPE_UTF16 => Scalar::Utf16String,
+    let number = match kind {
+        DIPC_TYPE_BOOL | DIPC_TYPE_INT8..=DIPC_TYPE_DOUBLE | DIPC_TYPE_TIME..=DIPC_TYPE_UTF16 => kind,
         _ => return Err(Status::InvalidArgument.into()),
-    })
+    };
+    u8::try_from(number).ok().and_then(Scalar::from_number).ok_or(Status::InvalidArgument.into())
 }
 
 /// Writes a stack. Numbers of stacks begin again after a sequence point.

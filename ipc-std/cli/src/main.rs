@@ -211,7 +211,8 @@ use crate::output::{allocator, failure, signals};
 ///
 /// Most commands take the process ID of a runtime, or the path of its diagnostic socket with --socket.
 #[derive(Debug, Parser)]
-#[command(name = "dotnet-ipc", bin_name = "dotnet-ipc", version, max_term_width = 110, after_help = include_str!("main.txt"))]
+#[command(name = "dotnet-ipc", bin_name = "dotnet-ipc", version, max_term_width = 110)]
+#[command(after_help = include_str!("main.txt"))]
 struct Cli {
     #[command(flatten)]
     globals: Globals,
