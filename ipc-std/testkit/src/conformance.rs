@@ -31,6 +31,8 @@ mod difference;
 #[cfg(feature = "io")]
 mod run;
 
+#[cfg(feature = "io")]
+pub(crate) use answer::whole_message;
 pub use answer::{ExpectedAnswer, ReceivedAnswer, Seen};
 pub use case::{Case, InvalidCase, State};
 pub use case_exchange::CaseExchange;

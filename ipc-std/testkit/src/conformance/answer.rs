@@ -59,6 +59,14 @@ pub enum ReceivedAnswer {
     Silence,
 }
 
+/// Returns the message, if the bytes are a whole one.
+pub(crate) fn whole_message(bytes: &[u8]) -> Option<Message<'_>> {
+    match Message::parse(bytes) {
+        Ok(Parsed::Complete { value, .. }) => Some(value),
+        _ => None,
+    }
+}
+
 /// Decodes the value if no other bytes follow it.
 fn exactly<'a, T: Decode<'a>>(bytes: &'a [u8]) -> Option<T> {
     decode_prefix(bytes).ok().and_then(|(value, rest)| rest.is_empty().then_some(value))
@@ -83,21 +91,6 @@ impl Numbers for Status {
         Some(vec![("status", exactly::<HResult>(payload)?.0.into())])
     }
 }
-impl Numbers for SessionId {
-    fn numbers(payload: &[u8]) -> Option<Vec<(&'static str, u64)>> {
-        Some(vec![("session_id", exactly::<Self>(payload)?.session_id)])
-    }
-}
-impl Numbers for ProcessInfo<'_> {
-    fn numbers(payload: &[u8]) -> Option<Vec<(&'static str, u64)>> {
-        Some(vec![("process_id", exactly::<ProcessInfo<'_>>(payload)?.process_id)])
-    }
-}
-impl Numbers for ProcessInfo2<'_> {
-    fn numbers(payload: &[u8]) -> Option<Vec<(&'static str, u64)>> {
-        Some(vec![("process_id", exactly::<ProcessInfo2<'_>>(payload)?.process_id)])
-    }
-}
 impl Numbers for ProcessInfo3<'_> {
     fn numbers(payload: &[u8]) -> Option<Vec<(&'static str, u64)>> {
         let (info, rest) = decode_prefix::<ProcessInfo3<'_>>(payload).ok()?;
@@ -108,11 +101,22 @@ impl Numbers for ProcessInfo3<'_> {
         Some(vec![("version", info.version.into()), ("process_id", info.process_id)])
     }
 }
-impl Numbers for ProcessEnvironment {
-    fn numbers(payload: &[u8]) -> Option<Vec<(&'static str, u64)>> {
-        let announced: Self = exactly(payload)?;
-        Some(vec![("incoming_bytes", announced.incoming_bytes.into()), ("future", announced.future.into())])
-    }
+/// Implements [`Numbers`] for responses without bytes after their last field, by fields.
+macro_rules! fields {
+    ($($response:ty { $($field:ident),+ })*) => {$(
+        impl Numbers for $response {
+            fn numbers(payload: &[u8]) -> Option<Vec<(&'static str, u64)>> {
+                let response: $response = exactly(payload)?;
+                Some(vec![$((stringify!($field), response.$field.into())),+])
+            }
+        }
+    )*};
+}
+fields! {
+    SessionId { session_id }
+    ProcessInfo<'_> { process_id }
+    ProcessInfo2<'_> { process_id }
+    ProcessEnvironment { incoming_bytes, future }
 }
 
 /// Returns the numbers in an OK answer to a command; `None` if servers send no such answer to this command.
@@ -141,10 +145,7 @@ impl ReceivedAnswer {
     #[must_use]
     pub fn message(&self) -> Option<Message<'_>> {
         let Self::Message(bytes) = self else { return None };
-        match Message::parse(bytes) {
-            Ok(Parsed::Complete { value, .. }) => Some(value),
-            _ => None,
-        }
+        whole_message(bytes)
     }
 
     /// Returns whether the command can have this answer.

@@ -4,10 +4,10 @@ use core::str::FromStr;
 use std::collections::{BTreeMap, BTreeSet};
 
 use ipc_proto::plan::{self, Flavour, Runtime};
-use ipc_proto::{ApplyStartupHook, Code, Command, CommandInfo, EnablePerfMap, HResult, Message, Parsed};
+use ipc_proto::{ApplyStartupHook, Code, Command, CommandInfo, EnablePerfMap, HResult, Message};
 use serde_json::Value;
 
-use super::answer::{ExpectedAnswer, ReceivedAnswer, Seen, unhex};
+use super::answer::{ExpectedAnswer, ReceivedAnswer, Seen, unhex, whole_message};
 use super::difference::{Against, Difference};
 
 /// A request and its expected answer.
@@ -81,8 +81,7 @@ impl Case {
     /// not know, or does not support, before it decodes the payload.
     #[must_use]
     pub fn for_server(self, version: u8, flavour: Flavour) -> Self {
-        let whole = matches!(Message::parse(&self.request), Ok(Parsed::Complete { .. }));
-        let Some(code) = self.code().filter(|_| whole) else { return self };
+        let Some(Message { code, .. }) = whole_message(&self.request) else { return self };
         let linux = Some(true);
         let runtime = Runtime { version: Some(version), flavour: Some(flavour), linux, suspended: None };
         let hresult = plan::refusal(code, &runtime);
@@ -218,8 +217,7 @@ impl Case {
             let field = Message::field_at(&self.request, None, error.offset)?;
             return (HResult::from(error) == refusal).then(|| format!("{field}: {error}"));
         }
-        let Ok(Parsed::Complete { value, .. }) = Message::parse(&self.request) else { return None };
-        let invalid = value.request().ok()?.check().err()?;
+        let invalid = whole_message(&self.request)?.request().ok()?.check().err()?;
         (invalid.violation.hresult() == refusal).then(|| invalid.to_string())
     }
 }

@@ -1,7 +1,7 @@
 //! The exchange of a case, without I/O.
 use ipc_proto::{Exchange, Message, Parsed, ProtocolError, Step};
 
-use super::answer::ReceivedAnswer;
+use super::answer::{ReceivedAnswer, whole_message};
 use super::case::Case;
 
 /// The exchange of a case: sends the request and receives the answer, over any transport.
@@ -74,9 +74,7 @@ impl<'c> CaseExchange<'c> {
     pub fn finish(mut self) -> ReceivedAnswer {
         self.buffer.truncate(self.received);
         match self.phase {
-            _ if matches!(Message::parse(&self.buffer), Ok(Parsed::Complete { .. })) => {
-                ReceivedAnswer::Message(self.buffer)
-            }
+            _ if whole_message(&self.buffer).is_some() => ReceivedAnswer::Message(self.buffer),
             _ if !self.buffer.is_empty() => ReceivedAnswer::Garbage(self.buffer),
             Phase::Closed => ReceivedAnswer::Closed,
             _ => ReceivedAnswer::Silence,

@@ -70,6 +70,14 @@ impl FakeCore {
         Response::ok(&Status::OK)
     }
 
+    /// Answers OK also in a runtime that was never suspended.
+    fn resume(&self, port: usize) -> Response {
+        let mut state = self.state();
+        state.resumed |= state.suspension.resume(port) && !state.suspension.is_suspended();
+        self.notify();
+        Response::ok(&Status::OK)
+    }
+
     /// Stops a session, and answers after its stream is written, as a runtime does.
     fn stop(&self, session_id: u64) -> Response {
         if let Some(session) = self.state().sessions.get_mut(&session_id) {
@@ -81,132 +89,46 @@ impl FakeCore {
     }
 }
 
-fn ok() -> Response {
-    Response::ok(&Status::OK)
-}
-
-fn start_session() -> Response {
-    Response::Replay(RECORDING.to_vec())
-}
-
 /// Starts a session that streams, or one that writes to `user_events`.
-fn start_any_session(continuation: Continuation) -> Response {
+fn start_session(continuation: Continuation) -> Response {
     match continuation {
         Continuation::UserEvents => Response::UserEvents(RECORDING.to_vec()),
-        _ => start_session(),
+        _ => Response::Replay(RECORDING.to_vec()),
     }
 }
 
-impl Respond for GenerateCoreDump<'_> {
-    fn respond(&self, _: &FakeCore, _: usize) -> Response {
-        Response::Refuse(HResult::FAIL)
-    }
+/// Implements [`Respond`] for commands: each line has commands, and their response.
+macro_rules! responses {
+    ($command:ident, $runtime:ident, $port:ident: $($($name:ty)|+ => $response:expr;)*) => {$($(
+        impl Respond for $name {
+            #[allow(unused_variables, reason = "not every response depends on all")]
+            fn respond(&self, $runtime: &FakeCore, $port: usize) -> Response {
+                let $command = self;
+                $response
+            }
+        }
+    )+)*};
 }
-impl Respond for GenerateCoreDump2<'_> {
-    fn respond(&self, _: &FakeCore, _: usize) -> Response {
-        Response::Refuse(HResult::FAIL)
-    }
-}
-impl Respond for GenerateCoreDump3<'_> {
-    fn respond(&self, runtime: &FakeCore, _: usize) -> Response {
+responses! { command, runtime, port:
+    GenerateCoreDump<'_> | GenerateCoreDump2<'_> => Response::Refuse(HResult::FAIL);
+    GenerateCoreDump3<'_> => {
         // NativeAOT gives no reason, in an empty text.
         let message = if runtime.is_coreclr() { NO_DUMP } else { "" };
         Response::RefuseWith(HResult::FAIL, message.to_owned())
-    }
-}
-impl Respond for StopTracing {
-    fn respond(&self, runtime: &FakeCore, _: usize) -> Response {
-        runtime.stop(self.session_id)
-    }
-}
-impl Respond for CollectTracing<'_> {
-    fn respond(&self, _: &FakeCore, _: usize) -> Response {
-        start_session()
-    }
-}
-impl Respond for CollectTracing2<'_> {
-    fn respond(&self, _: &FakeCore, _: usize) -> Response {
-        start_session()
-    }
-}
-impl Respond for CollectTracing3<'_> {
-    fn respond(&self, _: &FakeCore, _: usize) -> Response {
-        start_session()
-    }
-}
-impl Respond for CollectTracing4<'_> {
-    fn respond(&self, _: &FakeCore, _: usize) -> Response {
-        start_session()
-    }
-}
-impl Respond for CollectTracing5<'_> {
-    fn respond(&self, _: &FakeCore, _: usize) -> Response {
-        start_any_session(self.continuation())
-    }
-}
-impl Respond for CollectTracing6<'_> {
-    fn respond(&self, _: &FakeCore, _: usize) -> Response {
-        start_any_session(self.continuation())
-    }
-}
-impl Respond for AttachProfiler<'_> {
-    fn respond(&self, _: &FakeCore, _: usize) -> Response {
-        Response::Refuse(HResult::MOD_NOT_FOUND)
-    }
-}
-impl Respond for StartupProfiler<'_> {
-    /// Answers OK also in a runtime that was never suspended.
-    fn respond(&self, runtime: &FakeCore, _: usize) -> Response {
-        if runtime.state().resumed { Response::Refuse(HResult::INVALID_ARG) } else { ok() }
-    }
-}
-impl Respond for GetProcessInfo {
-    fn respond(&self, runtime: &FakeCore, _: usize) -> Response {
-        info(Self::CODE, &runtime.profile)
-    }
-}
-impl Respond for ResumeRuntime {
-    fn respond(&self, runtime: &FakeCore, port: usize) -> Response {
-        let mut state = runtime.state();
-        state.resumed |= state.suspension.resume(port) && !state.suspension.is_suspended();
-        runtime.notify();
-        ok()
-    }
-}
-impl Respond for GetProcessEnvironment {
-    fn respond(&self, runtime: &FakeCore, _: usize) -> Response {
-        Response::Environment(runtime.state().environment.clone())
-    }
-}
-impl Respond for SetEnvironmentVariable<'_> {
-    fn respond(&self, runtime: &FakeCore, _: usize) -> Response {
-        runtime.set_environment_variable(self)
-    }
-}
-impl Respond for GetProcessInfo2 {
-    fn respond(&self, runtime: &FakeCore, _: usize) -> Response {
-        info(Self::CODE, &runtime.profile)
-    }
-}
-impl Respond for EnablePerfMap {
-    fn respond(&self, _: &FakeCore, _: usize) -> Response {
-        ok()
-    }
-}
-impl Respond for DisablePerfMap {
-    fn respond(&self, _: &FakeCore, _: usize) -> Response {
-        ok()
-    }
-}
-impl Respond for ApplyStartupHook<'_> {
-    fn respond(&self, _: &FakeCore, _: usize) -> Response {
-        ok()
-    }
-}
-impl Respond for GetProcessInfo3 {
-    fn respond(&self, runtime: &FakeCore, _: usize) -> Response {
-        info(Self::CODE, &runtime.profile)
-    }
+    };
+    StopTracing => runtime.stop(command.session_id);
+    CollectTracing<'_> | CollectTracing2<'_> | CollectTracing3<'_> | CollectTracing4<'_> | CollectTracing5<'_>
+        | CollectTracing6<'_> => start_session(command.continuation());
+    AttachProfiler<'_> => Response::Refuse(HResult::MOD_NOT_FOUND);
+    StartupProfiler<'_> => {
+        let is_late = runtime.state().resumed;
+        if is_late { Response::Refuse(HResult::INVALID_ARG) } else { Response::ok(&Status::OK) }
+    };
+    ResumeRuntime => runtime.resume(port);
+    GetProcessEnvironment => Response::Environment(runtime.state().environment.clone());
+    SetEnvironmentVariable<'_> => runtime.set_environment_variable(command);
+    EnablePerfMap | DisablePerfMap | ApplyStartupHook<'_> => Response::ok(&Status::OK);
+    GetProcessInfo | GetProcessInfo2 | GetProcessInfo3 => info(Self::CODE, &runtime.profile);
 }
 
 /// Returns the answer to a command that describes the process.

@@ -5,13 +5,13 @@ use ipc_proto::plan::{Flavour, obstacle};
 use ipc_proto::types::{DumpFlags, Status};
 use ipc_proto::{
     AttachProfiler, Command, DecodeError, DecodeErrorKind, GenerateCoreDump, GenerateCoreDump2,
-    GenerateCoreDump3, HResult, Message, Parsed, Request, Violation,
+    GenerateCoreDump3, HResult, Message, Request, Violation,
 };
 
 use super::fake_core::FakeCore;
 use super::recorded_deviations::RecordedDeviations;
 use super::response::Response;
-use crate::conformance::State;
+use crate::conformance::{State, whole_message};
 
 /// What a runtime does where a careful server does something else.
 pub(super) enum Deviation {
@@ -37,7 +37,7 @@ impl FakeCore {
     fn deviation_by_rule(&self, bytes: &[u8], suspended: bool) -> Option<Deviation> {
         let wrapped = wrap_counts(bytes);
         let bytes = wrapped.as_deref().unwrap_or(bytes);
-        let message = message(bytes)?;
+        let message = whole_message(bytes)?;
         if obstacle(message.code, &self.kind(suspended)).is_some() {
             return None;
         }
@@ -135,14 +135,6 @@ impl FakeCore {
     }
 }
 
-/// Returns the message, if it is whole.
-pub(super) fn message(bytes: &[u8]) -> Option<Message<'_>> {
-    match Message::parse(bytes) {
-        Ok(Parsed::Complete { value, .. }) => Some(value),
-        _ => None,
-    }
-}
-
 /// Returns the message as a runtime reads it that counts the bytes of a string in 32 bits: the highest bit of the
 /// number of units has no effect. `None` if no string has this bit.
 fn wrap_counts(bytes: &[u8]) -> Option<Vec<u8>> {
@@ -151,7 +143,8 @@ fn wrap_counts(bytes: &[u8]) -> Option<Vec<u8>> {
     let mut wrapped: Option<Vec<u8>> = None;
     for _ in 0..MOST {
         let current = wrapped.as_deref().unwrap_or(bytes);
-        let Err(DecodeError { kind: DecodeErrorKind::UnexpectedEnd, offset }) = message(current)?.request()
+        let Err(DecodeError { kind: DecodeErrorKind::UnexpectedEnd, offset }) =
+            whole_message(current)?.request()
         else {
             break;
         };
@@ -163,7 +156,7 @@ fn wrap_counts(bytes: &[u8]) -> Option<Vec<u8>> {
             _ => break,
         }
         // The four bytes were no count if the same bytes are missing.
-        if matches!(message(&next)?.request(), Err(e) if e.offset == offset) {
+        if matches!(whole_message(&next)?.request(), Err(e) if e.offset == offset) {
             break;
         }
         wrapped = Some(next);

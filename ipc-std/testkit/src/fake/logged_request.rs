@@ -1,7 +1,9 @@
 //! `LoggedRequest`: a request that the fake runtime has received; and `RequestLog`: the newest of these requests.
 use std::collections::VecDeque;
 
-use ipc_proto::{Code, Message, Parsed};
+use ipc_proto::{Code, Message};
+
+use crate::conformance::whole_message;
 
 /// A request that a fake runtime has received.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -15,10 +17,7 @@ impl LoggedRequest {
     /// Returns the message; `None` if the bytes are not a message.
     #[must_use]
     pub fn message(&self) -> Option<Message<'_>> {
-        match Message::parse(&self.bytes) {
-            Ok(Parsed::Complete { value, .. }) => Some(value),
-            _ => None,
-        }
+        whole_message(&self.bytes)
     }
 
     /// Returns the command; `None` if the bytes are not a message.

@@ -11,12 +11,13 @@ use ipc_proto::{
 };
 use ipc_std::{DriveError, Incoming, Stream, Turn, drive};
 
-use super::deviation::{Deviation, message};
+use super::deviation::Deviation;
 use super::fake_core::{FakeCore, FakeSession};
 use super::fault::Fault;
 use super::logged_request::LoggedRequest;
 use super::response::Response;
 use super::served_connection::ServedConnection;
+use crate::conformance::whole_message;
 
 impl FakeCore {
     /// Serves a connection, which is shut down when the runtime is dropped.
@@ -82,7 +83,7 @@ impl FakeCore {
                 self.respond(&Request::Unknown(message), Some(response), reply, connection)
             }
             (Some(Deviation::CarriesOut(bytes)), _) => {
-                match message(&bytes).and_then(|message| message.request().ok()) {
+                match whole_message(&bytes).and_then(|message| message.request().ok()) {
                     Some(request) => self.respond(&request, None, reply, connection),
                     None => drive(&mut reply, connection),
                 }
