@@ -9,8 +9,6 @@ const METRICS: &str = "System.Diagnostics.Metrics";
 const EVENT_COUNTERS: &str = "EventCounters";
 const TEXT: Scalar = Scalar::Utf16String;
 
-type Described = &'static [(&'static str, Scalar)];
-
 /// A kind of event.
 struct Shape {
     provider: &'static str,
@@ -21,89 +19,41 @@ struct Shape {
     is_nested: bool,
 }
 
-const MEAN: Described = &[
-    ("Name", TEXT),
-    ("DisplayName", TEXT),
-    ("Mean", Scalar::Double),
-    ("StandardDeviation", Scalar::Double),
-    ("Count", Scalar::Int32),
-    ("Min", Scalar::Double),
-    ("Max", Scalar::Double),
-    ("IntervalSec", Scalar::Single),
-    ("Series", TEXT),
-    ("CounterType", TEXT),
-    ("Metadata", TEXT),
-    ("DisplayUnits", TEXT),
-];
-const SUM: Described = &[
-    ("Name", TEXT),
-    ("DisplayName", TEXT),
-    ("DisplayRateTimeScale", TEXT),
-    ("Increment", Scalar::Double),
-    ("IntervalSec", Scalar::Single),
-    ("Metadata", TEXT),
-    ("Series", TEXT),
-    ("CounterType", TEXT),
-    ("DisplayUnits", TEXT),
-];
-const SESSION: Described = &[("sessionId", TEXT)];
-const MESSAGE: Described = &[("sessionId", TEXT), ("errorMessage", TEXT)];
-const INTERVAL: Described =
-    &[("sessionId", TEXT), ("intervalStartTime", Scalar::DateTime), ("intervalEndTime", Scalar::DateTime)];
-const INSTRUMENT: Described = &[
-    ("sessionId", TEXT),
-    ("meterName", TEXT),
-    ("meterVersion", TEXT),
-    ("instrumentName", TEXT),
-    ("instrumentType", TEXT),
-    ("unit", TEXT),
-    ("description", TEXT),
-    ("instrumentTags", TEXT),
-    ("meterTags", TEXT),
-    ("meterScopeHash", TEXT),
-    ("instrumentId", Scalar::Int32),
-];
-const SERIES: Described = &[
-    ("sessionId", TEXT),
-    ("meterName", TEXT),
-    ("meterVersion", TEXT),
-    ("instrumentName", TEXT),
-    ("unit", TEXT),
-    ("tags", TEXT),
-];
-const RATE: Described = &[("rate", TEXT), ("value", TEXT), ("instrumentId", Scalar::Int32)];
-const LAST_VALUE: Described = &[("lastValue", TEXT), ("instrumentId", Scalar::Int32)];
-const QUANTILES: Described = &[
-    ("quantiles", TEXT),
-    ("count", Scalar::Int32),
-    ("sum", Scalar::Double),
-    ("instrumentId", Scalar::Int32),
-];
-const BUCKETS: Described = &[
-    ("scale", Scalar::Int32),
-    ("sum", Scalar::Double),
-    ("count", Scalar::Int64),
-    ("zeroCount", Scalar::Int64),
-    ("minimum", Scalar::Double),
-    ("maximum", Scalar::Double),
-    ("buckets", TEXT),
-    ("instrumentId", Scalar::Int32),
-];
-const OTHER_CONFIGURATION: Described = &[
-    ("clientId", TEXT),
-    ("expectedMaxHistograms", TEXT),
-    ("actualMaxHistograms", TEXT),
-    ("expectedMaxTimeSeries", TEXT),
-    ("actualMaxTimeSeries", TEXT),
-    ("expectedRefreshInterval", TEXT),
-    ("actualRefreshInterval", TEXT),
-];
-const LIBRARY_VERSION: Described =
-    &[("major", Scalar::Int32), ("minor", Scalar::Int32), ("patch", Scalar::Int32)];
+/// The fields of events, in order: names, with their types if they are no texts.
+const MEAN: &str = "Name DisplayName Mean:f64 StandardDeviation:f64 Count:i32 Min:f64 Max:f64 IntervalSec:f32 \
+    Series CounterType Metadata DisplayUnits";
+const SUM: &str = "Name DisplayName DisplayRateTimeScale Increment:f64 IntervalSec:f32 Metadata Series \
+    CounterType DisplayUnits";
+const SESSION: &str = "sessionId";
+const MESSAGE: &str = "sessionId errorMessage";
+const INTERVAL: &str = "sessionId intervalStartTime:time intervalEndTime:time";
+const INSTRUMENT: &str = "sessionId meterName meterVersion instrumentName instrumentType unit description \
+    instrumentTags meterTags meterScopeHash instrumentId:i32";
+const SERIES: &str = "sessionId meterName meterVersion instrumentName unit tags";
+const RATE: &str = "rate value instrumentId:i32";
+const LAST_VALUE: &str = "lastValue instrumentId:i32";
+const QUANTILES: &str = "quantiles count:i32 sum:f64 instrumentId:i32";
+const BUCKETS: &str =
+    "scale:i32 sum:f64 count:i64 zeroCount:i64 minimum:f64 maximum:f64 buckets instrumentId:i32";
+const OTHER_CONFIGURATION: &str = "clientId expectedMaxHistograms actualMaxHistograms expectedMaxTimeSeries \
+    actualMaxTimeSeries expectedRefreshInterval actualRefreshInterval";
+const LIBRARY_VERSION: &str = "major:i32 minor:i32 patch:i32";
+
+fn fields(described: &'static str) -> impl Iterator<Item = (&'static str, Scalar)> {
+    described.split(' ').map(|field| match field.split_once(':') {
+        None => (field, TEXT),
+        Some((name, "f64")) => (name, Scalar::Double),
+        Some((name, "f32")) => (name, Scalar::Single),
+        Some((name, "i32")) => (name, Scalar::Int32),
+        Some((name, "i64")) => (name, Scalar::Int64),
+        Some((name, "time")) => (name, Scalar::DateTime),
+        Some(_) => panic!("{field}"),
+    })
+}
 
 /// Ids and fields of the events of [`METRICS`].
-const METRICS_EVENTS: [(u32, &[Described]); 19] = [
-    (1, &[&[("Message", TEXT)]]),
+const METRICS_EVENTS: [(u32, &[&str]); 19] = [
+    (1, &["Message"]),
     (2, &[INTERVAL]),
     (3, &[INTERVAL]),
     (4, &[SERIES, RATE]),
@@ -117,7 +67,7 @@ const METRICS_EVENTS: [(u32, &[Described]); 19] = [
     (12, &[SESSION]),
     (13, &[SESSION]),
     (14, &[MESSAGE]),
-    (15, &[&[("runningSessionId", TEXT)]]),
+    (15, &["runningSessionId"]),
     (16, &[SERIES, RATE]),
     (17, &[OTHER_CONFIGURATION]),
     (18, &[LIBRARY_VERSION]),
@@ -126,12 +76,23 @@ const METRICS_EVENTS: [(u32, &[Described]); 19] = [
 
 impl Shape {
     /// An event of [`METRICS`].
-    fn metrics((event_id, parts): (u32, &[Described])) -> Self {
-        Self { provider: METRICS, event_id, name: "", fields: parts.concat(), is_nested: false }
+    fn metrics((event_id, parts): (u32, &[&'static str])) -> Self {
+        Self {
+            provider: METRICS,
+            event_id,
+            name: "",
+            fields: parts.iter().copied().flat_map(fields).collect(),
+            is_nested: false,
+        }
     }
 
-    fn event_counters(provider: &'static str, event_id: u32, fields: Described, is_nested: bool) -> Self {
-        Self { provider, event_id, name: EVENT_COUNTERS, fields: fields.to_vec(), is_nested }
+    fn event_counters(
+        provider: &'static str,
+        event_id: u32,
+        described: &'static str,
+        is_nested: bool,
+    ) -> Self {
+        Self { provider, event_id, name: EVENT_COUNTERS, fields: fields(described).collect(), is_nested }
     }
 }
 
@@ -165,7 +126,7 @@ fn shapes(version: Version) -> Vec<Shape> {
             texts.for_each(|(_, scalar)| *scalar = Scalar::Utf8CodeUnit);
             shape
         };
-        let wide: [(u32, &[Described]); 2] = [(4, &[SERIES, RATE]), (7, &[INSTRUMENT])];
+        let wide: [(u32, &[&'static str]); 2] = [(4, &[SERIES, RATE]), (7, &[INSTRUMENT])];
         shapes.extend(wide.map(Shape::metrics).map(narrow));
     }
     shapes

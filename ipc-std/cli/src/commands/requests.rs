@@ -158,61 +158,45 @@ impl RequestReport {
             ..
         } = &self.summary;
         let in_flight = |group: &RequestGroup| {
-            object([
-                ("process_id", json!(group.process_id)),
-                ("method", json!(group.method)),
-                ("path", json!(group.path.text)),
-                ("folded", json!(group.path.is_folded)),
-                ("count", json!(group.in_flight)),
-                ("oldest_ms", json!(group.oldest.map(milliseconds))),
-                ("methods", methods(&group.methods)),
-            ])
+            json!({
+                "process_id": group.process_id, "method": group.method,
+                "path": group.path.text, "folded": group.path.is_folded,
+                "count": group.in_flight,
+                "oldest_ms": group.oldest.map(milliseconds),
+                "methods": methods(&group.methods),
+            })
         };
         let finished = |group: &&RequestGroup| {
-            let mut row = object([
-                ("process_id", json!(group.process_id)),
-                ("method", json!(group.method)),
-                ("path", json!(group.path.text)),
-                ("folded", json!(group.path.is_folded)),
-            ]);
-            add_durations(&mut row, &group.durations);
-            add(
-                &mut row,
-                [("max_ms", json!(milliseconds(group.durations.longest()))), ("failed", json!(group.failed))],
-            );
-            row
+            let [p50, p95, p99] = percentiles(&group.durations);
+            json!({
+                "process_id": group.process_id, "method": group.method,
+                "path": group.path.text, "folded": group.path.is_folded,
+                "count": group.durations.count(), "p50_ms": p50, "p95_ms": p95, "p99_ms": p99,
+                "max_ms": milliseconds(group.durations.longest()),
+                "failed": group.failed,
+            })
         };
         let sent = |group: &RequestGroup| {
-            let mut row = object([
-                ("process_id", json!(group.process_id)),
-                ("origin", json!(group.origin)),
-                ("path", json!(group.path.text)),
-                ("folded", json!(group.path.is_folded)),
-                ("in_flight", json!(group.in_flight)),
-                ("oldest_ms", json!(group.oldest.map(milliseconds))),
-            ]);
-            add_durations(&mut row, &group.durations);
-            let longest = (group.durations.count() > 0).then(|| milliseconds(group.durations.longest()));
-            add(
-                &mut row,
-                [
-                    ("max_ms", json!(longest)),
-                    ("failed", json!(group.failed)),
-                    ("client_errors", json!(group.client_errors)),
-                    ("server_errors", json!(group.server_errors)),
-                    ("methods", methods(&group.methods)),
-                ],
-            );
-            row
+            let [p50, p95, p99] = percentiles(&group.durations);
+            json!({
+                "process_id": group.process_id, "origin": group.origin,
+                "path": group.path.text, "folded": group.path.is_folded,
+                "in_flight": group.in_flight,
+                "oldest_ms": group.oldest.map(milliseconds),
+                "count": group.durations.count(), "p50_ms": p50, "p95_ms": p95, "p99_ms": p99,
+                "max_ms": (group.durations.count() > 0).then(|| milliseconds(group.durations.longest())),
+                "failed": group.failed,
+                "client_errors": group.client_errors,
+                "server_errors": group.server_errors,
+                "methods": methods(&group.methods),
+            })
         };
-        let route = |route: &RouteDurations| {
-            let mut row = object([
-                ("process_id", json!(route.process_id)),
-                ("method", json!(route.method)),
-                ("route", json!(route.route)),
-            ]);
-            add_durations(&mut row, &route.durations);
-            row
+        let route = |of: &RouteDurations| {
+            let [p50, p95, p99] = percentiles(&of.durations);
+            json!({
+                "process_id": of.process_id, "method": of.method, "route": of.route,
+                "count": of.durations.count(), "p50_ms": p50, "p95_ms": p95, "p99_ms": p99,
+            })
         };
         json!({
             "in_flight": self.in_flight().take(self.top).map(in_flight).collect::<Value>(),
@@ -408,27 +392,7 @@ fn methods(methods: &[OwnMethod]) -> Value {
     methods.iter().map(|OwnMethod { name, count, .. }| json!({ "name": name, "count": count })).collect()
 }
 
-fn object<const N: usize>(fields: [(&str, Value); N]) -> Value {
-    let mut object = json!({});
-    add(&mut object, fields);
-    object
-}
-
-fn add<const N: usize>(object: &mut Value, fields: [(&str, Value); N]) {
-    if let Some(object) = object.as_object_mut() {
-        object.extend(fields.map(|(name, value)| (name.to_owned(), value)));
-    }
-}
-
-fn add_durations(row: &mut Value, durations: &Durations) {
-    let time = |share| json!((durations.count() > 0).then(|| milliseconds(durations.quantile(share))));
-    add(
-        row,
-        [
-            ("count", json!(durations.count())),
-            ("p50_ms", time(500)),
-            ("p95_ms", time(950)),
-            ("p99_ms", time(990)),
-        ],
-    );
+/// Returns the percentiles 50, 95 and 99 in milliseconds; `None` without durations.
+fn percentiles(durations: &Durations) -> [Option<f64>; 3] {
+    [500, 950, 990].map(|share| (durations.count() > 0).then(|| milliseconds(durations.quantile(share))))
 }

@@ -5,7 +5,7 @@ use nettrace::{Event, IdMap, Record, Slot, Version};
 use serde_json::{Value, json};
 
 /// The processes of a trace.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct Processes {
     /// The process of the trace.
     process_id: Option<u64>,
@@ -34,18 +34,6 @@ struct ProcessCounts {
 
 /// The number of processes that the text names.
 const SHOWN: usize = 20;
-
-impl Default for Processes {
-    fn default() -> Self {
-        Self {
-            process_id: None,
-            has_indexes: false,
-            threads: IdMap::new(Vec::new()),
-            counts: BTreeMap::new(),
-            last: (0, 0),
-        }
-    }
-}
 
 impl Processes {
     /// Takes the next record that is not an event.
