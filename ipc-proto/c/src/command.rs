@@ -11,28 +11,20 @@ use crate::text::Text;
 
 /// A value in the layout of C that has a wire form.
 pub(crate) trait Argument {
-    /// Checks the value.
+    /// Writes the value, unless it is invalid.
     ///
     /// # Safety
     /// The pointers in the value point to what its documentation says.
-    unsafe fn check(&self) -> Result<(), Failure>;
-
-    /// Writes the value, which was checked.
-    ///
-    /// # Safety
-    /// As `check`, which has returned `Ok`.
-    unsafe fn write(&self, w: &mut Writer<'_>);
+    unsafe fn write(&self, w: &mut Writer<'_>) -> Result<(), Failure>;
 }
 
 /// Implements [`Argument`] for values without pointers.
 macro_rules! plain {
     ($($ty:ty)*) => {$(
         impl Argument for $ty {
-            unsafe fn check(&self) -> Result<(), Failure> {
-                Ok(())
-            }
-            unsafe fn write(&self, w: &mut Writer<'_>) {
+            unsafe fn write(&self, w: &mut Writer<'_>) -> Result<(), Failure> {
                 self.encode(w);
+                Ok(())
             }
         }
     )*};
@@ -40,15 +32,10 @@ macro_rules! plain {
 plain! { u16 u32 u64 bool }
 
 impl Argument for Text<'_> {
-    unsafe fn check(&self) -> Result<(), Failure> {
+    unsafe fn write(&self, w: &mut Writer<'_>) -> Result<(), Failure> {
         // SAFETY: the caller vouches for the text.
-        unsafe { Text::check(self) }.map(|_| ())
-    }
-    unsafe fn write(&self, w: &mut Writer<'_>) {
-        // SAFETY: the caller vouches for the text.
-        if let Ok(text) = unsafe { Text::check(self) } {
-            text.encode(w);
-        }
+        unsafe { self.check() }?.encode(w);
+        Ok(())
     }
 }
 
@@ -71,18 +58,12 @@ impl<T> Array<'_, T> {
 }
 
 impl<T: Argument> Argument for Array<'_, T> {
-    unsafe fn check(&self) -> Result<(), Failure> {
+    unsafe fn write(&self, w: &mut Writer<'_>) -> Result<(), Failure> {
         // SAFETY: the caller vouches for the items.
         let items = unsafe { memory::slice(self.items, self.count) }?;
-        // SAFETY: the caller vouches for the items.
-        items.iter().try_for_each(|item| unsafe { item.check() })
-    }
-    unsafe fn write(&self, w: &mut Writer<'_>) {
         u32::try_from(self.count).unwrap_or(u32::MAX).encode(w);
         // SAFETY: the caller vouches for the items.
-        let items = unsafe { memory::slice(self.items, self.count) }.unwrap_or_default();
-        // SAFETY: the caller vouches for the items.
-        items.iter().for_each(|item| unsafe { item.write(w) });
+        items.iter().try_for_each(|item| unsafe { item.write(w) })
     }
 }
 
@@ -96,18 +77,12 @@ macro_rules! arguments {
             $($(#[$field_meta])* pub $field: $ty,)*
         }
         impl Argument for $name<'_> {
-            unsafe fn check(&self) -> Result<(), Failure> {
+            unsafe fn write(&self, w: &mut Writer<'_>) -> Result<(), Failure> {
                 $(
                     // SAFETY: the caller vouches for the fields.
-                    unsafe { self.$field.check() }?;
+                    unsafe { self.$field.write(w) }?;
                 )*
                 Ok(())
-            }
-            unsafe fn write(&self, w: &mut Writer<'_>) {
-                $(
-                    // SAFETY: the caller vouches for the fields.
-                    unsafe { self.$field.write(w) };
-                )*
             }
         }
     )*};
@@ -256,11 +231,9 @@ pub struct Guid {
 }
 
 impl Argument for Guid {
-    unsafe fn check(&self) -> Result<(), Failure> {
-        Ok(())
-    }
-    unsafe fn write(&self, w: &mut Writer<'_>) {
+    unsafe fn write(&self, w: &mut Writer<'_>) -> Result<(), Failure> {
         w.bytes(&self.bytes);
+        Ok(())
     }
 }
 
@@ -283,14 +256,10 @@ impl<'a> ClientData<'a> {
 }
 
 impl Argument for ClientData<'_> {
-    unsafe fn check(&self) -> Result<(), Failure> {
+    unsafe fn write(&self, w: &mut Writer<'_>) -> Result<(), Failure> {
         // SAFETY: the caller vouches for the bytes.
-        unsafe { memory::slice(self.data, self.len) }.map(|_| ())
-    }
-    unsafe fn write(&self, w: &mut Writer<'_>) {
-        // SAFETY: the caller vouches for the bytes.
-        let data = unsafe { memory::slice(self.data, self.len) };
-        types::ClientData(data.unwrap_or_default()).encode(w);
+        types::ClientData(unsafe { memory::slice(self.data, self.len) }?).encode(w);
+        Ok(())
     }
 }
 
@@ -320,29 +289,24 @@ pub struct SessionConfig<'a> {
 }
 
 impl Argument for SessionConfig<'_> {
-    unsafe fn check(&self) -> Result<(), Failure> {
+    unsafe fn write(&self, w: &mut Writer<'_>) -> Result<(), Failure> {
+        self.session_type.encode(w);
         match self.session_type {
-            // SAFETY: the caller vouches for the providers.
-            DIPC_SESSION_TYPE_STREAMING => unsafe { self.providers.check() },
-            // SAFETY: the caller vouches for the providers.
-            DIPC_SESSION_TYPE_USER_EVENTS => unsafe { self.user_events_providers.check() },
+            DIPC_SESSION_TYPE_STREAMING => {
+                self.buffer_mb.encode(w);
+                self.format.encode(w);
+                self.rundown_keyword.encode(w);
+                self.stackwalk.encode(w);
+                // SAFETY: the caller vouches for the providers.
+                unsafe { self.providers.write(w) }
+            }
+            DIPC_SESSION_TYPE_USER_EVENTS => {
+                self.rundown_keyword.encode(w);
+                // SAFETY: the caller vouches for the providers.
+                unsafe { self.user_events_providers.write(w) }
+            }
             _ => Err(Status::InvalidArgument.into()),
         }
-    }
-    unsafe fn write(&self, w: &mut Writer<'_>) {
-        self.session_type.encode(w);
-        if self.session_type == DIPC_SESSION_TYPE_USER_EVENTS {
-            self.rundown_keyword.encode(w);
-            // SAFETY: the caller vouches for the providers.
-            unsafe { self.user_events_providers.write(w) };
-            return;
-        }
-        self.buffer_mb.encode(w);
-        self.format.encode(w);
-        self.rundown_keyword.encode(w);
-        self.stackwalk.encode(w);
-        // SAFETY: the caller vouches for the providers.
-        unsafe { self.providers.write(w) };
     }
 }
 
@@ -357,16 +321,13 @@ pub struct SessionConfig6<'a> {
 }
 
 impl Argument for SessionConfig6<'_> {
-    unsafe fn check(&self) -> Result<(), Failure> {
+    unsafe fn write(&self, w: &mut Writer<'_>) -> Result<(), Failure> {
         // SAFETY: the caller vouches for the session.
-        unsafe { self.session.check() }
-    }
-    unsafe fn write(&self, w: &mut Writer<'_>) {
-        // SAFETY: the caller vouches for the session.
-        unsafe { self.session.write(w) };
+        unsafe { self.session.write(w) }?;
         if self.session.session_type == DIPC_SESSION_TYPE_STREAMING {
             self.session_buffer_mode.encode(w);
         }
+        Ok(())
     }
 }
 
@@ -379,8 +340,9 @@ impl<'f> Payload<'f> {
     /// # Safety
     /// The pointers in the fields point to what their documentation says, as long as the payload exists.
     pub(crate) unsafe fn new(fields: &'f [&'f dyn Argument]) -> Result<Self, Failure> {
+        // Writing where there is no room finds the values that are invalid.
         // SAFETY: the caller vouches for the fields.
-        fields.iter().try_for_each(|field| unsafe { field.check() })?;
+        fields.iter().try_for_each(|field| unsafe { field.write(&mut Writer::new(&mut [])) })?;
         Ok(Self(fields))
     }
 }
@@ -388,7 +350,7 @@ impl<'f> Payload<'f> {
 impl Encode for Payload<'_> {
     fn encode(&self, w: &mut Writer<'_>) {
         // SAFETY: `new` has checked the fields, and its caller vouches for their pointers.
-        self.0.iter().for_each(|field| unsafe { field.write(w) });
+        let _ = self.0.iter().try_for_each(|field| unsafe { field.write(w) });
     }
 }
 
