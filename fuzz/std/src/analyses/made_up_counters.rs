@@ -3,7 +3,7 @@
 #![allow(clippy::cast_possible_truncation, reason = "numbers are cut to the width of their field")]
 use nettrace::{Event, Fields, Metadata, Scalar, Trace, TraceWriter, Version};
 
-use super::made_up_events::{Source, put};
+use super::made_up_events::{Source, fields, put};
 
 const METRICS: &str = "System.Diagnostics.Metrics";
 const EVENT_COUNTERS: &str = "EventCounters";
@@ -19,7 +19,7 @@ struct Shape {
     is_nested: bool,
 }
 
-/// The fields of events, in order: names, with their types if they are no texts.
+// The fields of events, for `fields`.
 const MEAN: &str = "Name DisplayName Mean:f64 StandardDeviation:f64 Count:i32 Min:f64 Max:f64 IntervalSec:f32 \
     Series CounterType Metadata DisplayUnits";
 const SUM: &str = "Name DisplayName DisplayRateTimeScale Increment:f64 IntervalSec:f32 Metadata Series \
@@ -38,18 +38,6 @@ const BUCKETS: &str =
 const OTHER_CONFIGURATION: &str = "clientId expectedMaxHistograms actualMaxHistograms expectedMaxTimeSeries \
     actualMaxTimeSeries expectedRefreshInterval actualRefreshInterval";
 const LIBRARY_VERSION: &str = "major:i32 minor:i32 patch:i32";
-
-fn fields(described: &'static str) -> impl Iterator<Item = (&'static str, Scalar)> {
-    described.split(' ').map(|field| match field.split_once(':') {
-        None => (field, TEXT),
-        Some((name, "f64")) => (name, Scalar::Double),
-        Some((name, "f32")) => (name, Scalar::Single),
-        Some((name, "i32")) => (name, Scalar::Int32),
-        Some((name, "i64")) => (name, Scalar::Int64),
-        Some((name, "time")) => (name, Scalar::DateTime),
-        Some(_) => panic!("{field}"),
-    })
-}
 
 /// Ids and fields of the events of [`METRICS`].
 const METRICS_EVENTS: [(u32, &[&str]); 19] = [

@@ -70,22 +70,25 @@ const DESCRIPTIONS: [(&str, u32, u32, &str); 29] = [
     ("Universal.Events", 8, 0, "cswitch"),
 ];
 
-const MAPPING: [(&str, Scalar); 6] = [
-    ("Id", Scalar::VarUInt),
-    ("StartAddress", Scalar::VarUInt),
-    ("EndAddress", Scalar::VarUInt),
-    ("FileOffset", Scalar::VarUInt),
-    ("FileName", Scalar::Utf8String),
-    ("MetadataId", Scalar::VarUInt),
-];
-const SYMBOL: [(&str, Scalar); 5] = [
-    ("Id", Scalar::VarUInt),
-    ("MappingId", Scalar::VarUInt),
-    ("StartAddress", Scalar::VarUInt),
-    ("EndAddress", Scalar::VarUInt),
-    ("Name", Scalar::Utf8String),
-];
-const VALUE: [(&str, Scalar); 1] = [("Value", Scalar::VarUInt)];
+// The fields of events, for `fields`.
+const MAPPING: &str = "Id:var StartAddress:var EndAddress:var FileOffset:var FileName:utf8 MetadataId:var";
+const SYMBOL: &str = "Id:var MappingId:var StartAddress:var EndAddress:var Name:utf8";
+const VALUE: &str = "Value:var";
+
+/// Returns the fields of an event, in order: names, with their types if they are no texts in UTF-16.
+pub(super) fn fields(described: &'static str) -> impl Iterator<Item = (&'static str, Scalar)> {
+    described.split_whitespace().map(|field| match field.split_once(':') {
+        None => (field, Scalar::Utf16String),
+        Some((name, "f64")) => (name, Scalar::Double),
+        Some((name, "f32")) => (name, Scalar::Single),
+        Some((name, "i32")) => (name, Scalar::Int32),
+        Some((name, "i64")) => (name, Scalar::Int64),
+        Some((name, "time")) => (name, Scalar::DateTime),
+        Some((name, "utf8")) => (name, Scalar::Utf8String),
+        Some((name, "var")) => (name, Scalar::VarUInt),
+        Some(_) => panic!("{field}"),
+    })
+}
 
 /// Names of methods and files, with every character that a format must escape.
 const TEXTS: [&str; 14] = [
@@ -278,16 +281,17 @@ pub(super) fn trace(events: &[(MadeUp, Naming)], version: Version) -> Vec<u8> {
         if provider.starts_with("Universal") && !is_v6 {
             continue;
         }
-        let fields: &[(&str, Scalar)] = match name {
-            "ProcessMapping" => &MAPPING,
-            "ProcessSymbol" => &SYMBOL,
-            "cpu" | "cswitch" => &VALUE,
-            _ => &[],
-        };
+        let fields: Vec<_> = fields(match name {
+            "ProcessMapping" => MAPPING,
+            "ProcessSymbol" => SYMBOL,
+            "cpu" | "cswitch" => VALUE,
+            _ => "",
+        })
+        .collect();
         let mut space = [0; 512];
         let mut metadata = Metadata::new(id, provider, event_id, name);
         metadata.version = event_version;
-        metadata.fields = Fields::build(fields, &mut space).expect("room for the fields");
+        metadata.fields = Fields::build(&fields, &mut space).expect("room for the fields");
         put(&mut out, writer.describe(&metadata));
     }
     if is_v6 {

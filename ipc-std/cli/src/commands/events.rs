@@ -8,7 +8,7 @@ use std::rc::Rc;
 use dotnet_ipc_syntax::only_arg::OnlyArg;
 use ipc_proto::Guid;
 use ipc_std::{Client, TraceReader, TraceSession};
-use nettrace::{End, EventAssembler, Metadata, TraceEvent, Value};
+use nettrace::{End, EventAssembler, Metadata, Value};
 use nettrace_analysis::names::Names;
 
 use crate::args::process_arg::ProcessArg;
@@ -16,7 +16,7 @@ use crate::args::time_range_args::report_skipped;
 use crate::args::until_event;
 use crate::events::field::{self, FieldCondition};
 use crate::events::json;
-use crate::events::lines::Lines;
+use crate::events::lines::{Lines, ShownEvent};
 use crate::events::native_path::NativePath;
 use crate::events::summary::EventSummary;
 use crate::input::source::{self, Source};
@@ -34,7 +34,7 @@ use crate::recording::part_args::{PartArgs, TracePart};
 use crate::recording::rundown;
 use crate::recording::session::{self, LiveEvents, LiveSession};
 use crate::recording::summary::{RecordedAmount, lost_warning};
-use crate::stacks::stack_names::{NamedStack, StackNames};
+use crate::stacks::stack_names::StackNames;
 
 /// Show the events of a process as they happen, or of a trace
 #[derive(Debug, clap::Args)]
@@ -312,7 +312,8 @@ impl<'a, R: Read> Events<'a, R> {
             }
             None => {
                 let stack = self.names.as_mut().map(StackNames::stack);
-                output.borrow_mut().add(&event, metadata.as_ref(), payload, stack);
+                let metadata = metadata.as_ref();
+                output.borrow_mut().add(ShownEvent { event: &event, metadata, payload, stack });
             }
         }
         self.has_ended |= metadata.is_some_and(|metadata| args.until.iter().any(|it| it.includes(&metadata)));
@@ -437,14 +438,8 @@ impl EventOutput {
         Rc::new(RefCell::new(Self { json: globals.json, lines: Lines::new(globals.json), stdout }))
     }
 
-    fn add(
-        &mut self,
-        event: &TraceEvent<'_>,
-        metadata: Option<&Metadata<'_>>,
-        payload: &[u8],
-        stack: Option<NamedStack<'_>>,
-    ) {
-        self.lines.add(event, metadata, payload, stack);
+    fn add(&mut self, shown: ShownEvent<'_, '_>) {
+        self.lines.add(shown);
         self.flush_full();
     }
 

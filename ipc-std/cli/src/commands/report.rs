@@ -19,6 +19,7 @@ use crate::output::globals::Globals;
 use crate::output::next_command::show_next;
 use crate::output::printable::{integer, printable_name};
 use crate::output::stdout::{json_to_stdout, to_stdout};
+use crate::output::tables::write_more;
 use crate::process::cpu_usage::CpuUsage;
 use crate::process::target::word;
 use crate::process::trace_target::{TraceTarget, TraceTargetArgs};
@@ -538,9 +539,7 @@ impl CallReport<'_> {
             writeln!(out, "{}", line(row, &printable_name(row.type_name)))?;
         }
         let all = self.tree.top(Order::Exclusive).iter().filter(|entry| entry.exclusive > 0).count();
-        if let more @ 1.. = all.saturating_sub(types.len()) {
-            writeln!(out, "{more} more types; --top {all} shows all")?;
-        }
+        write_more(all, types.len(), " types", out)?;
         if functions.is_empty() {
             let why = clock_args::why_no_stack(samples, &self.clock);
             return writeln!(out, "\n{}: {why}", clock_args::NO_STACK);
@@ -580,10 +579,7 @@ impl CallReport<'_> {
                 self.write_entry(samples, entry, [entry.exclusive, entry.inclusive], width, out)?;
             }
         }
-        if let more @ 1.. = top.len().saturating_sub(self.args.top) {
-            writeln!(out, "{more} more functions; --top {} shows all", top.len())?;
-        }
-        Ok(())
+        write_more(top.len(), self.args.top, " functions", out)
     }
 
     /// Writes the first functions of the program, if the table of all functions does not begin with them. Returns whether
@@ -689,10 +685,7 @@ impl CallReport<'_> {
             let name = self.name(change.name, width.saturating_sub(start.len()));
             writeln!(out, "{}", cut_end(&format!("{start}{name}"), width))?;
         }
-        if let more @ 1.. = changes.len().saturating_sub(self.args.top) {
-            writeln!(out, "{more} more functions; --top {} shows all", changes.len())?;
-        }
-        Ok(())
+        write_more(changes.len(), self.args.top, " functions", out)
     }
 
     fn write_threads(&self, samples: &mut Samples, width: usize, out: &mut dyn Write) -> io::Result<()> {
@@ -708,10 +701,7 @@ impl CallReport<'_> {
             let top = self.name(&row.top, width.saturating_sub(start.width()));
             writeln!(out, "{}", cut_end(&format!("{start}{top}"), width))?;
         }
-        if let more @ 1.. = rows.len().saturating_sub(self.args.top) {
-            writeln!(out, "{more} more threads; --top {} shows all", rows.len())?;
-        }
-        Ok(())
+        write_more(rows.len(), self.args.top, " threads", out)
     }
 
     fn write_tree(&self, samples: &Samples, width: usize, out: &mut dyn Write) -> io::Result<()> {

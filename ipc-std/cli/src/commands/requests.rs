@@ -19,6 +19,7 @@ use crate::output::next_command::show_next;
 use crate::output::printable::printable_name;
 use crate::output::rows::milliseconds;
 use crate::output::stdout::{json_to_stdout, to_stdout};
+use crate::output::tables::write_more;
 use crate::process::trace_target::{TraceTarget, TraceTargetArgs};
 use crate::recording::analysis_input::{AnalysisArgs, InputRead, Needs};
 
@@ -261,7 +262,7 @@ impl RequestReport {
             writeln!(out, "{:>9} {:>10}  {name}", group.in_flight, whole(oldest.unwrap_or_default()))?;
             write_methods(["waits", "in"], &group.methods, INDENT, width, out)?;
         }
-        self.write_more(groups.len(), out)
+        write_more(groups.len(), self.top, "", out)
     }
 
     fn write_finished(&self, width: usize, out: &mut dyn Write) -> io::Result<()> {
@@ -277,7 +278,7 @@ impl RequestReport {
             let name = cut_middle(&name, width.saturating_sub(INDENT));
             writeln!(out, "{:>9} {} {failed:>6}  {name}", durations.count(), times(durations, true))?;
         }
-        self.write_more(groups.len(), out)
+        write_more(groups.len(), self.top, "", out)
     }
 
     fn write_routes(&self, width: usize, out: &mut dyn Write) -> io::Result<()> {
@@ -292,7 +293,7 @@ impl RequestReport {
             let name = cut_middle(&format!("{method} {route}"), width.saturating_sub(INDENT));
             writeln!(out, "{:>9} {}  {name}", durations.count(), times(durations, false))?;
         }
-        self.write_more(routes.len(), out)
+        write_more(routes.len(), self.top, "", out)
     }
 
     fn write_outgoing(&self, width: usize, out: &mut dyn Write) -> io::Result<()> {
@@ -318,15 +319,7 @@ impl RequestReport {
                 writeln!(out, "{:INDENT$}in flight for up to {} ms", "", whole(oldest))?;
             }
         }
-        self.write_more(groups.len(), out)
-    }
-
-    /// Writes how many rows of a table are not shown.
-    fn write_more(&self, rows: usize, out: &mut dyn Write) -> io::Result<()> {
-        match rows.saturating_sub(self.top) {
-            0 => Ok(()),
-            more => writeln!(out, "{more} more; --top {rows} shows all"),
-        }
+        write_more(groups.len(), self.top, "", out)
     }
 }
 

@@ -36,6 +36,16 @@ pub(crate) struct Lines {
     trace: Option<TraceFacts>,
 }
 
+/// An event with what its line shows.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct ShownEvent<'s, 'e> {
+    pub(crate) event: &'s TraceEvent<'e>,
+    pub(crate) metadata: Option<&'s Metadata<'e>>,
+    pub(crate) payload: &'s [u8],
+    /// The names of the stack, if there are any.
+    pub(crate) stack: Option<NamedStack<'s>>,
+}
+
 #[derive(Debug, Clone, Copy)]
 struct TraceFacts {
     /// Whether events have labels, and threads names.
@@ -91,31 +101,19 @@ impl Lines {
         self.json
     }
 
-    /// Adds an event with its payload, and the names of its stack if there are any. The length of the payload limits that
-    /// of the line. The names and the stack do not count for the limit, because a short event can refer to long ones.
-    pub(crate) fn add(
-        &mut self,
-        event: &TraceEvent<'_>,
-        metadata: Option<&Metadata<'_>>,
-        payload: &[u8],
-        stack: Option<NamedStack<'_>>,
-    ) {
+    /// Adds an event. The length of its payload limits that of the line. The names and the stack do not count for the limit, because a short event can refer to long ones.
+    pub(crate) fn add(&mut self, shown: ShownEvent<'_, '_>) {
         self.is_cut = false;
         if self.json {
-            self.json(event, metadata, payload, stack);
+            self.json(shown);
         } else {
-            self.text(event, metadata, payload, stack);
+            self.text(shown);
         }
         self.bytes.push(b'\n');
     }
 
-    fn json(
-        &mut self,
-        event: &TraceEvent<'_>,
-        metadata: Option<&Metadata<'_>>,
-        payload: &[u8],
-        stack: Option<NamedStack<'_>>,
-    ) {
+    fn json(&mut self, shown: ShownEvent<'_, '_>) {
+        let ShownEvent { event, metadata, payload, stack } = shown;
         self.raw(b"{\"time_ns\":");
         self.signed(event.nanoseconds());
         self.raw(b",\"thread_id\":");
@@ -326,13 +324,8 @@ impl Lines {
         }
     }
 
-    fn text(
-        &mut self,
-        event: &TraceEvent<'_>,
-        metadata: Option<&Metadata<'_>>,
-        payload: &[u8],
-        stack: Option<NamedStack<'_>>,
-    ) {
+    fn text(&mut self, shown: ShownEvent<'_, '_>) {
+        let ShownEvent { event, metadata, payload, stack } = shown;
         let nanoseconds = event.nanoseconds();
         let seconds = nanoseconds.unsigned_abs() / 1_000_000_000;
         let fraction = nanoseconds.unsigned_abs() % 1_000_000_000;
@@ -697,7 +690,10 @@ mod tests {
                     others.templates.set_fields(event.kind(), None);
                     for lines in [&mut lines, &mut others] {
                         lines.bytes.clear();
-                        lines.add(&event, event.metadata().as_ref(), event.payload(), None);
+                        let metadata = event.metadata();
+                        let metadata = metadata.as_ref();
+                        let payload = event.payload();
+                        lines.add(ShownEvent { event: &event, metadata, payload, stack: None });
                     }
                     assert_eq!(
                         lines.bytes.escape_ascii().to_string(),

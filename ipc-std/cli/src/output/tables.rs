@@ -33,3 +33,11 @@ pub(crate) fn write_table(table: &Table, out: &mut dyn Write) -> io::Result<()> 
     writeln!(out)?;
     table.lines().try_for_each(|line| writeln!(out, "{}", line.trim_end()))
 }
+
+/// Writes how many rows there are beyond those that `--top` has let through. `what` names them, after a space.
+pub(crate) fn write_more(all: usize, shown: usize, what: &str, out: &mut dyn Write) -> io::Result<()> {
+    match all.saturating_sub(shown) {
+        0 => Ok(()),
+        more => writeln!(out, "{more} more{what}; --top {all} shows all"),
+    }
+}
