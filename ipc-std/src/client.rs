@@ -7,6 +7,7 @@ use std::sync::Arc;
 use std::thread;
 use std::time::Instant;
 
+use ipc_discover::Deadline;
 use ipc_proto::plan::{
     DumpConfig, Fallback, FallbackStep, InfoConfig, LostFeatures, PlanStep, Runtime, Single,
 };
@@ -21,7 +22,7 @@ use crate::environment::Environment;
 use crate::error::{Error, check};
 use crate::observer::Observer;
 use crate::process_info::ProcessInfo;
-use crate::timeouts::{Deadline, Timeouts};
+use crate::timeouts::Timeouts;
 use crate::transport::{ConnectError, Connector, Dialer, FnConnector, SocketConnector, Stream};
 
 /// A client of one runtime.

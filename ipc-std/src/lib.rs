@@ -32,7 +32,8 @@ mod user_events;
 pub use connection::Connection;
 pub use drive::{DriveError, drive, drive_async};
 pub use environment::Environment;
-pub use error::{Error, ErrorKind, Phase};
+pub use error::{Error, Phase};
+pub use ipc_discover::{Credentials, ErrorKind};
 pub use observer::{Observed, Observer};
 pub use process_info::ProcessInfo;
 pub use record_reader::RecordReader;
@@ -48,19 +49,11 @@ pub use client::{Client, DumpOutcome};
 pub use ipc_proto::plan::{DumpConfig, TraceConfig};
 pub use monitor::{AdvertisedRuntime, Monitor, MonitorEvent, MonitorWaker};
 pub use server::{Incoming, Inlet, Server, ServerStopper, Turn};
-pub use sys::{Credentials, is_shortage};
+pub use sys::is_shortage;
 pub use trace::{Stopper, TraceSession};
 pub use transport::{ConnectError, Connector, Stream};
 #[cfg(unix)]
 pub use user_events::UserEvents;
-
-/// Parsers of the files in `/proc`, for the fuzz targets of the repository. They are no part of the API.
-#[cfg(unix)]
-#[doc(hidden)]
-pub mod fuzzing {
-    pub use crate::discover::procfs::{Environ, Mounts, Status};
-    pub use crate::sys::unix::stat::start_and_end;
-}
 
 /// The README of the repository: its examples run as tests.
 #[cfg(all(doctest, unix))]

@@ -13,6 +13,7 @@ use std::os::windows::io::{AsHandle, BorrowedHandle};
 use std::sync::Arc;
 use std::time::Instant;
 
+use ipc_discover::Deadline;
 use ipc_proto::plan::{LostFeatures, PlanStep, Runtime, TraceConfig};
 use ipc_proto::types::SessionId;
 use ipc_proto::{Code, Session, SessionEnd};
@@ -21,7 +22,7 @@ use crate::client::{CarriedPlan, Client};
 use crate::drive::is_closed;
 use crate::error::{Context, Error, Phase};
 use crate::sys;
-use crate::timeouts::{Deadline, milliseconds};
+use crate::timeouts::milliseconds;
 use crate::transport::Channel;
 
 use first_collection::FirstCollection;

@@ -5,14 +5,11 @@ use std::ffi::OsString;
 use std::io;
 use std::path::PathBuf;
 
+use ipc_discover::{Credentials, Denied, ErrorKind, SearchError};
 use ipc_proto::plan::{self, Explanation};
 use ipc_proto::{Code, CommandInfo, EncodeError, FieldPath, HResult, ProtocolError, Violation};
 
-use super::denied::Denied;
-use super::kind::ErrorKind;
 use super::phase::Phase;
-use super::search_error::SearchError;
-use crate::sys::Credentials;
 
 /// The reason why a call failed, as one sentence that names the peer and what to do.
 ///

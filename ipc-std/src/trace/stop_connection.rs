@@ -3,6 +3,7 @@ use std::io::{self, ErrorKind, Read, Write};
 use std::sync::Arc;
 use std::time::Instant;
 
+use ipc_discover::Deadline;
 use ipc_proto::{Command, Session, StopEvent, StopStep, StopTracing};
 
 use crate::client::Client;
@@ -10,7 +11,6 @@ use crate::drive::is_closed;
 use crate::error::{Context, Error, Phase};
 use crate::observer::Tap;
 use crate::sys::Sources;
-use crate::timeouts::Deadline;
 use crate::transport::{Channel, ConnectError, Dialer, Stream};
 
 /// Connects, sends the Stop and receives its answer, as the steps of a [`Session`] require.

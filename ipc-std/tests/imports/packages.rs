@@ -13,6 +13,7 @@ pub(crate) const PACKAGES: &[(&str, Layers)] = &[
     ("ipc-proto/wasm/rust/lib.rs", &[]),
     ("ipc-proto/proof/src/lib.rs", &[]),
     ("ipc-proto/proof/src/bin/image/main.rs", &[]),
+    ("ipc-std/discover/src/lib.rs", DISCOVER),
     ("ipc-std/src/lib.rs", IPC_STD),
     ("ipc-std/testkit/src/lib.rs", TESTKIT),
     ("ipc-std/cli/src/main.rs", TOOL_LAYERS),
@@ -71,6 +72,19 @@ const ANALYSIS: Layers = &[
     &["samples"],
     &["call_tree", "counters", "gc", "jit", "locks"],
     &["formats", "live", "requests"],
+    &["lib"],
+];
+
+const DISCOVER: Layers = &[
+    &["sys", "deadline"],
+    &["error"],
+    &["endpoint_name", "target", "procfs"],
+    &["directory", "process"],
+    &["socket_file"],
+    &["candidate"],
+    &["search"],
+    &["scan"],
+    &["system"],
     &["lib"],
 ];
 
