@@ -19,7 +19,7 @@ use ipc_proto::{
 
 use crate::connection::Connection;
 use crate::environment::Environment;
-use crate::error::{Error, check};
+use crate::error::Error;
 use crate::observer::Observer;
 use crate::process_info::ProcessInfo;
 use crate::timeouts::Timeouts;
@@ -197,7 +197,7 @@ impl Client {
         first: P,
         deadline: Deadline,
     ) -> Result<CarriedPlan<P>, Error> {
-        check(&first)?;
+        first.check().map_err(|value| Error::invalid(first.code(), value))?;
         let mut fallback = Fallback::new(first, u64::MAX);
         let mut connection = self.connect_by(deadline)?;
         loop {

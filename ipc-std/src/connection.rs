@@ -8,7 +8,7 @@ use ipc_proto::{Answer, Code, Command, Exchange, GetProcessEnvironment, Protocol
 
 use crate::drive::{DriveError, drive, is_closed, transferred};
 use crate::environment::Environment;
-use crate::error::{Context, Error, Phase};
+use crate::error::{CallContext, Error, Phase};
 use crate::observer::{Observer, Tap};
 
 /// A stream to a runtime and the buffer of the one command that it carries.
@@ -81,7 +81,7 @@ impl<S> Connection<S> {
         self.buf
     }
 
-    fn context(&self, command: Code) -> Context<'_> {
+    fn context(&self, command: Code) -> CallContext<'_> {
         context(&self.tap, &self.peer, self.since, command)
     }
 
@@ -232,6 +232,6 @@ fn receive_environment(
 }
 
 /// Returns the state of a call for its error.
-fn context<'a, S>(tap: &Tap<S>, peer: &'a str, since: Instant, command: Code) -> Context<'a> {
-    Context { peer, command, sent: tap.sent, received: tap.received, waited: since.elapsed() }
+fn context<'a, S>(tap: &Tap<S>, peer: &'a str, since: Instant, command: Code) -> CallContext<'a> {
+    CallContext { peer, command, sent: tap.sent, received: tap.received, waited: since.elapsed() }
 }

@@ -36,7 +36,7 @@ impl Environment {
     }
 
     /// Adds an entry.
-    pub(crate) fn push(&mut self, entry: Text<'_>) {
+    pub fn push(&mut self, entry: Text<'_>) {
         let start = self.bytes.len();
         self.bytes.resize(start.saturating_add(entry.encoded_len()), 0);
         entry.encode(&mut Writer::new(self.bytes.get_mut(start..).unwrap_or_default()));

@@ -1,10 +1,8 @@
 //! The error of every call of this package.
-mod check;
 mod context;
 mod error;
 mod phase;
 
-pub(crate) use check::check;
-pub(crate) use context::Context;
+pub use context::CallContext;
 pub use error::Error;
 pub use phase::Phase;

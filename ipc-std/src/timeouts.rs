@@ -48,6 +48,7 @@ impl Default for Timeouts {
 }
 
 /// Returns a time in milliseconds, the unit of the clocks of `ipc_proto`.
-pub(crate) fn milliseconds(time: Duration) -> u64 {
+#[must_use]
+pub fn milliseconds(time: Duration) -> u64 {
     u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
 }

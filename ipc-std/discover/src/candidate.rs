@@ -16,6 +16,15 @@ use crate::target::Target;
 use crate::{directory::directory, sys};
 
 /// A socket, or on Windows a pipe, that may belong to the process that is searched for.
+///
+/// ```
+/// use ipc_discover::{Candidate, Search};
+///
+/// /// Returns the sockets that a client may connect to.
+/// fn usable(search: &Search) -> impl Iterator<Item = &Candidate> {
+///     search.candidates().iter().filter(|candidate| candidate.objection(search.target()).is_none())
+/// }
+/// ```
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct Candidate {

@@ -4,6 +4,19 @@ use crate::sys;
 use crate::sys::Credentials;
 
 /// The process that must listen at a socket that was found by process id.
+///
+/// ```
+/// # #[cfg(unix)]
+/// # {
+/// use ipc_discover::{Target, sys};
+/// use std::os::unix::net::UnixStream;
+///
+/// /// Returns whether nothing may be sent on a new connection.
+/// fn is_impostor(target: Target, connection: &UnixStream) -> bool {
+///     sys::credentials(connection).is_some_and(|peer| !target.may_be(&peer))
+/// }
+/// # }
+/// ```
 #[derive(Debug, Clone, Copy)]
 #[non_exhaustive]
 pub struct Target {

@@ -7,7 +7,7 @@ use std::path::PathBuf;
 
 use ipc_discover::{Credentials, Denied, ErrorKind, SearchError};
 use ipc_proto::plan::{self, Explanation};
-use ipc_proto::{Code, CommandInfo, EncodeError, FieldPath, HResult, ProtocolError, Violation};
+use ipc_proto::{Code, CommandInfo, EncodeError, FieldPath, HResult, InvalidValue, ProtocolError, Violation};
 
 use super::phase::Phase;
 
@@ -188,6 +188,13 @@ pub enum Error {
 }
 
 impl Error {
+    /// Returns the error of a command with a value that runtimes refuse, or that ends the process of some runtimes.
+    #[must_use]
+    pub fn invalid(command: Code, value: InvalidValue) -> Self {
+        let InvalidValue { violation, place } = value;
+        Self::Invalid { command, violation, place }
+    }
+
     /// Returns the kind of error.
     #[must_use]
     pub fn kind(&self) -> ErrorKind {

@@ -5,7 +5,7 @@ use nettrace::{AssemblerStep, EventAssembler, Limits};
 
 /// Sees the stream of a session that collects meters until its first collection has ended.
 #[derive(Debug)]
-pub(crate) struct FirstCollection(Option<Expected>);
+pub(super) struct FirstCollection(Option<Expected>);
 
 #[derive(Debug)]
 struct Expected {
@@ -19,7 +19,7 @@ impl FirstCollection {
     /// A provider whose first event arrives later than this was not there when the session started.
     const LATE_MS: u64 = 1_000;
 
-    pub(crate) fn new(config: &TraceConfig<'_>) -> Self {
+    pub(super) fn new(config: &TraceConfig<'_>) -> Self {
         Self(stop_hazard(config, &Runtime::default()).map(|hazard| {
             let events = EventAssembler::new(Limits::default()).without_stacks();
             Expected { hazard, started: 0, events }
@@ -28,7 +28,7 @@ impl FirstCollection {
 
     /// Receives bytes of the stream at `now`, in milliseconds after the start of the session. After the first collection
     /// the session sends its Stop.
-    pub(crate) fn see(&mut self, bytes: &[u8], now: u64, session: &mut Session) {
+    pub(super) fn see(&mut self, bytes: &[u8], now: u64, session: &mut Session) {
         let Some(expected) = &mut self.0 else { return };
         if expected.sees_collection(bytes, now) || now >= expected.until() {
             self.0 = None;
@@ -37,7 +37,7 @@ impl FirstCollection {
     }
 
     /// Delays a Stop that was requested at `now`, if it would arrive at a dangerous time.
-    pub(crate) fn delay_stop(&self, now: u64, session: &mut Session) {
+    pub(super) fn delay_stop(&self, now: u64, session: &mut Session) {
         if let Some(expected) = &self.0 {
             if (expected.started.saturating_add(expected.hazard.from_ms)..expected.until()).contains(&now) {
                 session.delay_stop(expected.until());

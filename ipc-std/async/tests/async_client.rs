@@ -11,11 +11,10 @@ use std::io::{self, ErrorKind};
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use ipc_async::{AsyncClient, AsyncConnector, AsyncTraceSession, Error, Timeouts, TraceConfig};
 use ipc_proto::types::{EventLevel, Provider, SessionBufferMode};
 use ipc_proto::{Code, ResumeRuntime, SessionEnd, SetEnvironmentVariable, Step};
-use ipc_std::{
-    AsyncClient, AsyncConnector, AsyncTraceSession, Error, ErrorKind as Kind, Phase, Timeouts, TraceConfig,
-};
+use ipc_std::{ErrorKind as Kind, Phase};
 use ipc_testkit::{FakeRuntime, Fault, Profile};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::UnixStream;
@@ -117,7 +116,7 @@ fn reads_that_are_dropped_lose_nothing() {
     let (client, busy) = client(&runtime);
     run(async {
         let mut session = start(&client).await;
-        assert_eq!((session.command(), session.lost().iter().count()), (Code(0x0203), 1));
+        assert_eq!((session.command(), session.lost_features().iter().count()), (Code(0x0203), 1));
         busy.store(3, Ordering::SeqCst); // the runtime is busy when the Stop connects
         session.stop();
         let (mut buf, mut stream) = (vec![0; 4096], Vec::new());

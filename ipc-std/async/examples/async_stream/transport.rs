@@ -5,8 +5,7 @@ use core::time::Duration;
 use std::io;
 use std::path::PathBuf;
 
-use ipc_proto::Step;
-use ipc_std::AsyncConnector;
+use ipc_async::{AsyncConnector, Step};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::UnixStream;
 

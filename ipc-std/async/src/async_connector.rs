@@ -1,19 +1,18 @@
-//! The trait of an asynchronous transport.
+//! `AsyncConnector`: the trait of an asynchronous transport.
 use core::future::Future;
 use core::task::{Context, Poll, ready};
 use core::time::Duration;
 use std::io;
 
 use ipc_proto::Step;
-
-use crate::drive::is_closed;
+use ipc_std::is_closed;
 
 /// An asynchronous transport: it opens connections, transfers bytes and waits, on the caller's executor.
 ///
 /// ```
 /// use core::{pin::Pin, task::{Context, Poll, ready}, time::Duration};
 /// use ipc_proto::Step;
-/// use ipc_std::AsyncConnector;
+/// use ipc_async::AsyncConnector;
 /// use std::io;
 /// use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 /// use tokio::net::TcpStream;
@@ -45,7 +44,7 @@ use crate::drive::is_closed;
 ///         }
 ///     }
 /// }
-/// let client = ipc_std::AsyncClient::new(Router("127.0.0.1:9000"));
+/// let client = ipc_async::AsyncClient::new(Router("127.0.0.1:9000"));
 /// # let _ = client;
 /// ```
 pub trait AsyncConnector: Send + Sync + 'static {
@@ -77,7 +76,7 @@ pub trait AsyncConnector: Send + Sync + 'static {
 }
 
 /// Flushes the connection, then polls it for bytes: the peer answers only to bytes that it has received.
-pub(super) fn poll_receive<A: AsyncConnector>(
+pub(crate) fn poll_receive<A: AsyncConnector>(
     stream: &mut A::Stream,
     context: &mut Context<'_>,
     space: &mut [u8],

@@ -1,6 +1,6 @@
 //! The whole client with tokio, over any stream: `transport.rs` makes tokio a transport of the client.
 //!
-//! `cargo run -p ipc-testkit --example async_stream [SOCKET]`; without a socket it starts a fake runtime.
+//! `cargo run -p ipc-async --example async_stream [SOCKET]`; without a socket it starts a fake runtime.
 #![allow(clippy::arithmetic_side_effects, reason = "an example is short")]
 
 #[cfg(unix)]
@@ -10,9 +10,9 @@ mod transport;
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> Result<(), Box<dyn core::error::Error>> {
     use core::time::Duration;
+    use ipc_async::{AsyncClient, TraceConfig};
     use ipc_proto::SetEnvironmentVariable;
     use ipc_proto::types::{EventLevel, Provider, SessionBufferMode};
-    use ipc_std::{AsyncClient, TraceConfig};
     use ipc_testkit::{FakeRuntime, Profile};
     use nettrace::{AssemblerStep, EventAssembler, Limits};
 
@@ -30,7 +30,7 @@ async fn main() -> Result<(), Box<dyn core::error::Error>> {
     let providers = [Provider { keywords: u64::MAX, level, name: "System.Runtime".into(), arguments }];
     let config = TraceConfig { buffer_mode: SessionBufferMode::BLOCK, ..TraceConfig::new(&providers) };
     let mut session = client.start_tracing(&config).await?;
-    session.lost().iter().for_each(|loss| println!("{loss}"));
+    session.lost_features().iter().for_each(|loss| println!("{loss}"));
     let (mut trace, mut events) = (EventAssembler::new(Limits::default()), 0);
     let mut second = Box::pin(tokio::time::sleep(Duration::from_secs(1)));
     loop {

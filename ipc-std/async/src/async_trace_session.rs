@@ -3,20 +3,15 @@ use core::fmt;
 use core::future::{Future, poll_fn};
 use core::pin::Pin;
 use core::task::{Context, Poll};
-use core::time::Duration;
 use std::io::{self, ErrorKind};
 use std::sync::Arc;
 use std::time::Instant;
 
 use ipc_proto::plan::LostFeatures;
-use ipc_proto::{Answer, Code, Command, Session, SessionEnd, Step, StopEvent, StopStep, StopTracing};
+use ipc_proto::{Answer, Code, SessionEnd, Step, StopEvent, StopStep};
+use ipc_std::{CallContext, ConnectError, Phase, TimedSession, transferred};
 
-use super::connector::{AsyncConnector, poll_receive};
-use crate::drive::transferred;
-use crate::error::{Context as ErrorContext, Phase};
-use crate::timeouts::{Timeouts, milliseconds};
-use crate::trace::first_collection::FirstCollection;
-use crate::transport::ConnectError;
+use crate::async_connector::{AsyncConnector, poll_receive};
 
 /// A tracing session over an [`AsyncConnector`]: a [`Session`] and its two connections.
 ///
@@ -29,7 +24,7 @@ use crate::transport::ConnectError;
 ///
 /// ```
 /// use nettrace::{EventAssembler, Limits, AssemblerStep};
-/// use ipc_std::{AsyncConnector, AsyncTraceSession};
+/// use ipc_async::{AsyncConnector, AsyncTraceSession};
 ///
 /// /// Returns the number of events until the end of the session, which is stopped after the first 100.
 /// async fn count<A: AsyncConnector>(session: &mut AsyncTraceSession<A>) -> std::io::Result<u64> {
@@ -63,88 +58,49 @@ use crate::transport::ConnectError;
 /// ```
 pub struct AsyncTraceSession<A: AsyncConnector> {
     connector: Arc<A>,
-    timeouts: Timeouts,
-    command: Code,
-    lost: LostFeatures,
     stream: A::Stream,
-    session: Session,
-    first_collection: FirstCollection,
+    state: TimedSession,
     stop: Option<A::Stream>,
     connecting: Option<Boxed<io::Result<A::Stream>>>,
     /// The next time at which the session has work, and the wait for this time.
-    timer: Option<(u64, Boxed<()>)>,
-    /// The zero of the session's clock, which counts milliseconds.
-    epoch: Instant,
-    /// When the Stop was requested: errors state the time since then.
-    requested: Instant,
+    timer: Option<(Instant, Boxed<()>)>,
 }
 
 type Boxed<T> = Pin<Box<dyn Future<Output = T> + Send>>;
 
 impl<A: AsyncConnector> AsyncTraceSession<A> {
-    pub(super) fn new(
-        (connector, timeouts): (Arc<A>, Timeouts),
-        stream: A::Stream,
-        session_id: u64,
-        first_collection: FirstCollection,
-        (command, lost): (Code, LostFeatures),
-    ) -> Self {
-        let epoch = Instant::now();
-        let mut session = Session::new(session_id);
-        session.limit_silence(milliseconds(timeouts.stop_silence));
-        Self {
-            connector,
-            timeouts,
-            command,
-            lost,
-            stream,
-            session,
-            first_collection,
-            stop: None,
-            connecting: None,
-            timer: None,
-            epoch,
-            requested: epoch,
-        }
+    pub(crate) const fn new(connector: Arc<A>, stream: A::Stream, state: TimedSession) -> Self {
+        Self { connector, stream, state, stop: None, connecting: None, timer: None }
     }
 
     /// Returns the session's id.
     #[must_use]
     pub const fn session_id(&self) -> u64 {
-        self.session.session_id()
+        self.state.session().session_id()
     }
 
     /// Returns the command that the runtime accepted.
     #[must_use]
     pub const fn command(&self) -> Code {
-        self.command
+        self.state.command()
     }
 
     /// Returns the features of the configuration that the [accepted command](Self::command) does not carry.
     #[must_use]
-    pub const fn lost(&self) -> LostFeatures {
-        self.lost
+    pub const fn lost_features(&self) -> LostFeatures {
+        self.state.lost_features()
     }
 
     /// Requests the Stop. The next reads send the Stop and return the rest of the stream, within
     /// [`Timeouts::stop`](crate::Timeouts::stop). A second call does nothing.
     pub fn stop(&mut self) {
-        if self.session.is_stopping() || self.session.end().is_some() {
-            return;
-        }
-        let timeouts = self.timeouts;
-        self.requested = Instant::now();
-        let after = |limit: Duration| self.now().saturating_add(milliseconds(limit));
-        let (until, connect_until) = (after(timeouts.stop), after(timeouts.call.min(timeouts.stop)));
-        self.session.stop(until);
-        self.session.limit_connecting(connect_until);
-        self.first_collection.delay_stop(self.now(), &mut self.session);
+        self.state.request_stop();
     }
 
     /// Returns how the session ended. `None` while the session lasts.
     #[must_use]
     pub const fn end(&self) -> Option<SessionEnd> {
-        self.session.end()
+        self.state.session().end()
     }
 
     /// Returns whether the stream was read to its end and has the end mark of its format.
@@ -171,18 +127,15 @@ impl<A: AsyncConnector> AsyncTraceSession<A> {
             return Poll::Ready(Ok(0));
         }
         loop {
-            self.session.tick(self.now());
+            self.state.tick();
             self.poll_stop(context)?;
-            if let Some(end) = self.session.end() {
-                return Poll::Ready(self.end_of_reading(end));
+            if let Poll::Ready(n) = self.state.end_of_reading(self.connector.peer(), Phase::Connecting)? {
+                return Poll::Ready(Ok(n));
             }
-            if self.session.wants_stream() {
+            if self.state.session().wants_stream() {
                 if let Poll::Ready(read) = A::poll_transfer(&mut self.stream, context, Step::Receive(buf)) {
                     let Some(n) = transferred(read)? else { continue };
-                    let bytes = buf.get(..n).unwrap_or_default();
-                    self.session.stream_advance(bytes);
-                    let now = self.now();
-                    self.first_collection.see(bytes, now, &mut self.session);
+                    self.state.advance(buf.get(..n).unwrap_or_default());
                     match n {
                         0 => continue,
                         n => return Poll::Ready(Ok(n)),
@@ -198,7 +151,7 @@ impl<A: AsyncConnector> AsyncTraceSession<A> {
     /// Makes progress on the Stop connection, as far as possible without waiting.
     fn poll_stop(&mut self, context: &mut Context<'_>) -> io::Result<()> {
         loop {
-            let event = match (self.session.stop_step(), &mut self.stop) {
+            let event = match (self.state.session_mut().stop_step(), &mut self.stop) {
                 (StopStep::Connect, _) => {
                     let connector = &self.connector;
                     let connecting = self.connecting.get_or_insert_with(|| {
@@ -213,7 +166,7 @@ impl<A: AsyncConnector> AsyncTraceSession<A> {
                             StopEvent::Connected
                         }
                         Err(e) => match ConnectError::from(e) {
-                            e if e.is_transient() => StopEvent::Busy(self.now()),
+                            e if e.is_transient() => StopEvent::Busy(self.state.now()),
                             ConnectError::Io(e) => return Err(self.fail_stop(e, Phase::Connecting)),
                             _ => StopEvent::Failed,
                         },
@@ -237,9 +190,10 @@ impl<A: AsyncConnector> AsyncTraceSession<A> {
                 }
                 _ => return Ok(()),
             };
-            self.session.stop_advance(event);
-            if self.session.stop_failed() && self.session.wants_stream() {
-                return Err(io::Error::other(match self.session.stop_answer() {
+            let session = self.state.session_mut();
+            session.stop_advance(event);
+            if session.stop_failed() && session.wants_stream() {
+                return Err(io::Error::other(match self.state.session().stop_answer() {
                     Some(Ok(Answer::Refused(error))) => self.context().refused(&error),
                     // The runtime accepted no connection in time.
                     _ => self.context().io(ErrorKind::TimedOut.into(), Phase::Connecting),
@@ -250,22 +204,21 @@ impl<A: AsyncConnector> AsyncTraceSession<A> {
 
     /// Ends the Stop, and returns the error of its connection.
     fn fail_stop(&mut self, source: io::Error, phase: Phase) -> io::Error {
-        self.session.stop_advance(StopEvent::Failed);
+        self.state.session_mut().stop_advance(StopEvent::Failed);
         io::Error::other(self.context().io(source, phase))
     }
 
-    fn context(&self) -> ErrorContext<'_> {
-        let (peer, command, waited) = (self.connector.peer(), StopTracing::CODE, self.requested.elapsed());
-        ErrorContext { peer, command, sent: 0, received: 0, waited }
+    fn context(&self) -> CallContext<'_> {
+        self.state.stop_context(self.connector.peer())
     }
 
     /// Waits for the next time at which the session has work. Returns `Pending` also if there is no such time.
     fn poll_timer(&mut self, context: &mut Context<'_>) -> Poll<()> {
-        let Some(until) = self.session.until() else { return Poll::Pending };
-        let limit = Duration::from_millis(until.saturating_sub(self.now()));
-        if self.timer.as_ref().is_none_or(|(of, _)| *of != until) {
+        let Some(due) = self.state.due() else { return Poll::Pending };
+        if self.timer.as_ref().is_none_or(|(of, _)| *of != due) {
+            let limit = due.saturating_duration_since(Instant::now());
             let connector = Arc::clone(&self.connector);
-            self.timer = Some((until, Box::pin(async move { connector.sleep(limit).await })));
+            self.timer = Some((due, Box::pin(async move { connector.sleep(limit).await })));
         }
         let polled = self.timer.as_mut().map_or(Poll::Pending, |(_, timer)| timer.as_mut().poll(context));
         if polled.is_ready() {
@@ -273,28 +226,10 @@ impl<A: AsyncConnector> AsyncTraceSession<A> {
         }
         polled
     }
-
-    fn end_of_reading(&self, end: SessionEnd) -> io::Result<usize> {
-        match end {
-            SessionEnd::Complete | SessionEnd::CutOff | SessionEnd::Abandoned => Ok(0),
-            SessionEnd::TimedOut(timeout) => {
-                let phase = Phase::of_stop(&timeout, Phase::Connecting);
-                let (sent, received) = (timeout.sent, timeout.received);
-                let context = ErrorContext { sent, received, ..self.context() };
-                let error = context.io(ErrorKind::TimedOut.into(), phase);
-                Err(io::Error::new(ErrorKind::TimedOut, error))
-            }
-        }
-    }
-
-    /// Returns the time by the session's clock.
-    fn now(&self) -> u64 {
-        milliseconds(self.epoch.elapsed())
-    }
 }
 
 impl<A: AsyncConnector> fmt::Debug for AsyncTraceSession<A> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("AsyncTraceSession").field("session", &self.session).finish_non_exhaustive()
+        f.debug_struct("AsyncTraceSession").field("state", &self.state).finish_non_exhaustive()
     }
 }

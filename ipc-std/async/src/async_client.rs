@@ -1,8 +1,4 @@
-//! `AsyncClient`: a client over an asynchronous transport, for every executor. Its session and its transport are in the
-//! folder `async_client`.
-mod connector;
-mod session;
-
+//! `AsyncClient`: a client over an asynchronous transport, for every executor.
 use core::future::{Future, poll_fn};
 use core::pin::pin;
 use core::task::Poll;
@@ -16,18 +12,13 @@ use ipc_proto::plan::{
 use ipc_proto::types::SessionId;
 use ipc_proto::{Answer, Command, GetProcessEnvironment, ProtocolError, ReceiveEnvironment, Step};
 
-use crate::client::Client;
-use crate::drive::{DriveError, drive_async, is_not_ready, transferred};
-use crate::environment::Environment;
-use crate::error::{Context, Error, Phase, check};
-use crate::process_info::ProcessInfo;
-use crate::timeouts::{Timeouts, milliseconds};
-use crate::trace::first_collection::FirstCollection;
+use ipc_std::{
+    CallContext, Client, DriveError, Environment, Error, Phase, ProcessInfo, TimedSession, Timeouts,
+    drive_async, is_not_ready, milliseconds, transferred,
+};
 
-use connector::poll_receive;
-
-pub use connector::AsyncConnector;
-pub use session::AsyncTraceSession;
+use crate::async_connector::{AsyncConnector, poll_receive};
+use crate::async_trace_session::AsyncTraceSession;
 
 /// A client of one runtime over an [`AsyncConnector`]: a transport of tokio, of `futures-io`, or your own.
 ///
@@ -39,7 +30,7 @@ pub use session::AsyncTraceSession;
 ///
 /// ```
 /// use ipc_proto::SetEnvironmentVariable;
-/// use ipc_std::{AsyncClient, AsyncConnector, Error};
+/// use ipc_async::{AsyncClient, AsyncConnector, Error};
 ///
 /// async fn prepare<A: AsyncConnector>(client: &AsyncClient<A>) -> Result<(), Error> {
 ///     println!("{}", client.process_info().await?.command_line);
@@ -163,10 +154,8 @@ impl<A: AsyncConnector> AsyncClient<A> {
         let carried = self.carry_out(first, self.timeouts.call).await?;
         let SessionId { session_id } = self.response(&carried)?;
         let AsyncCarriedPlan { stream, fallback, .. } = carried;
-        let command = (fallback.command().code(), fallback.command().lost());
-        let transport = (Arc::clone(&self.connector), self.timeouts);
-        let first_collection = FirstCollection::new(config);
-        Ok(AsyncTraceSession::new(transport, stream, session_id, first_collection, command))
+        let state = TimedSession::new(session_id, config, fallback.command(), self.timeouts);
+        Ok(AsyncTraceSession::new(Arc::clone(&self.connector), stream, state))
     }
 
     /// Carries out a plan within `limit`.
@@ -175,7 +164,7 @@ impl<A: AsyncConnector> AsyncClient<A> {
         first: P,
         limit: Duration,
     ) -> Result<AsyncCarriedPlan<A, P>, Error> {
-        check(&first)?;
+        first.check().map_err(|value| Error::invalid(first.code(), value))?;
         let begin = Instant::now();
         let now = || milliseconds(begin.elapsed());
         let until = milliseconds(limit);
@@ -248,10 +237,10 @@ impl<A: AsyncConnector> AsyncClient<A> {
         }
     }
 
-    fn context<P: PlanStep>(&self, fallback: &Fallback<P>, begin: Instant) -> Context<'_> {
+    fn context<P: PlanStep>(&self, fallback: &Fallback<P>, begin: Instant) -> CallContext<'_> {
         let (sent, received) = fallback.transferred();
         let (peer, command) = (self.connector.peer(), fallback.command().code());
-        Context { peer, command, sent, received, waited: begin.elapsed() }
+        CallContext { peer, command, sent, received, waited: begin.elapsed() }
     }
 
     /// Returns the result of `work`; `None` if the work takes longer than `limit`.
