@@ -330,7 +330,7 @@ impl Client {
         carried.response()?;
         Ok(DumpOutcome {
             command: carried.fallback.command().code(),
-            lost: carried.fallback.command().lost(),
+            lost_features: carried.fallback.command().lost_features(),
         })
     }
 
@@ -365,5 +365,5 @@ pub struct DumpOutcome {
     /// The command that the runtime executed.
     pub command: Code,
     /// The parts of the configuration that this command cannot carry.
-    pub lost: LostFeatures,
+    pub lost_features: LostFeatures,
 }

@@ -62,7 +62,7 @@ impl TimedSession {
         Self {
             session,
             command: accepted.code(),
-            lost_features: accepted.lost(),
+            lost_features: accepted.lost_features(),
             first_collection: FirstCollection::new(config),
             timeouts,
             epoch,

@@ -16,7 +16,7 @@ const fn step<S: PlanStep + Clone>() -> [Address; 20] {
     [
         Address(<S as PlanStep>::code as *const ()),
         Address(<S as PlanStep>::check as *const ()),
-        Address(<S as PlanStep>::lost as *const ()),
+        Address(<S as PlanStep>::lost_features as *const ()),
         Address(<S as PlanStep>::older as *const ()),
         Address(<S as PlanStep>::response as *const ()),
         Address(<S as PlanStep>::steps as *const ()),
