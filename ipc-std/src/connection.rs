@@ -212,21 +212,17 @@ fn receive_environment(
     let mut receive = ReceiveEnvironment::new(announced, limit, buf)?;
     loop {
         drive(&mut receive, stream)?;
-        loop {
-            match receive.next_entry().map(|entry| entry.map(|entry| environment.push(entry))) {
-                Ok(Some(())) => {}
-                Ok(None) if receive.is_finished() => return Ok(environment),
-                Ok(None) => break,
-                Err(ProtocolError::BufferTooSmall { needed }) => {
-                    // The buffer at most doubles, so it grows with the received bytes. A false length from the peer
-                    // allocates no memory.
-                    let suspended = receive.suspend();
-                    buf.resize(needed.min(buf.len().saturating_mul(2)), 0);
-                    receive = suspended.resume(buf)?;
-                    break;
-                }
-                Err(e) => return Err(e.into()),
+        match environment.receive(&mut receive) {
+            Ok(true) => return Ok(environment),
+            Ok(false) => {}
+            Err(ProtocolError::BufferTooSmall { needed }) => {
+                // The buffer at most doubles, so it grows with the received bytes. A false length from the peer allocates
+                // no memory.
+                let suspended = receive.suspend();
+                buf.resize(needed.min(buf.len().saturating_mul(2)), 0);
+                receive = suspended.resume(buf)?;
             }
+            Err(e) => return Err(e.into()),
         }
     }
 }

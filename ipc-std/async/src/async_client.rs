@@ -111,15 +111,12 @@ impl<A: AsyncConnector> AsyncClient<A> {
                 let buf = &mut carried.buf;
                 let mut receive = ReceiveEnvironment::new(&announced, Client::ENVIRONMENT_LIMIT, buf)?;
                 loop {
-                    match receive.next_entry().map(|entry| entry.map(|entry| environment.push(entry))) {
-                        Ok(Some(())) => {}
-                        Ok(None) if receive.is_finished() => return Ok(()),
-                        Ok(None) => {
-                            let transfer = |cx: &mut core::task::Context<'_>, step: Step<'_>| {
-                                A::poll_transfer(stream, cx, step)
-                            };
-                            drive_async(&mut receive, transfer).await?;
-                        }
+                    let transfer =
+                        |cx: &mut core::task::Context<'_>, step: Step<'_>| A::poll_transfer(stream, cx, step);
+                    drive_async(&mut receive, transfer).await?;
+                    match environment.receive(&mut receive) {
+                        Ok(true) => return Ok(()),
+                        Ok(false) => {}
                         Err(ProtocolError::BufferTooSmall { needed }) => {
                             // The buffer at most doubles, so it grows with the received bytes. A false length from the
                             // peer allocates no memory.

@@ -83,8 +83,10 @@ impl Process {
     }
 }
 
-/// Returns the kind of the loaded runtime; `None` for a single-file program, whose memory map does not show the kind.
-pub(crate) fn flavour(process_id: u32) -> Option<Flavour> {
+/// Returns the kind of the loaded runtime. `None` for a single-file program, whose memory map does not show the kind, and
+/// without `/proc`.
+#[must_use]
+pub fn flavour(process_id: u32) -> Option<Flavour> {
     let maps = Process::open(process_id).ok()?.maps().ok()?;
     let has = |name: &[u8]| maps.windows(name.len()).any(|window| window == name);
     if has(b"/libmonosgen") {
@@ -97,15 +99,17 @@ pub(crate) fn flavour(process_id: u32) -> Option<Flavour> {
 }
 
 /// Returns whether the runtime may be suspended at startup: `Some(false)` if its environment suspends no kind of
-/// runtime.
-pub(crate) fn suspended(process_id: u32) -> Option<bool> {
+/// runtime. `None` if it may, or is not visible.
+#[must_use]
+pub fn may_be_suspended(process_id: u32) -> Option<bool> {
     let environment = Process::open(process_id).ok()?.environment().ok()?;
     environment.never_suspends().then_some(false)
 }
 
 /// Returns whether the process finds a file at this path. `None` for a relative path, and for a path with a link: the
 /// link would be resolved with the root of this process.
-pub(crate) fn has_file(process_id: u32, path: &str) -> Option<bool> {
+#[must_use]
+pub fn has_file(process_id: u32, path: &str) -> Option<bool> {
     let below = Path::new(path).strip_prefix("/").ok()?;
     let root = PathBuf::from(format!("/proc/{process_id}/root"));
     root.read_link().ok()?;

@@ -6,6 +6,8 @@ mod liveness;
 mod path;
 mod process;
 pub(crate) mod stat;
+#[cfg(any(target_vendor = "apple", target_os = "freebsd", target_os = "netbsd"))]
+mod sysctl;
 mod wait;
 
 pub(crate) use address::open_directory;

@@ -43,7 +43,6 @@ pub(super) fn address(path: &Path) -> io::Result<(SocketAddrUnix, Option<Pinned>
 }
 
 /// Returns whether the error means that a path, or a name in it, is too long.
-#[must_use]
 pub fn is_too_long(error: &io::Error) -> bool {
     error.raw_os_error() == Some(rustix::io::Errno::NAMETOOLONG.raw_os_error())
 }
@@ -57,7 +56,6 @@ pub struct Pinned {
 
 impl Pinned {
     /// Returns a path to the file that is valid in this process while `self` exists. Linux only.
-    #[must_use]
     pub fn path(&self) -> PathBuf {
         Path::new(DESCRIPTORS).join(self.directory.as_raw_fd().to_string()).join(&self.name)
     }

@@ -1,10 +1,16 @@
 //! The command line of a process.
+#[cfg(any(target_vendor = "apple", target_os = "freebsd", target_os = "netbsd"))]
+use super::sysctl::sysctl;
+
+/// The largest size of arguments and environment together that these systems allow, in bytes.
+#[cfg(any(target_vendor = "apple", target_os = "freebsd", target_os = "netbsd"))]
+const LONGEST: usize = 1 << 20;
+
 /// Returns the arguments with which a process was started, separated by spaces, if the system shows them.
 ///
 /// ```
 /// assert!(ipc_discover::sys::command_line(std::process::id()).is_some());
 /// ```
-#[must_use]
 pub fn command_line(process_id: u32) -> Option<String> {
     let arguments = arguments(process_id)?;
     let arguments = arguments.strip_suffix(b"\0").unwrap_or(&arguments);
@@ -22,9 +28,9 @@ fn arguments(process_id: u32) -> Option<Vec<u8>> {
 fn arguments(process_id: u32) -> Option<Vec<u8>> {
     let pid = i32::try_from(process_id).ok()?;
     #[cfg(target_os = "freebsd")]
-    return sysctl(&[libc::CTL_KERN, libc::KERN_PROC, libc::KERN_PROC_ARGS, pid]);
+    return sysctl(&[libc::CTL_KERN, libc::KERN_PROC, libc::KERN_PROC_ARGS, pid], LONGEST);
     #[cfg(target_os = "netbsd")]
-    return sysctl(&[libc::CTL_KERN, libc::KERN_PROC_ARGS, pid, libc::KERN_PROC_ARGV]);
+    return sysctl(&[libc::CTL_KERN, libc::KERN_PROC_ARGS, pid, libc::KERN_PROC_ARGV], LONGEST);
 }
 
 /// `KERN_PROCARGS2` has the number of arguments, the path of the program, padding zeros, the arguments and the
@@ -32,28 +38,12 @@ fn arguments(process_id: u32) -> Option<Vec<u8>> {
 #[cfg(target_vendor = "apple")]
 fn arguments(process_id: u32) -> Option<Vec<u8>> {
     let pid = i32::try_from(process_id).ok()?;
-    let bytes = sysctl(&[libc::CTL_KERN, libc::KERN_PROCARGS2, pid])?;
+    let bytes = sysctl(&[libc::CTL_KERN, libc::KERN_PROCARGS2, pid], LONGEST)?;
     let (count, rest) = bytes.split_first_chunk()?;
     let count = usize::try_from(i32::from_ne_bytes(*count)).ok()?;
     let mut parts = rest.split_inclusive(|byte| *byte == 0);
     parts.next()?;
     Some(parts.skip_while(|part| **part == *b"\0").take(count).flatten().copied().collect())
-}
-
-#[cfg(any(target_vendor = "apple", target_os = "freebsd", target_os = "netbsd"))]
-#[allow(unsafe_code, reason = "sysctl is C")]
-fn sysctl(name: &[i32]) -> Option<Vec<u8>> {
-    /// The largest size of arguments and environment together that these systems allow, in bytes.
-    const LONGEST: usize = 1 << 20;
-    let mut bytes = vec![0; LONGEST];
-    let mut length = bytes.len();
-    let (count, place) = (name.len().try_into().ok()?, bytes.as_mut_ptr().cast());
-    let mut name = name.to_vec();
-    // SAFETY: the function writes at most `length` bytes, the size of `bytes`. The null pointer sets no value.
-    let failed =
-        unsafe { libc::sysctl(name.as_mut_ptr(), count, place, &raw mut length, core::ptr::null_mut(), 0) };
-    bytes.truncate(length);
-    (failed == 0).then_some(bytes)
 }
 
 #[cfg(not(any(

@@ -14,13 +14,11 @@ use super::wait::wait;
 pub const HANG_UP_TIMEOUT: Duration = Duration::from_millis(100);
 
 /// Returns whether there is a socket at `path`, dead or not.
-#[must_use]
 pub fn is_socket(path: &Path) -> bool {
     std::fs::metadata(path).is_ok_and(|metadata| metadata.file_type().is_socket())
 }
 
 /// Returns whether an error of connecting to `path` proves that no process listens at the socket there.
-#[must_use]
 pub fn is_refused(path: &Path, error: &io::Error) -> bool {
     // Connecting to a file that is not a socket gives the same error.
     error.kind() == ErrorKind::ConnectionRefused && is_socket(path)

@@ -5,6 +5,8 @@ use std::os::unix::net::UnixStream;
 use libc::getsockopt;
 use rustix::io::Errno;
 
+#[cfg(any(target_os = "freebsd", target_os = "netbsd"))]
+use super::sysctl::sysctl;
 use crate::sys::Credentials;
 
 /// An entry of the system's process table.
@@ -19,14 +21,12 @@ pub(crate) struct ProcessEntry {
 }
 
 /// Returns whether there is a process with this id, of any user.
-#[must_use]
 pub fn process_exists(process_id: u32) -> bool {
     let pid = i32::try_from(process_id).ok().and_then(rustix::process::Pid::from_raw);
     pid.is_some_and(|pid| rustix::process::test_kill_process(pid) != Err(Errno::SRCH))
 }
 
 /// Returns whether the process has ended, even if its parent has not read its exit status.
-#[must_use]
 pub fn process_has_ended(process_id: u32) -> bool {
     process_entry(process_id).is_some_and(|entry| entry.has_ended) || !process_exists(process_id)
 }
@@ -37,7 +37,6 @@ pub(crate) fn disambiguation_key(process_id: u32) -> u64 {
 }
 
 /// Returns the effective user of this process.
-#[must_use]
 pub fn own_user() -> u32 {
     rustix::process::geteuid().as_raw()
 }
@@ -99,7 +98,8 @@ pub(crate) fn process_entry(process_id: u32) -> Option<ProcessEntry> {
     /// `SZOMB`: the state of a process that has ended.
     const ENDED: core::ffi::c_char = 5;
     let pid = i32::try_from(process_id).ok()?;
-    let info: libc::kinfo_proc = sysctl(&[libc::CTL_KERN, libc::KERN_PROC, libc::KERN_PROC_PID, pid])?;
+    let info: libc::kinfo_proc =
+        kernel_structure(&[libc::CTL_KERN, libc::KERN_PROC, libc::KERN_PROC_PID, pid])?;
     let started = u64::try_from(info.ki_start.tv_sec).ok()?;
     Some(ProcessEntry { started, has_ended: info.ki_stat == ENDED, user_id: Some(info.ki_uid) })
 }
@@ -111,7 +111,7 @@ pub(crate) fn process_entry(process_id: u32) -> Option<ProcessEntry> {
     let pid = i32::try_from(process_id).ok()?;
     let size = i32::try_from(size_of::<libc::kinfo_proc2>()).ok()?;
     let info: libc::kinfo_proc2 =
-        sysctl(&[libc::CTL_KERN, libc::KERN_PROC2, libc::KERN_PROC_PID, pid, size, 1])?;
+        kernel_structure(&[libc::CTL_KERN, libc::KERN_PROC2, libc::KERN_PROC_PID, pid, size, 1])?;
     let started = u64::from(info.p_ustart_sec);
     Some(ProcessEntry { started, has_ended: info.p_stat == ENDED, user_id: Some(info.p_uid) })
 }
@@ -119,23 +119,10 @@ pub(crate) fn process_entry(process_id: u32) -> Option<ProcessEntry> {
 /// Reads a structure of the kernel that contains only numbers; `None` if the kernel's structure has another size.
 #[cfg(any(target_os = "freebsd", target_os = "netbsd"))]
 #[allow(unsafe_code, reason = "sysctl is C")]
-fn sysctl<T>(name: &[i32]) -> Option<T> {
-    let mut info = core::mem::MaybeUninit::<T>::zeroed();
-    let mut length = size_of::<T>();
-    let names = name.len().try_into().ok()?;
-    // SAFETY: the function writes at most `length` bytes, the size of `info`. The null pointer sets no value.
-    let failed = unsafe {
-        libc::sysctl(
-            name.as_ptr(),
-            names,
-            info.as_mut_ptr().cast(),
-            &raw mut length,
-            core::ptr::null_mut(),
-            0,
-        )
-    };
-    // SAFETY: the kernel has written all bytes of `info`, and every bit pattern is a valid number.
-    (failed == 0 && length == size_of::<T>()).then(|| unsafe { info.assume_init() })
+fn kernel_structure<T>(name: &[i32]) -> Option<T> {
+    let bytes = sysctl(name, size_of::<T>()).filter(|bytes| bytes.len() == size_of::<T>())?;
+    // SAFETY: there are as many bytes as `T` has, and every bit pattern is a valid number.
+    Some(unsafe { bytes.as_ptr().cast::<T>().read_unaligned() })
 }
 
 #[cfg(not(any(
@@ -151,7 +138,6 @@ pub(crate) const fn process_entry(_: u32) -> Option<ProcessEntry> {
 
 /// Returns the process at the other end of a socket, if the system reports it: for a client, the process that listens.
 #[cfg(any(target_os = "linux", target_os = "android"))]
-#[must_use]
 pub fn credentials(socket: &UnixStream) -> Option<Credentials> {
     /// The options' numbers differ between architectures.
     const SOL_SOCKET: i32 = if cfg!(any(
@@ -195,7 +181,6 @@ unsafe extern "C" {
 /// Returns the process at the other end of a socket, if the system reports it: for a client, the process that listens.
 #[cfg(any(target_vendor = "apple", target_os = "freebsd", target_os = "netbsd"))]
 #[allow(unsafe_code, reason = "getpeereid is C")]
-#[must_use]
 pub fn credentials(socket: &UnixStream) -> Option<Credentials> {
     use std::os::fd::AsRawFd;
     let (mut user_id, mut group_id) = (0, 0);
@@ -211,7 +196,6 @@ pub fn credentials(socket: &UnixStream) -> Option<Credentials> {
     target_os = "freebsd",
     target_os = "netbsd"
 )))]
-#[must_use]
 pub const fn credentials(_: &UnixStream) -> Option<Credentials> {
     None
 }

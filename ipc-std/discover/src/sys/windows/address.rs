@@ -37,7 +37,6 @@ impl Address {
     }
 
     /// Returns the name with the NUL at its end.
-    #[must_use]
     pub fn wide(&self) -> &[u16] {
         &self.0
     }
@@ -57,7 +56,6 @@ pub enum Pinned {}
 
 impl Pinned {
     /// Returns the path; there is none.
-    #[must_use]
     pub const fn path(&self) -> PathBuf {
         match *self {}
     }
@@ -67,19 +65,16 @@ impl Pinned {
 pub const LONGEST_PATH: usize = Address::MAX_LEN;
 
 /// Returns whether the error means that a path is too long: Windows reports an invalid name instead.
-#[must_use]
 pub const fn is_too_long(_: &io::Error) -> bool {
     false
 }
 
 /// Returns `false`: no error proves that a pipe has no listener, because a pipe does not outlive its listener.
-#[must_use]
 pub const fn is_refused(_: &Path, _: &io::Error) -> bool {
     false
 }
 
 /// Returns the path of the pipe at which the runtime of a process listens; `directory` is the prefix of the path.
-#[must_use]
 pub fn endpoint(directory: &Path, process_id: u32) -> PathBuf {
     let mut path = directory.as_os_str().to_owned();
     path.push(PipeName { process_id }.to_text().as_str());
@@ -87,7 +82,6 @@ pub fn endpoint(directory: &Path, process_id: u32) -> PathBuf {
 }
 
 /// Returns whether there is a pipe at `path`, busy or not.
-#[must_use]
 pub fn is_socket(path: &Path) -> bool {
     let Ok(address) = Address::new(path) else { return false };
     // The shortest timeout: 0 would mean the default timeout of the pipe.
@@ -110,7 +104,6 @@ pub fn absolute(path: &Path) -> io::Result<PathBuf> {
 
 /// Returns the address of a port with this whole name, as a runtime reads it: the part after `\\.\pipe\`. `None` if the
 /// name is not Unicode.
-#[must_use]
 pub fn port_address(path: &Path) -> Option<&str> {
     path.to_str().map(|whole| whole.strip_prefix(PREFIX).unwrap_or(whole))
 }

@@ -26,7 +26,6 @@ fn open(process_id: u32) -> io::Result<OwnedHandle> {
 }
 
 /// Returns the command line with which a process was started, if the system shows it.
-#[must_use]
 pub fn command_line(process_id: u32) -> Option<String> {
     /// A `UNICODE_STRING` with its text, which has at most 32,767 units.
     #[repr(C)]
@@ -55,7 +54,6 @@ pub fn command_line(process_id: u32) -> Option<String> {
 }
 
 /// Returns whether there is a process with this id, of any user.
-#[must_use]
 pub fn process_exists(process_id: u32) -> bool {
     let process = match open(process_id) {
         Ok(process) => process,
@@ -71,13 +69,11 @@ pub fn process_exists(process_id: u32) -> bool {
 }
 
 /// Returns whether the process has ended.
-#[must_use]
 pub fn process_has_ended(process_id: u32) -> bool {
     !process_exists(process_id)
 }
 
 /// Returns the process at the other end of a pipe, if the system reports it: for a client, the process that listens.
-#[must_use]
 pub fn credentials(pipe: BorrowedHandle<'_>) -> Option<Credentials> {
     let (pipe, mut flags, mut process_id) = (pipe.as_raw_handle(), 0, 0);
     let null = core::ptr::null_mut();
