@@ -24,9 +24,12 @@ use first_collection::FirstCollection;
 /// ```
 /// use ipc_proto::StopStep;
 /// use ipc_proto::plan::{Runtime, TraceConfig};
+/// use ipc_proto::types::{EventLevel, Provider};
 /// use ipc_std::{TimedSession, Timeouts};
 ///
-/// let config = TraceConfig::new(&[]);
+/// let (level, name) = (EventLevel::INFORMATIONAL, "Microsoft-Windows-DotNETRuntime".into());
+/// let providers = [Provider { keywords: 1, level, name, arguments: "".into() }];
+/// let config = TraceConfig::new(&providers);
 /// let accepted = config.first_step(&Runtime::default());
 /// let mut session = TimedSession::new(7, &config, &accepted, Timeouts::default());
 /// session.request_stop();
