@@ -51,7 +51,7 @@ pub use mailbox::Stopper;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 ///
-/// A session never deadlocks, and never waits without a deadline. It is a [`Session`] over two connections:
+/// A session never deadlocks, and never waits without a deadline. It is a [`Session`](ipc_proto::Session) over two connections:
 ///
 /// * [`stop`](Self::stop) only requests the Stop. The next read sends it on a second connection, and receives its
 ///   answer while it reads the stream to the end. This order matters: a runtime writes its buffered events and the

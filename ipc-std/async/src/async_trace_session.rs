@@ -13,7 +13,7 @@ use ipc_std::{CallContext, ConnectError, Phase, TimedSession, transferred};
 
 use crate::async_connector::{AsyncConnector, poll_receive};
 
-/// A tracing session over an [`AsyncConnector`]: a [`Session`] and its two connections.
+/// A tracing session over an [`AsyncConnector`]: a [`Session`](ipc_proto::Session) and its two connections.
 ///
 /// [`read`](Self::read) returns the stream, NetTrace bytes from the first to the last. After a call of
 /// [`stop`](Self::stop), `read` also drives the Stop. All state belongs to the session and not to the future of `read`,
