@@ -121,7 +121,7 @@ fn traces(config: &TraceConfig<'_>, runtime: &Runtime) {
     for step in &all {
         let unfiltered: Vec<_> = config.providers.iter().map(without_filter).collect();
         let mut left = *config;
-        for loss in step.lost().iter() {
+        for loss in step.lost_features().iter() {
             match loss {
                 LostFeature::Blocking => left.buffer_mode = SessionBufferMode::DROP,
                 LostFeature::EventFilters => left.providers = Providers::from(unfiltered.as_slice()),
@@ -137,7 +137,9 @@ fn traces(config: &TraceConfig<'_>, runtime: &Runtime) {
         arrives(step);
     }
     let losses = |lost: LostFeatures| lost.iter().count();
-    assert!(all.is_sorted_by(|a, b| a.code() > b.code() && losses(a.lost()) < losses(b.lost())));
+    assert!(
+        all.is_sorted_by(|a, b| a.code() > b.code() && losses(a.lost_features()) < losses(b.lost_features()))
+    );
     let known: Vec<_> = config.first_step(runtime).steps().collect();
     let expected: Vec<_> = all.iter().copied().filter(may_know).collect();
     assert!(known == expected || (expected.is_empty() && known == all[all.len() - 1..]));
@@ -172,9 +174,9 @@ fn others(flags: DumpFlags, runtime: &Runtime) {
     assert!(dumps.iter().map(|step| step.code().0).eq(expected));
     for step in dumps {
         let beyond = step.code().0 == 0x0101 && flags.0 & !1 != 0;
-        assert_eq!(step.lost().contains(LostFeature::DumpFlags), beyond);
-        assert_eq!(step.lost().contains(LostFeature::DumpMessage), step.code().0 != 0x0103);
-        assert_eq!(step.lost().is_empty(), step.code().0 == 0x0103);
+        assert_eq!(step.lost_features().contains(LostFeature::DumpFlags), beyond);
+        assert_eq!(step.lost_features().contains(LostFeature::DumpMessage), step.code().0 != 0x0103);
+        assert_eq!(step.lost_features().is_empty(), step.code().0 == 0x0103);
     }
     let infos = InfoConfig.first_step(runtime).steps().map(|step| step.code().0);
     assert!(infos.eq(known([(0x0408, 8), (0x0404, 6), (0x0400, 5)])));

@@ -141,9 +141,9 @@ fn plans() {
                 let passes =
                     |id| received.includes("Microsoft-Windows-DotNETRuntime", 1, EventLevel::ERROR, id);
                 let filters = providers == Providers::from(&filtered)
-                    && !step.lost().contains(LostFeature::EventFilters);
+                    && !step.lost_features().contains(LostFeature::EventFilters);
                 assert!(passes(1) && passes(3) != filters && received.includes_rundown(1));
-                lost += step.lost().iter().count();
+                lost += step.lost_features().iter().count();
                 steps += 1;
             });
         }

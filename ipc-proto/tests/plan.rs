@@ -77,18 +77,22 @@ fn a_trace_steps_down_until_no_wish_needs_a_newer_command() {
     let filtered = filtered();
     for (config, command) in all_configs(&filtered) {
         let steps = steps(&config, &Runtime::default());
-        assert!(steps[0].lost().is_empty() && *steps[0].config() == config);
+        assert!(steps[0].lost_features().is_empty() && *steps[0].config() == config);
         assert_eq!(steps[0].code().0, command);
         for pair in steps.windows(2) {
             assert!(pair[1].code() < pair[0].code());
-            assert_eq!(pair[1].lost().iter().count(), pair[0].lost().iter().count() + 1, "one loss a step");
+            assert_eq!(
+                pair[1].lost_features().iter().count(),
+                pair[0].lost_features().iter().count() + 1,
+                "one loss a step"
+            );
         }
         for step in &steps {
             assert_eq!(step.check(), Ok(()));
             through_the_wire(step);
         }
         let last = steps.last().unwrap();
-        let lost = |feature| last.lost().contains(feature);
+        let lost = |feature| last.lost_features().contains(feature);
         assert_eq!(last.code(), Code(0x0203));
         assert_eq!(lost(LostFeature::Blocking), config.buffer_mode == SessionBufferMode::BLOCK);
         let filters = config.providers.iter().any(|p| p.filter != EventFilter::ALL);
@@ -198,8 +202,8 @@ fn plans_for_dumps_and_process_information_begin_with_the_newest_command() {
     assert_eq!(dumps(3), [0x0101]);
     for (flags, lost) in [(0, false), (1, false), (2, true), (5, true)] {
         let last = config(flags).first_step(&Runtime::default()).steps().last().unwrap();
-        assert_eq!(last.lost().contains(LostFeature::DumpFlags), lost, "{flags}");
-        assert!(last.lost().contains(LostFeature::DumpMessage));
+        assert_eq!(last.lost_features().contains(LostFeature::DumpFlags), lost, "{flags}");
+        assert!(last.lost_features().contains(LostFeature::DumpMessage));
         let bytes = encode_to_vec(last.code(), &last).unwrap();
         let Ok(Parsed::Complete { value: message, .. }) = Message::parse(&bytes) else { panic!() };
         let Ok(Request::GenerateCoreDump(dump)) = message.request() else { panic!() };

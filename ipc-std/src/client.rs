@@ -7,6 +7,7 @@ use std::sync::Arc;
 use std::thread;
 use std::time::Instant;
 
+use ipc_discover::Deadline;
 use ipc_proto::plan::{
     DumpConfig, Fallback, FallbackStep, InfoConfig, LostFeatures, PlanStep, Runtime, Single,
 };
@@ -18,10 +19,10 @@ use ipc_proto::{
 
 use crate::connection::Connection;
 use crate::environment::Environment;
-use crate::error::{Error, check};
+use crate::error::Error;
 use crate::observer::Observer;
 use crate::process_info::ProcessInfo;
-use crate::timeouts::{Deadline, Timeouts};
+use crate::timeouts::Timeouts;
 use crate::transport::{ConnectError, Connector, Dialer, FnConnector, SocketConnector, Stream};
 
 /// A client of one runtime.
@@ -196,7 +197,7 @@ impl Client {
         first: P,
         deadline: Deadline,
     ) -> Result<CarriedPlan<P>, Error> {
-        check(&first)?;
+        first.check().map_err(|value| Error::invalid(first.code(), value))?;
         let mut fallback = Fallback::new(first, u64::MAX);
         let mut connection = self.connect_by(deadline)?;
         loop {
@@ -329,7 +330,7 @@ impl Client {
         carried.response()?;
         Ok(DumpOutcome {
             command: carried.fallback.command().code(),
-            lost: carried.fallback.command().lost(),
+            lost_features: carried.fallback.command().lost_features(),
         })
     }
 
@@ -364,5 +365,5 @@ pub struct DumpOutcome {
     /// The command that the runtime executed.
     pub command: Code,
     /// The parts of the configuration that this command cannot carry.
-    pub lost: LostFeatures,
+    pub lost_features: LostFeatures,
 }

@@ -8,7 +8,7 @@ use ipc_proto::{Answer, Code, Command, Exchange, GetProcessEnvironment, Protocol
 
 use crate::drive::{DriveError, drive, is_closed, transferred};
 use crate::environment::Environment;
-use crate::error::{Context, Error, Phase};
+use crate::error::{CallContext, Error, Phase};
 use crate::observer::{Observer, Tap};
 
 /// A stream to a runtime and the buffer of the one command that it carries.
@@ -81,7 +81,7 @@ impl<S> Connection<S> {
         self.buf
     }
 
-    fn context(&self, command: Code) -> Context<'_> {
+    fn context(&self, command: Code) -> CallContext<'_> {
         context(&self.tap, &self.peer, self.since, command)
     }
 
@@ -212,26 +212,22 @@ fn receive_environment(
     let mut receive = ReceiveEnvironment::new(announced, limit, buf)?;
     loop {
         drive(&mut receive, stream)?;
-        loop {
-            match receive.next_entry().map(|entry| entry.map(|entry| environment.push(entry))) {
-                Ok(Some(())) => {}
-                Ok(None) if receive.is_finished() => return Ok(environment),
-                Ok(None) => break,
-                Err(ProtocolError::BufferTooSmall { needed }) => {
-                    // The buffer at most doubles, so it grows with the received bytes. A false length from the peer
-                    // allocates no memory.
-                    let suspended = receive.suspend();
-                    buf.resize(needed.min(buf.len().saturating_mul(2)), 0);
-                    receive = suspended.resume(buf)?;
-                    break;
-                }
-                Err(e) => return Err(e.into()),
+        match environment.receive(&mut receive) {
+            Ok(true) => return Ok(environment),
+            Ok(false) => {}
+            Err(ProtocolError::BufferTooSmall { needed }) => {
+                // The buffer at most doubles, so it grows with the received bytes. A false length from the peer allocates
+                // no memory.
+                let suspended = receive.suspend();
+                buf.resize(needed.min(buf.len().saturating_mul(2)), 0);
+                receive = suspended.resume(buf)?;
             }
+            Err(e) => return Err(e.into()),
         }
     }
 }
 
 /// Returns the state of a call for its error.
-fn context<'a, S>(tap: &Tap<S>, peer: &'a str, since: Instant, command: Code) -> Context<'a> {
-    Context { peer, command, sent: tap.sent, received: tap.received, waited: since.elapsed() }
+fn context<'a, S>(tap: &Tap<S>, peer: &'a str, since: Instant, command: Code) -> CallContext<'a> {
+    CallContext { peer, command, sent: tap.sent, received: tap.received, waited: since.elapsed() }
 }

@@ -1,17 +1,7 @@
 //! Finds runtimes, and reports why a runtime is not found.
 //!
-//! A runtime listens at a socket in its `$TMPDIR`, or in `/tmp`. The socket's name contains the process id and the
-//! start time of the process. A client may have another `TMPDIR`, another user or another root than the runtime; the
-//! process may run in a container; a socket may be left over from a process that has ended, or belong to another user.
-//! [`find`] and [`list`] handle all of this, and every obstacle is a [`Reason`].
-//!
-//! | searched location | system |
-//! |---|---|
-//! | `$TMPDIR` of the client, or `/tmp` | Unix |
-//! | `$TMPDIR` of the client, or `/tmp`, for an invisible process in another PID namespace, by its id there | Linux |
-//! | the `TMPDIR` of the process, through `/proc/PID/root` and with the id in its own PID namespace | Linux |
-//! | `~/Library/Group Containers/*` | macOS |
-//! | `\\.\pipe\`, where a name disappears with its process | Windows |
+//! The package [`ipc_discover`] finds the processes and their sockets without a connection, and explains where it searches.
+//! The functions here also ask the runtimes that listen. [`find`] and [`list`] do both.
 //!
 //! ```no_run
 //! use ipc_std::discover;
@@ -22,33 +12,23 @@
 //! }
 //! ```
 mod found;
-#[cfg(unix)]
-pub(crate) mod procfs;
-mod scan;
-mod search;
-#[cfg(unix)]
-mod unix;
-#[cfg(windows)]
-mod windows;
-
-use core::time::Duration;
-
-#[cfg(unix)]
-use unix as system;
-#[cfg(windows)]
-use windows as system;
+mod identify;
+mod identify_all;
 
 use crate::client::Client;
 use crate::error::Error;
-use crate::timeouts::{Deadline, Timeouts};
+use crate::timeouts::Timeouts;
+use crate::transport::SocketConnector;
 
-pub use crate::error::{Denied, Reason, SearchError, Signs};
 pub use found::Found;
-pub use scan::{Scan, ScanConfig};
-pub use search::{Search, SearchStep, SearchSubject};
-pub use system::directory;
+pub use identify::identify;
+pub use identify_all::identify_all;
+pub use ipc_discover::{
+    Candidate, Deadline, Denied, Reason, Scan, ScanConfig, Search, SearchError, SearchStep, SearchSubject,
+    Signs, Target, directory, scan, search,
+};
 #[cfg(unix)]
-pub use system::{Stale, stale};
+pub use ipc_discover::{Stale, stale};
 
 /// Finds the runtime of a process and requests its process information, within 10 seconds.
 ///
@@ -57,16 +37,7 @@ pub use system::{Stale, stale};
 /// # Errors
 /// All reasons why the runtime was not found.
 pub fn find(process_id: u32) -> Result<Found, SearchError> {
-    search(process_id, Timeouts::default().call).identify(None)
-}
-
-/// Searches for the runtime of a process. No connection is made yet.
-///
-/// `timeout` is the limit for this search and for [`Search::identify`] together. Half of it is for file systems that do
-/// not respond: their directories are [`Reason::Unresponsive`].
-#[must_use]
-pub fn search(process_id: u32, timeout: Duration) -> Search {
-    system::search_process(process_id, Deadline::after(timeout))
+    identify(&mut search(process_id, Timeouts::default().call), None)
 }
 
 /// Finds all runtimes and requests their process information; the results are sorted by process id.
@@ -88,21 +59,9 @@ pub fn search(process_id: u32, timeout: Duration) -> Search {
 #[must_use]
 pub fn list(config: &ScanConfig<'_>) -> Vec<Result<Found, SearchError>> {
     let mut results = Vec::new();
-    scan(config).identify_all(None, |search, result| results.push((search.process_id(), result)));
+    identify_all(scan(config), None, |search, result| results.push((search.process_id(), result)));
     results.sort_by_key(|(process_id, _)| *process_id);
     results.into_iter().map(|(_, result)| result).collect()
-}
-
-/// Searches for all runtimes. No runtime is connected to yet.
-#[must_use]
-pub fn scan(config: &ScanConfig<'_>) -> Scan {
-    let deadline = Deadline::after(config.timeout);
-    let (mut searches, obstacles) = match config.directory {
-        Some(directory) => system::scan_directory(directory, deadline),
-        None => system::scan_all(deadline),
-    };
-    searches.sort_by_key(Search::process_id);
-    Scan { searches, obstacles, deadline }
 }
 
 impl Client {
@@ -118,6 +77,20 @@ impl Client {
     /// [`Error::Undiscovered`].
     pub fn for_process(process_id: u32) -> Result<Self, Error> {
         let timeouts = Timeouts::default();
-        search(process_id, timeouts.call).client(&timeouts)
+        Self::for_search(search(process_id, timeouts.call), &timeouts)
+    }
+
+    /// Creates a client with these deadlines of the runtime that was searched for. Nothing is sent if the name of one
+    /// socket [proves](Search::proven) that the socket belongs to the process. Otherwise the sockets are
+    /// [identified](identify).
+    ///
+    /// # Errors
+    /// [`Error::Undiscovered`].
+    pub fn for_search(mut search: Search, timeouts: &Timeouts) -> Result<Self, Error> {
+        let client = match search.proven() {
+            Some(own) => Self::new(SocketConnector::found(search.process_id(), own, search.target())),
+            None => identify(&mut search, None)?.client,
+        };
+        Ok(client.with_timeouts(*timeouts))
     }
 }

@@ -179,7 +179,10 @@ impl From<PollError<io::Error>> for DriveError {
 }
 
 /// Returns the number of transferred bytes, 0 if the peer has closed. `None` if the operation was interrupted.
-pub(crate) fn transferred(result: io::Result<usize>) -> io::Result<Option<usize>> {
+///
+/// # Errors
+/// Any other error of the operation.
+pub fn transferred(result: io::Result<usize>) -> io::Result<Option<usize>> {
     match result {
         Ok(n) => Ok(Some(n)),
         Err(e) if e.kind() == ErrorKind::Interrupted => Ok(None),
@@ -190,13 +193,15 @@ pub(crate) fn transferred(result: io::Result<usize>) -> io::Result<Option<usize>
 
 /// Returns whether the error means that the transport is not ready, or that a timeout has elapsed. A stream of the standard
 /// library reports an elapsed timeout as `WouldBlock`.
-pub(crate) fn is_not_ready(e: &io::Error) -> bool {
+#[must_use]
+pub fn is_not_ready(e: &io::Error) -> bool {
     matches!(e.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut)
 }
 
 /// Returns whether the error means that the peer has closed the connection. A transport with frames reports an end in
 /// the middle of a frame as `UnexpectedEof`.
-pub(crate) fn is_closed(e: &io::Error) -> bool {
+#[must_use]
+pub fn is_closed(e: &io::Error) -> bool {
     matches!(
         e.kind(),
         ErrorKind::BrokenPipe

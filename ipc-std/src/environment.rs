@@ -3,7 +3,7 @@ use core::{fmt, iter};
 
 use ipc_proto::types::EnvironmentEntry;
 use ipc_proto::wire::{Reader, Writer};
-use ipc_proto::{Encode, Text};
+use ipc_proto::{Encode, ProtocolError, ReceiveEnvironment, Text};
 
 /// The environment of a process: all entries in their order, including duplicates and malformed ones.
 ///
@@ -35,8 +35,19 @@ impl Environment {
         environment
     }
 
+    /// Takes the entries that have arrived. Returns whether they are all.
+    ///
+    /// # Errors
+    /// As [`ReceiveEnvironment::next_entry`].
+    pub fn receive(&mut self, from: &mut ReceiveEnvironment<'_>) -> Result<bool, ProtocolError> {
+        while let Some(entry) = from.next_entry()? {
+            self.push(entry);
+        }
+        Ok(from.is_finished())
+    }
+
     /// Adds an entry.
-    pub(crate) fn push(&mut self, entry: Text<'_>) {
+    fn push(&mut self, entry: Text<'_>) {
         let start = self.bytes.len();
         self.bytes.resize(start.saturating_add(entry.encoded_len()), 0);
         entry.encode(&mut Writer::new(self.bytes.get_mut(start..).unwrap_or_default()));

@@ -1,14 +1,13 @@
 //! `Client::hazard` and `Client::may_be_suspended`: whether a request can end the process of a runtime.
 use std::path::Path;
 
+use ipc_discover::{ErrorKind, process};
 use ipc_proto::Request;
 use ipc_proto::RouterSocketName;
-use ipc_proto::plan::{self, Explanation, Flavour, Hazard, Runtime};
+use ipc_proto::plan::{self, Explanation, Hazard, Runtime};
 
 use crate::client::Client;
-#[cfg(unix)]
-use crate::discover::procfs;
-use crate::error::{Error, ErrorKind};
+use crate::error::Error;
 
 impl Client {
     /// Returns whether the request may end the process; see [`plan::hazard`]. If the answer depends on the runtime, the
@@ -21,10 +20,14 @@ impl Client {
         if plan::hazard(request, &Runtime::default(), None).is_none() {
             return Ok(None);
         }
-        let (flavour, suspended) = self.inspect_local_process();
+        let visible = self.visible_runtime();
+        let (flavour, suspended) =
+            (visible.and_then(process::flavour), visible.and_then(process::may_be_suspended));
         let runtime = Runtime { flavour, suspended, ..self.describe_runtime()? };
         let file_exists = match request {
-            Request::ApplyStartupHook(hook) => self.has_file(&hook.startup_hook_path.to_string()),
+            Request::ApplyStartupHook(hook) => {
+                visible.and_then(|visible| process::has_file(visible, &hook.startup_hook_path.to_string()))
+            }
             _ => None,
         };
         Ok(plan::hazard(request, &runtime, file_exists))
@@ -43,7 +46,7 @@ impl Client {
     /// requests no suspension; `None` if the environment may request one, or if the process is unknown.
     #[must_use]
     pub fn may_be_suspended(&self) -> Option<bool> {
-        self.inspect_local_process().1
+        self.visible_runtime().and_then(process::may_be_suspended)
     }
 
     /// Returns the id of the runtime's process, if the process is visible.
@@ -52,30 +55,5 @@ impl Client {
         // The process at the socket of a router is the router itself, not the runtime.
         let is_router = name.is_some_and(|name| name.parse::<RouterSocketName>().is_ok());
         self.connector().process_id().filter(|_| !is_router)
-    }
-
-    /// Returns the kind of the runtime, and whether it may be suspended at startup.
-    #[cfg(unix)]
-    fn inspect_local_process(&self) -> (Option<Flavour>, Option<bool>) {
-        let process_id = self.visible_runtime();
-        (process_id.and_then(procfs::flavour), process_id.and_then(procfs::suspended))
-    }
-    /// Returns neither the kind nor the suspension: Windows shows no environment and no memory map of another process.
-    #[cfg(windows)]
-    const fn inspect_local_process(&self) -> (Option<Flavour>, Option<bool>) {
-        (None, None)
-    }
-
-    /// Returns whether the process of the runtime finds a file at this path; `None` if this is unknown.
-    #[cfg(unix)]
-    fn has_file(&self, path: &str) -> Option<bool> {
-        self.visible_runtime().and_then(|process_id| procfs::has_file(process_id, path))
-    }
-    /// Returns `None` for a relative path: on Windows all processes have the same root, but not the same working
-    /// directory.
-    #[cfg(windows)]
-    fn has_file(&self, path: &str) -> Option<bool> {
-        let path = Path::new(path);
-        path.is_absolute().then(|| path.is_file())
     }
 }

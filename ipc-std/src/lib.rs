@@ -4,7 +4,6 @@
 #![cfg_attr(docsrs, feature(doc_cfg))]
 #![deny(unsafe_code)]
 
-mod async_client;
 mod connection;
 mod drive;
 mod environment;
@@ -12,6 +11,7 @@ mod error;
 mod observer;
 mod process_info;
 mod record_reader;
+mod timed_session;
 mod timeouts;
 mod trace_reader;
 
@@ -30,37 +30,30 @@ mod transport;
 mod user_events;
 
 pub use connection::Connection;
-pub use drive::{DriveError, drive, drive_async};
+pub use drive::{DriveError, drive, drive_async, is_closed, is_not_ready, transferred};
 pub use environment::Environment;
-pub use error::{Error, ErrorKind, Phase};
+pub use error::{CallContext, Error, Phase};
+pub use ipc_discover::{Credentials, ErrorKind};
 pub use observer::{Observed, Observer};
 pub use process_info::ProcessInfo;
 pub use record_reader::RecordReader;
 pub use system_process::SystemProcess;
-pub use timeouts::Timeouts;
+pub use timed_session::TimedSession;
+pub use timeouts::{Timeouts, milliseconds};
 pub use trace_reader::{TraceReader, system_time};
 
 #[cfg(feature = "counters")]
 pub use counter_stream::CounterStream;
 
-pub use async_client::{AsyncClient, AsyncConnector, AsyncTraceSession};
 pub use client::{Client, DumpOutcome};
 pub use ipc_proto::plan::{DumpConfig, TraceConfig};
 pub use monitor::{AdvertisedRuntime, Monitor, MonitorEvent, MonitorWaker};
 pub use server::{Incoming, Inlet, Server, ServerStopper, Turn};
-pub use sys::{Credentials, is_shortage};
+pub use sys::is_shortage;
 pub use trace::{Stopper, TraceSession};
 pub use transport::{ConnectError, Connector, Stream};
 #[cfg(unix)]
 pub use user_events::UserEvents;
-
-/// Parsers of the files in `/proc`, for the fuzz targets of the repository. They are no part of the API.
-#[cfg(unix)]
-#[doc(hidden)]
-pub mod fuzzing {
-    pub use crate::discover::procfs::{Environ, Mounts, Status};
-    pub use crate::sys::unix::stat::start_and_end;
-}
 
 /// The README of the repository: its examples run as tests.
 #[cfg(all(doctest, unix))]

@@ -16,6 +16,8 @@ use std::process::{Child, Command};
 use std::sync::Arc;
 use std::time::Instant;
 
+use ipc_discover::Deadline;
+use ipc_discover::sys::{absolute, port_address};
 use ipc_proto::Guid;
 use ipc_proto::port::{Port, PortList, Variable};
 
@@ -23,8 +25,7 @@ use crate::client::Client;
 use crate::connection::Connection;
 use crate::error::{Error, Phase};
 use crate::observer::Observer;
-use crate::sys;
-use crate::timeouts::{Deadline, Timeouts};
+use crate::timeouts::Timeouts;
 use crate::transport::{ConnectError, Connector, Stream};
 
 use monitor_core::MonitorCore;
@@ -88,7 +89,7 @@ impl Monitor {
     /// [`Error::InUse`] if a process listens there, otherwise [`Error::Listen`].
     pub fn bind(path: impl AsRef<Path>) -> Result<Self, Error> {
         let path = path.as_ref();
-        let path = sys::absolute(path).map_err(|source| Error::Listen { path: path.to_owned(), source })?;
+        let path = absolute(path).map_err(|source| Error::Listen { path: path.to_owned(), source })?;
         let core = MonitorCore::bind(&path).map_err(|source| match source.kind() {
             ErrorKind::AddrInUse => Error::InUse { path },
             _ => Error::Listen { path, source },
@@ -211,8 +212,8 @@ impl Monitor {
         };
         let path =
             self.path().ok_or_else(|| invalid(&"the monitor has no socket that a variable can name"))?;
-        let address = sys::port_address(path)
-            .ok_or_else(|| invalid(&"the path of a port must be UTF-8: choose another"))?;
+        let address =
+            port_address(path).ok_or_else(|| invalid(&"the path of a port must be UTF-8: choose another"))?;
         Port::connect(address, suspend).map_err(|e| invalid(&e))
     }
 

@@ -7,11 +7,12 @@ use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
+use ipc_discover::Deadline;
+use ipc_discover::sys::endpoint;
 use ipc_proto::Advertise;
 use ipc_proto::port::{ConnectEvent, ConnectPort, ConnectStep};
 
 use crate::sys::{self, Address, Listener, Poller, Socket};
-use crate::timeouts::Deadline;
 use crate::transport::{Connector, Dialer, Stream};
 
 /// A runtime's role at its diagnostic ports: it listens for tools, connects to monitors, and returns the connections
@@ -204,7 +205,7 @@ impl Server {
     pub fn listen(&mut self, directory: &Path) -> io::Result<usize> {
         let process_id = u32::try_from(self.advertise.process_id)
             .map_err(|e| io::Error::new(ErrorKind::InvalidInput, e))?;
-        let listener = Listener::bind(&sys::endpoint(directory, process_id))?;
+        let listener = Listener::bind(&endpoint(directory, process_id))?;
         self.poller.watch(&listener, token(self.ports.len()))?;
         Ok(self.add(Port::Listening { listener, pause: None }))
     }

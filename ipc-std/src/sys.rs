@@ -1,11 +1,10 @@
-//! Functions of the operating system that the standard library does not offer, with the same names on every system.
-mod credentials;
+//! Functions of the operating system that the standard library does not offer, with the same names on every system. Those
+//! of processes and of the names of sockets are in `ipc_discover::sys`.
 #[cfg(unix)]
-pub(crate) mod unix;
+mod unix;
 #[cfg(windows)]
 mod windows;
 
-pub use credentials::Credentials;
 #[cfg(unix)]
 pub use unix::is_shortage;
 #[cfg(unix)]

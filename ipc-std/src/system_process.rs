@@ -1,6 +1,8 @@
 //! `SystemProcess`: a process as the operating system shows it.
+
+use ipc_discover::sys::command_line;
+
 use crate::client::Client;
-use crate::sys;
 
 /// A process as the operating system shows it, for runtimes that do not report it: see [`Client::system_process`].
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -19,6 +21,6 @@ impl Client {
     #[must_use]
     pub fn system_process(&self) -> Option<SystemProcess> {
         let process_id = self.visible_runtime()?;
-        Some(SystemProcess { process_id, command_line: sys::command_line(process_id)? })
+        Some(SystemProcess { process_id, command_line: command_line(process_id)? })
     }
 }

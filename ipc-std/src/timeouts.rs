@@ -1,6 +1,5 @@
-//! `Timeouts`: the limits of the waits of a client; and `Deadline`: the begin and the end of one wait.
+//! `Timeouts`: the limits of the waits of a client.
 use core::time::Duration;
-use std::time::Instant;
 
 use ipc_proto::Session;
 use ipc_proto::plan::{CALL_LIMIT_MS, DUMP_LIMIT_MS};
@@ -49,28 +48,7 @@ impl Default for Timeouts {
 }
 
 /// Returns a time in milliseconds, the unit of the clocks of `ipc_proto`.
-pub(crate) fn milliseconds(time: Duration) -> u64 {
+#[must_use]
+pub fn milliseconds(time: Duration) -> u64 {
     u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
-}
-
-/// The begin and the end of a call, or of another wait with a limit.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Deadline {
-    pub(crate) begin: Instant,
-    pub(crate) end: Instant,
-}
-
-impl Deadline {
-    pub(crate) fn after(limit: Duration) -> Self {
-        /// The limit that replaces a longer limit, whose end would be beyond the range of the clock.
-        const LONGEST: Duration = Duration::from_secs(100 * 365 * 24 * 60 * 60);
-        let begin = Instant::now();
-        let end = begin.checked_add(limit).or_else(|| begin.checked_add(LONGEST)).unwrap_or(begin);
-        Self { begin, end }
-    }
-
-    /// Returns the deadline, which ends at `end` at the latest.
-    pub(crate) fn limited(self, end: Instant) -> Self {
-        Self { end: self.end.min(end), ..self }
-    }
 }

@@ -1,10 +1,8 @@
 //! `TraceSession`: a tracing session that is read as its stream. The folder `trace` has the Stop.
-pub(crate) mod first_collection;
 mod mailbox;
 mod stop_connection;
 
 use core::task::Poll;
-use core::time::Duration;
 use std::io::{self, ErrorKind, Read, Write};
 #[cfg(unix)]
 use std::os::fd::{AsFd, BorrowedFd};
@@ -13,18 +11,18 @@ use std::os::windows::io::{AsHandle, BorrowedHandle};
 use std::sync::Arc;
 use std::time::Instant;
 
-use ipc_proto::plan::{LostFeatures, PlanStep, Runtime, TraceConfig};
+use ipc_discover::Deadline;
+use ipc_proto::plan::{LostFeatures, Runtime, TraceConfig};
 use ipc_proto::types::SessionId;
-use ipc_proto::{Code, Session, SessionEnd};
+use ipc_proto::{Code, SessionEnd};
 
 use crate::client::{CarriedPlan, Client};
 use crate::drive::is_closed;
-use crate::error::{Context, Error, Phase};
+use crate::error::{CallContext, Error, Phase};
 use crate::sys;
-use crate::timeouts::{Deadline, milliseconds};
+use crate::timed_session::TimedSession;
 use crate::transport::Channel;
 
-use first_collection::FirstCollection;
 use mailbox::Mailbox;
 use stop_connection::StopConnection;
 
@@ -53,7 +51,7 @@ pub use mailbox::Stopper;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 ///
-/// A session never deadlocks, and never waits without a deadline. It is a [`Session`] over two connections:
+/// A session never deadlocks, and never waits without a deadline. It is a [`Session`](ipc_proto::Session) over two connections:
 ///
 /// * [`stop`](Self::stop) only requests the Stop. The next read sends it on a second connection, and receives its
 ///   answer while it reads the stream to the end. This order matters: a runtime writes its buffered events and the
@@ -88,18 +86,13 @@ pub use mailbox::Stopper;
 #[derive(Debug)]
 pub struct TraceSession {
     client: Client,
-    command: Code,
-    lost: LostFeatures,
-    session: Session,
-    first_collection: FirstCollection,
+    state: TimedSession,
     stream: Arc<Channel>,
     stop_connection: StopConnection,
     /// The two connections and the alarm of the mailbox.
     sources: sys::Sources,
     mailbox: Arc<Mailbox>,
     nonblocking: bool,
-    /// The zero of the session's clock, which counts milliseconds.
-    epoch: Instant,
     /// Bytes of the command that started the session, and of its answer.
     sent: u64,
     answered: u64,
@@ -113,7 +106,7 @@ const BUFFER: usize = 64 << 10;
 
 impl Client {
     /// Starts a session with the oldest command that carries the configuration, as Microsoft's client does: one round
-    /// trip on every version. If the runtime does not know that command, an older one is tried; [`TraceSession::lost`]
+    /// trip on every version. If the runtime does not know that command, an older one is tried; [`TraceSession::lost_features`]
     /// returns the features that the older command cannot carry.
     ///
     /// # Errors
@@ -140,21 +133,14 @@ impl TraceSession {
         };
         let local = |source| Error::Io { peer: client.peer().to_owned(), phase: Phase::Connecting, source };
         let sources = watch().map_err(local)?;
-        let epoch = Instant::now();
-        let mut session = Session::new(session_id);
-        session.limit_silence(milliseconds(client.timeouts().stop_silence));
         Ok(Self {
             client: client.clone(),
-            command: fallback.command().code(),
-            lost: fallback.command().lost(),
-            session,
-            first_collection: FirstCollection::new(config),
+            state: TimedSession::new(session_id, config, fallback.command(), *client.timeouts()),
             stream,
             stop_connection: StopConnection::new(),
             sources,
             mailbox: Arc::new(Mailbox::new(&alarm)),
             nonblocking: false,
-            epoch,
             sent,
             answered,
         })
@@ -163,25 +149,25 @@ impl TraceSession {
     /// Returns the session's id.
     #[must_use]
     pub const fn session_id(&self) -> u64 {
-        self.session.session_id()
+        self.state.session().session_id()
     }
 
     /// Returns the command that the runtime accepted.
     #[must_use]
     pub const fn command(&self) -> Code {
-        self.command
+        self.state.command()
     }
 
     /// Returns the features of the configuration that the [accepted command](Self::command) does not carry.
     #[must_use]
-    pub const fn lost(&self) -> LostFeatures {
-        self.lost
+    pub const fn lost_features(&self) -> LostFeatures {
+        self.state.lost_features()
     }
 
     /// Returns the number of stream bytes read.
     #[must_use]
     pub const fn received(&self) -> u64 {
-        self.session.received()
+        self.state.session().received()
     }
 
     /// Requests the Stop. The next read sends the Stop, and further reads return the rest of the stream. A second call
@@ -206,7 +192,7 @@ impl TraceSession {
     /// lasts.
     #[must_use]
     pub const fn end(&self) -> Option<SessionEnd> {
-        self.session.end()
+        self.state.session().end()
     }
 
     /// Returns whether the stream was read to its end and has the end mark of its format.
@@ -245,7 +231,7 @@ impl TraceSession {
     /// Closes the stream without stopping the session in an orderly way. The runtime ends the session, without a
     /// rundown, the next time that it has something to send.
     pub fn abandon(mut self) {
-        self.session.abandon();
+        self.state.session_mut().abandon();
     }
 
     /// Sets whether [`Read`] waits. A nonblocking session returns an error of kind
@@ -270,7 +256,7 @@ impl TraceSession {
     /// to connect, or the deadline of the Stop.
     #[must_use]
     pub fn due(&self) -> Option<Instant> {
-        self.epoch.checked_add(Duration::from_millis(self.session.until()?))
+        self.state.due()
     }
 
     /// Reads the bytes that are available, and makes progress with the Stop, without waiting. Returns `Ready(0)` at the
@@ -283,15 +269,14 @@ impl TraceSession {
             return Ok(Poll::Ready(0));
         }
         self.apply_control_requests();
-        let now = self.now();
-        self.session.tick(now);
+        self.state.tick();
         // The Stop connection comes first, because the stream may always have bytes.
-        let driven = self.stop_connection.drive(&mut self.session, &self.client, &mut self.sources, now);
+        let driven = self.stop_connection.drive(&mut self.state, &self.client, &mut self.sources);
         self.check_stop(driven)?;
         // The answer is read before the stream. A runtime ends the stream before it answers, so after the answer the
         // end can be read. In the other order, the answer could overtake the end.
-        self.stop_connection.receive(&mut self.session);
-        while self.session.wants_stream() {
+        self.stop_connection.receive(self.state.session_mut());
+        while self.state.session().wants_stream() {
             let n = match self.stream.read(buf) {
                 Err(e) if e.kind() == ErrorKind::Interrupted => continue,
                 Err(e) if e.kind() == ErrorKind::WouldBlock => break,
@@ -299,18 +284,16 @@ impl TraceSession {
                 Err(e) if is_closed(&e) => 0,
                 read => read?,
             };
-            let bytes = buf.get(..n).unwrap_or_default();
-            self.session.stream_advance(bytes);
-            self.first_collection.see(bytes, now, &mut self.session);
+            self.state.advance(buf.get(..n).unwrap_or_default());
             if n > 0 {
                 return Ok(Poll::Ready(n));
             }
             self.sources.forget(STREAM);
         }
-        let answered = self.stop_connection.conclude(&mut self.session, &self.client, &mut self.sources);
+        let answered = self.stop_connection.conclude(&mut self.state, &self.client, &mut self.sources);
         self.check_stop(answered)?;
         self.sources.rearm();
-        self.end_of_reading()
+        self.state.end_of_reading(self.client.peer(), self.client.connector().phase())
     }
 
     /// If the Stop has failed, withdraws the request, so that the Stop can be requested again.
@@ -322,34 +305,10 @@ impl TraceSession {
     fn apply_control_requests(&mut self) {
         let Some(requests) = self.mailbox.take() else { return };
         if requests.cancel {
-            self.session.abandon();
+            self.state.session_mut().abandon();
         }
-        if requests.stop && !self.session.is_stopping() && self.end().is_none() {
-            let timeouts = self.client.timeouts();
-            let Deadline { begin, end } = Deadline::after(timeouts.stop);
-            let ready = Deadline::after(timeouts.call.min(timeouts.stop)).end;
-            self.stop_connection.set_requested(begin);
-            self.session.stop(self.since_epoch(end));
-            self.session.limit_connecting(self.since_epoch(ready));
-            self.first_collection.delay_stop(self.now(), &mut self.session);
-        }
-    }
-
-    /// Returns the result of reading after the end of the session.
-    fn end_of_reading(&self) -> io::Result<Poll<usize>> {
-        match self.session.end() {
-            None => Ok(Poll::Pending),
-            Some(SessionEnd::Complete | SessionEnd::CutOff) => Ok(Poll::Ready(0)),
-            Some(SessionEnd::TimedOut(timeout)) => {
-                let phase = Phase::of_stop(&timeout, self.client.connector().phase());
-                let (sent, received) = (timeout.sent, timeout.received);
-                let timeout = self.stop_connection.timeout(&self.client, phase, sent, received);
-                Err(io::Error::new(ErrorKind::TimedOut, timeout))
-            }
-            Some(SessionEnd::Abandoned) => {
-                let cancelled = Error::Cancelled { peer: self.client.peer().to_owned() };
-                Err(io::Error::new(ErrorKind::ConnectionAborted, cancelled))
-            }
+        if requests.stop {
+            self.state.request_stop();
         }
     }
 
@@ -368,9 +327,9 @@ impl TraceSession {
         let due = self.due();
         match self.sources.wait(due.unwrap_or(silence.end)) {
             Err(e) if e.kind() == ErrorKind::TimedOut && due.is_none() => {
-                let context = Context {
+                let context = CallContext {
                     peer: self.client.peer(),
-                    command: self.command,
+                    command: self.command(),
                     sent: self.sent,
                     received: self.answered.saturating_add(self.received()),
                     waited: silence.begin.elapsed(),
@@ -380,16 +339,6 @@ impl TraceSession {
             Err(e) if e.kind() == ErrorKind::TimedOut => Ok(()),
             result => result,
         }
-    }
-
-    /// Returns the time by the session's clock.
-    fn now(&self) -> u64 {
-        milliseconds(self.epoch.elapsed())
-    }
-
-    /// Returns `instant` by the session's clock, rounded up, so that it is not due before `instant`.
-    fn since_epoch(&self, instant: Instant) -> u64 {
-        milliseconds(instant.saturating_duration_since(self.epoch)).saturating_add(1)
     }
 }
 
@@ -423,7 +372,7 @@ impl AsHandle for TraceSession {
 
 impl Drop for TraceSession {
     fn drop(&mut self) {
-        if self.end().is_none() && !self.session.stop_failed() {
+        if self.end().is_none() && !self.state.session().stop_failed() {
             // `drop` cannot return an error. A session whose Stop fails is closed.
             let _ = self.finish(&mut io::sink());
         }

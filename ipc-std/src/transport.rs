@@ -11,5 +11,5 @@ pub(crate) use channel::Channel;
 pub(crate) use connector::FnConnector;
 pub use connector::{ConnectError, Connector};
 pub(crate) use dialer::Dialer;
-pub(crate) use socket_connector::{SocketConnector, Target};
+pub(crate) use socket_connector::SocketConnector;
 pub use stream::Stream;

@@ -3,10 +3,9 @@ use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 use ipc_proto::CollectTracing5;
-use ipc_proto::plan::{Fallback, Single};
+use ipc_proto::plan::{Fallback, PlanStep, Single};
 use ipc_proto::types::{SessionConfig, SessionId, UserEventsSession};
 
-use crate::error::check;
 use crate::{Client, Error, Stream, sys};
 
 /// A session that writes to `user_events`. The connection carries no events: the runtime writes them to tracepoints.
@@ -66,7 +65,7 @@ impl UserEvents {
         user_events_data: BorrowedFd<'_>,
     ) -> Result<Self, Error> {
         let command = Single(CollectTracing5 { session: SessionConfig::UserEvents(*session) });
-        check(&command)?;
+        command.check().map_err(|value| Error::invalid(command.code(), value))?;
         let mut connection = client.connect()?;
         let mut fallback = Fallback::new(command, u64::MAX);
         connection.drive(&mut fallback, |stream| stream.send_descriptor(user_events_data))?;

@@ -7,28 +7,15 @@ use std::fs::File;
 use ipc_std::discover::Stale;
 use ipc_std::discover::{Denied, Found, Scan, Search, SearchError};
 use ipc_std::{
-    AdvertisedRuntime, AsyncClient, AsyncConnector, AsyncTraceSession, Client, Connection, Connector,
-    Credentials, DriveError, DumpOutcome, Environment, Incoming, Inlet, Monitor, MonitorEvent, MonitorWaker,
-    Observer, ProcessInfo, RecordReader, Server, ServerStopper, Stopper, Stream, Timeouts, TraceReader,
-    TraceSession, Turn,
+    AdvertisedRuntime, Client, Connection, Connector, Credentials, DriveError, DumpOutcome, Environment,
+    Incoming, Inlet, Monitor, MonitorEvent, MonitorWaker, Observer, ProcessInfo, RecordReader, Server,
+    ServerStopper, Stopper, Stream, Timeouts, TraceReader, TraceSession, Turn,
 };
 
 fn crosses_threads<T: Send + Sync + Unpin + 'static>() {}
 
 /// An error can be returned from a thread, and stored as `Box<dyn Error + Send + Sync>`.
 fn is_error<T: Error + Send + Sync + Unpin + 'static>() {}
-
-/// Fails to compile if a type is `Sync`: then two implementations of the trait could be meant.
-macro_rules! is_not_sync {
-    ($type:ty) => {{
-        trait OneIfNotSync<Which> {
-            fn check() {}
-        }
-        impl<T> OneIfNotSync<()> for T {}
-        impl<T: Sync> OneIfNotSync<u8> for T {}
-        <$type as OneIfNotSync<_>>::check();
-    }};
-}
 
 #[test]
 fn clients_cross_threads() {
@@ -43,15 +30,6 @@ fn clients_cross_threads() {
     crosses_threads::<Timeouts>();
     crosses_threads::<ProcessInfo>();
     crosses_threads::<DumpOutcome>();
-}
-
-#[expect(dead_code, reason = "the compiler checks it for every connector")]
-fn asynchronous_clients_cross_threads<A: AsyncConnector<Stream: Unpin>>() {
-    fn is_sent<T: Send + Unpin + 'static>() {}
-    crosses_threads::<AsyncClient<A>>();
-    is_sent::<AsyncTraceSession<A>>();
-    // The session stores a future of the connector, which only one task polls. So the session is not shared.
-    is_not_sync!(AsyncTraceSession<A>);
 }
 
 #[test]

@@ -73,12 +73,16 @@ fn each_type_in_a_readme_has_an_example() {
         "ipc-proto/README.md",
         "ipc-proto/ERRATA.md",
         "ipc-std/README.md",
+        "ipc-std/discover/README.md",
+        "ipc-std/async/README.md",
         "ipc-std/testkit/README.md",
         "ipc-std/cli/README.md",
     ];
     let readmes = readmes.map(|path| fs::read_to_string(repository.join(path)).unwrap());
     let mut files = Vec::new();
-    for package in ["ipc-proto/src", "ipc-std/src", "ipc-std/testkit/src"] {
+    for package in
+        ["ipc-proto/src", "ipc-std/discover/src", "ipc-std/src", "ipc-std/async/src", "ipc-std/testkit/src"]
+    {
         sources(&repository.join(package), &mut files);
     }
     let sources: Vec<String> = files.iter().map(|path| fs::read_to_string(path).unwrap()).collect();

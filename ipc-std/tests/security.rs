@@ -38,6 +38,8 @@ fn exists(check: &str) -> bool {
             "ipc-proto/nettrace",
             "ipc-proto/analysis",
             "ipc-std",
+            "ipc-std/async",
+            "ipc-std/discover",
             "ipc-std/testkit",
             "ipc-std/cli",
             "fuzz",

@@ -101,7 +101,7 @@ fn everything_works_over_every_kind_of_stream() {
         let providers = providers();
         let config = TraceConfig { buffer_mode: SessionBufferMode::BLOCK, ..TraceConfig::new(&providers) };
         let session = client.start_tracing(&config).unwrap();
-        assert_eq!((session.command(), session.lost().iter().count()), (Code(0x0203), 1), "{kind}");
+        assert_eq!((session.command(), session.lost_features().iter().count()), (Code(0x0203), 1), "{kind}");
         let stopper = session.stopper();
         let mut trace = TraceReader::new(session);
         while let Some(event) = trace.next_event().unwrap() {

@@ -3,7 +3,7 @@ use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
-use ipc_std::fuzzing::{Environ, Mounts, Status, start_and_end};
+use ipc_discover::fuzzing::{Environ, Mounts, Status, start_and_end};
 
 /// Checks the files of `/proc`: any bytes as each of them are harmless, and what a kernel writes for any name, path, or
 /// variable is read as it was.

@@ -3409,7 +3409,7 @@ size_t dipc_exchange_size(void);
  *
  * | the request | the first command | the older ones |
  * |---|---|---|
- * | CollectTracing to CollectTracing6 | the oldest that has all that is wanted, as in Microsoft's client | each lacks a feature: see `dipc_fallback_lost` |
+ * | CollectTracing to CollectTracing6 | the oldest that has all that is wanted, as in Microsoft's client | each lacks a feature: see `dipc_fallback_lost_feature` |
  * | a dump | GenerateCoreDump3 | GenerateCoreDump2, GenerateCoreDump |
  * | GetProcessInfo to GetProcessInfo3 | the same | the older ones |
  * | any other, and a session for `user_events` | the same | none |
@@ -3482,7 +3482,11 @@ uint16_t dipc_fallback_command(struct dipc_fallback *fallback);
  * `len` receives the number of bytes without the NUL. If `size` is too small, `text` receives the characters that fit
  * and a NUL, `len` the required size with the NUL, and the function returns `DIPC_STATUS_BUFFER_TOO_SMALL`.
  */
-dipc_status dipc_fallback_lost(struct dipc_fallback *fallback, size_t index, char *text, size_t size, size_t *len);
+dipc_status dipc_fallback_lost_feature(struct dipc_fallback *fallback,
+                                       size_t index,
+                                       char *text,
+                                       size_t size,
+                                       size_t *len);
 
 /**
  * Stores the answer to the last command in `answer`, which then points into the buffer of the plan. A refusal is an answer

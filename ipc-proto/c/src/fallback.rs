@@ -106,11 +106,11 @@ impl PlanStep for AnyStep<'_> {
         }
     }
 
-    fn lost(&self) -> LostFeatures {
+    fn lost_features(&self) -> LostFeatures {
         match self {
-            Self::Trace(step) => step.lost(),
-            Self::Dump(step) => step.lost(),
-            Self::Info(step) => step.lost(),
+            Self::Trace(step) => step.lost_features(),
+            Self::Dump(step) => step.lost_features(),
+            Self::Info(step) => step.lost_features(),
             Self::Single(_) => LostFeatures::default(),
         }
     }
@@ -139,7 +139,7 @@ pub const DIPC_FALLBACK_RECEIVED: u32 = 3;
 ///
 /// | the request | the first command | the older ones |
 /// |---|---|---|
-/// | CollectTracing to CollectTracing6 | the oldest that has all that is wanted, as in Microsoft's client | each lacks a feature: see `dipc_fallback_lost` |
+/// | CollectTracing to CollectTracing6 | the oldest that has all that is wanted, as in Microsoft's client | each lacks a feature: see `dipc_fallback_lost_feature` |
 /// | a dump | GenerateCoreDump3 | GenerateCoreDump2, GenerateCoreDump |
 /// | GetProcessInfo to GetProcessInfo3 | the same | the older ones |
 /// | any other, and a session for `user_events` | the same | none |
@@ -303,7 +303,7 @@ pub unsafe extern "C" fn dipc_fallback_command(fallback: *mut Fallback) -> u16 {
 /// `len` receives the number of bytes without the NUL. If `size` is too small, `text` receives the characters that fit
 /// and a NUL, `len` the required size with the NUL, and the function returns `DIPC_STATUS_BUFFER_TOO_SMALL`.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn dipc_fallback_lost(
+pub unsafe extern "C" fn dipc_fallback_lost_feature(
     fallback: *mut Fallback,
     index: usize,
     text: *mut c_char,
@@ -312,7 +312,7 @@ pub unsafe extern "C" fn dipc_fallback_lost(
 ) -> Status {
     // SAFETY: the caller vouches for the pointer.
     let outcome = unsafe { content(fallback) }.and_then(|planned| -> Outcome {
-        let feature = planned.fallback.command().lost().iter().nth(index).ok_or(Status::NotFound)?;
+        let feature = planned.fallback.command().lost_features().iter().nth(index).ok_or(Status::NotFound)?;
         // SAFETY: the caller vouches for the buffer.
         unsafe { memory::store_text(text, size, feature) }
     });

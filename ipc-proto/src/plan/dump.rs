@@ -25,7 +25,7 @@ use crate::{
 /// let core_3 = Runtime { version: Some(3), ..Runtime::default() };
 /// let step = config.first_step(&core_3);
 /// assert_eq!(step.code().0, 0x0101);
-/// assert!(step.lost().contains(LostFeature::DumpFlags) && step.older().is_none());
+/// assert!(step.lost_features().contains(LostFeature::DumpFlags) && step.older().is_none());
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct DumpConfig<'a> {
@@ -82,7 +82,7 @@ impl PlanStep for DumpStep<'_> {
         GenerateCoreDump3 { dump_name, dump_type, flags }.check()
     }
 
-    fn lost(&self) -> LostFeatures {
+    fn lost_features(&self) -> LostFeatures {
         let message = LostFeatures::default().with(LostFeature::DumpMessage);
         let beyond_logging = self.config.flags.0 & !DumpFlags::LOGGING_ENABLED.0 != 0;
         match self.code {

@@ -29,9 +29,9 @@ pub const DUMP_LIMIT_MS: u64 = 600_000;
 /// }];
 /// let config = TraceConfig { buffer_mode: SessionBufferMode::BLOCK, ..TraceConfig::new(&providers) };
 /// let step = config.first_step(&Runtime::default());
-/// assert_eq!((step.code().0, step.lost().is_empty()), (0x0207, true));
+/// assert_eq!((step.code().0, step.lost_features().is_empty()), (0x0207, true));
 /// let older = step.older().unwrap();
-/// let lost: Vec<String> = older.lost().iter().map(|loss| loss.to_string()).collect();
+/// let lost: Vec<String> = older.lost_features().iter().map(|loss| loss.to_string()).collect();
 /// assert_eq!((older.code().0, lost), (0x0203, vec!["blocking instead of dropping needs .NET 11".to_owned()]));
 /// assert_eq!(older.check(), Ok(()));
 /// let mut buf = [0; 256];
@@ -57,7 +57,7 @@ pub trait PlanStep: Encode + Sized {
     }
 
     /// Returns the requested features that the command lacks.
-    fn lost(&self) -> LostFeatures {
+    fn lost_features(&self) -> LostFeatures {
         LostFeatures::default()
     }
 

@@ -22,7 +22,7 @@ pub const DEFAULT_RUNDOWN: u64 = 0x8002_0139;
 /// The configuration of a session that streams, for the client that requests it and for the server that receives it.
 ///
 /// Every runtime supports the values of [`new`](Self::new). A client sends the [first step](Self::first_step) and,
-/// while the runtime does not know the command, the next older step. [`PlanStep::lost`] returns the features that a
+/// while the runtime does not know the command, the next older step. [`PlanStep::lost_features`] returns the features that a
 /// step lacks. A server converts each request for such a session, CollectTracing to CollectTracing6, with [`TryFrom`].
 ///
 /// ```
@@ -93,7 +93,7 @@ impl<'a> TraceConfig<'a> {
     /// ```
     #[must_use]
     pub fn first_step(&self, runtime: &Runtime) -> TraceStep<'a> {
-        first_known(TraceStep { config: *self, lost: LostFeatures::default() }, runtime)
+        first_known(TraceStep { config: *self, lost_features: LostFeatures::default() }, runtime)
     }
 
     /// Returns whether the session receives an event: one of its providers has this name and
@@ -135,7 +135,7 @@ impl<'a> TraceConfig<'a> {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TraceStep<'a> {
     config: TraceConfig<'a>,
-    lost: LostFeatures,
+    lost_features: LostFeatures,
 }
 
 impl<'a> TraceStep<'a> {
@@ -185,8 +185,8 @@ impl PlanStep for TraceStep<'_> {
         })
     }
 
-    fn lost(&self) -> LostFeatures {
-        self.lost
+    fn lost_features(&self) -> LostFeatures {
+        self.lost_features
     }
 
     /// Returns the step for the same configuration without the feature that only this command has.
@@ -211,7 +211,7 @@ impl PlanStep for TraceStep<'_> {
             }
             _ => return None,
         };
-        Some(Self { config, lost: self.lost.with(loss) })
+        Some(Self { config, lost_features: self.lost_features.with(loss) })
     }
 }
 

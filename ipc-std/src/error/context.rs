@@ -1,4 +1,4 @@
-//! `Context`: the state of a call, from which its errors are made.
+//! `CallContext`: the state of a call, from which its errors are made.
 use core::time::Duration;
 use std::io;
 
@@ -9,19 +9,37 @@ use super::error::Error;
 use super::phase::Phase;
 use crate::drive::{DriveError, is_closed, is_not_ready};
 
-/// The state of a call, from which a failed step becomes an [`Error`].
+/// The state of a call, from which a failed step becomes an [`Error`]. For clients that drive the exchanges of `ipc_proto`
+/// over a transport of another kind, as `ipc-async` does.
+///
+/// ```
+/// use core::time::Duration;
+/// use ipc_proto::{Command, ResumeRuntime};
+/// use ipc_std::{CallContext, Phase};
+///
+/// let command = ResumeRuntime::CODE;
+/// let context = CallContext { peer: "the router", command, sent: 20, received: 0, waited: Duration::from_secs(10) };
+/// let error = context.io(std::io::ErrorKind::TimedOut.into(), Phase::AwaitingAnswer);
+/// assert!(error.to_string().starts_with("the router: timed out after 10.0 s while waiting for the response"));
+/// ```
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Context<'a> {
-    pub(crate) peer: &'a str,
-    pub(crate) command: Code,
-    pub(crate) sent: u64,
-    pub(crate) received: u64,
-    pub(crate) waited: Duration,
+pub struct CallContext<'a> {
+    /// The name of the peer.
+    pub peer: &'a str,
+    /// The command.
+    pub command: Code,
+    /// Bytes sent on the connection.
+    pub sent: u64,
+    /// Bytes received on the connection.
+    pub received: u64,
+    /// The time since the call began.
+    pub waited: Duration,
 }
 
-impl Context<'_> {
+impl CallContext<'_> {
     /// Returns the error of a failed exchange. `receiving` is the phase of an exchange that failed while it received.
-    pub(crate) fn drive(self, error: DriveError, receiving: Phase) -> Error {
+    #[must_use]
+    pub fn drive(self, error: DriveError, receiving: Phase) -> Error {
         match error {
             DriveError::Send(e) => self.io(e, Phase::Sending),
             DriveError::Receive(e) => self.io(e, receiving),
@@ -29,7 +47,9 @@ impl Context<'_> {
         }
     }
 
-    pub(crate) fn protocol(self, source: ProtocolError, phase: Phase) -> Error {
+    /// Returns the error of an exchange that ended without its answer.
+    #[must_use]
+    pub fn protocol(self, source: ProtocolError, phase: Phase) -> Error {
         let Self { command, sent, received, .. } = self;
         let peer = self.peer.to_owned();
         match source {
@@ -41,7 +61,8 @@ impl Context<'_> {
     }
 
     /// Returns the error of a plan that ended without an answer.
-    pub(crate) fn fallback(self, error: FallbackError, phase: Phase) -> Error {
+    #[must_use]
+    pub fn fallback(self, error: FallbackError, phase: Phase) -> Error {
         match error {
             FallbackError::Encode(e) => e.into(),
             FallbackError::Protocol(e) => self.protocol(e, phase),
@@ -50,7 +71,8 @@ impl Context<'_> {
     }
 
     /// Returns the error of a command that the peer refused.
-    pub(crate) fn refused(self, refusal: &ServerError<'_>) -> Error {
+    #[must_use]
+    pub fn refused(self, refusal: &ServerError<'_>) -> Error {
         let message =
             refusal.message.map(|message| message.to_string()).filter(|message| !message.is_empty());
         Error::Refused {
@@ -62,7 +84,8 @@ impl Context<'_> {
     }
 
     /// Returns the error of the answer to a Stop; `None` if the runtime has stopped the session.
-    pub(crate) fn stop_answer(self, session: &Session) -> Option<Error> {
+    #[must_use]
+    pub fn stop_answer(self, session: &Session) -> Option<Error> {
         match session.stop_answer() {
             Some(Ok(Answer::Ok(_))) => None,
             Some(Ok(Answer::Refused(error))) => Some(self.refused(&error)),
@@ -71,7 +94,9 @@ impl Context<'_> {
         }
     }
 
-    pub(crate) fn io(self, source: io::Error, phase: Phase) -> Error {
+    /// Returns the error of a transport.
+    #[must_use]
+    pub fn io(self, source: io::Error, phase: Phase) -> Error {
         let Self { command, sent, received, waited: after, .. } = self;
         let peer = self.peer.to_owned();
         if is_not_ready(&source) {

@@ -5,14 +5,11 @@ use std::ffi::OsString;
 use std::io;
 use std::path::PathBuf;
 
+use ipc_discover::{Credentials, Denied, ErrorKind, SearchError};
 use ipc_proto::plan::{self, Explanation};
-use ipc_proto::{Code, CommandInfo, EncodeError, FieldPath, HResult, ProtocolError, Violation};
+use ipc_proto::{Code, CommandInfo, EncodeError, FieldPath, HResult, InvalidValue, ProtocolError, Violation};
 
-use super::denied::Denied;
-use super::kind::ErrorKind;
 use super::phase::Phase;
-use super::search_error::SearchError;
-use crate::sys::Credentials;
 
 /// The reason why a call failed, as one sentence that names the peer and what to do.
 ///
@@ -191,6 +188,13 @@ pub enum Error {
 }
 
 impl Error {
+    /// Returns the error of a command with a value that runtimes refuse, or that ends the process of some runtimes.
+    #[must_use]
+    pub fn invalid(command: Code, value: InvalidValue) -> Self {
+        let InvalidValue { violation, place } = value;
+        Self::Invalid { command, violation, place }
+    }
+
     /// Returns the kind of error.
     #[must_use]
     pub fn kind(&self) -> ErrorKind {

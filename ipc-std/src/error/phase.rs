@@ -41,7 +41,8 @@ impl Phase {
     }
 
     /// Returns the phase of an answer of which `received` bytes have arrived.
-    pub(crate) const fn of_answer(received: u64) -> Self {
+    #[must_use]
+    pub const fn of_answer(received: u64) -> Self {
         const HEADER: u64 = Message::HEADER_LEN as u64;
         match received {
             0 => Self::AwaitingAnswer,

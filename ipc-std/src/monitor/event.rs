@@ -1,8 +1,7 @@
 //! What happens at the port of a monitor.
+use ipc_discover::Credentials;
 use ipc_proto::Guid;
 use ipc_proto::port::{Rejection, RuntimeEntry};
-
-use crate::sys::Credentials;
 
 /// An event at a port.
 #[derive(Debug)]

@@ -8,13 +8,14 @@ use std::path::Path;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
+use ipc_discover::Credentials;
 use ipc_proto::Guid;
 use ipc_proto::port::{MonitorChange, MonitorFull, MonitorPort, MonitorSlot, Rejection, RuntimeState};
 
 use super::event::{AdvertisedRuntime, MonitorEvent};
 use super::process_checks::ProcessChecks;
 use crate::drive::is_closed;
-use crate::sys::{Credentials, Hub, Listener};
+use crate::sys::{Hub, Listener};
 use crate::timeouts::milliseconds;
 use crate::transport::{Channel, Stream};
 

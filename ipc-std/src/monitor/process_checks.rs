@@ -1,9 +1,9 @@
 //! Recent checks of processes that connected.
 use std::collections::HashMap;
 
+use ipc_discover::Credentials;
+use ipc_discover::sys::process_has_ended;
 use ipc_proto::port::{MonitorLimits, RuntimeEntry};
-
-use crate::sys::{self, Credentials};
 
 /// The results of recent process checks, so that one process with many runtimes is not checked for each of them.
 #[derive(Debug, Default)]
@@ -39,7 +39,7 @@ impl ProcessChecks {
             {
                 self.made = self.made.saturating_add(1);
             }
-            sys::process_has_ended(process_id)
+            process_has_ended(process_id)
         })
     }
 }
@@ -55,7 +55,8 @@ mod tests {
     #[test]
     fn a_process_is_checked_once_for_all_its_runtimes() {
         let mut checks = ProcessChecks::default();
-        let peer = Some(Credentials { process_id: std::process::id(), user_id: 0, group_id: 0 });
+        let (socket, _other_end) = std::os::unix::net::UnixStream::pair().unwrap();
+        let peer = ipc_discover::sys::credentials(&socket);
         let runtime = |cookie: u8| RuntimeEntry { cookie: Guid([cookie; 16]), process_id: 42, peer };
         for now in 1000..1020 {
             for cookie in 0..100 {

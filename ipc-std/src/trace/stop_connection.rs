@@ -3,14 +3,15 @@ use std::io::{self, ErrorKind, Read, Write};
 use std::sync::Arc;
 use std::time::Instant;
 
-use ipc_proto::{Command, Session, StopEvent, StopStep, StopTracing};
+use ipc_discover::Deadline;
+use ipc_proto::{Session, StopEvent, StopStep};
 
 use crate::client::Client;
 use crate::drive::is_closed;
-use crate::error::{Context, Error, Phase};
+use crate::error::{CallContext, Error, Phase};
 use crate::observer::Tap;
 use crate::sys::Sources;
-use crate::timeouts::Deadline;
+use crate::timed_session::TimedSession;
 use crate::transport::{Channel, ConnectError, Dialer, Stream};
 
 /// Connects, sends the Stop and receives its answer, as the steps of a [`Session`] require.
@@ -19,8 +20,6 @@ pub(super) struct StopConnection {
     tap: Option<Tap<NonBlocking>>,
     /// The thread that is opening the connection, for a connector that can block.
     dialer: Option<Dialer>,
-    /// When the Stop was requested: errors state the time since then.
-    requested: Instant,
     /// The error of the answer to the Stop.
     error: Option<Error>,
 }
@@ -47,13 +46,8 @@ impl StopConnection {
     /// The token of the connection in the sources.
     pub(super) const TOKEN: u64 = 1;
 
-    pub(super) fn new() -> Self {
-        Self { tap: None, dialer: None, requested: Instant::now(), error: None }
-    }
-
-    /// Sets when the Stop was requested.
-    pub(super) const fn set_requested(&mut self, requested: Instant) {
-        self.requested = requested;
+    pub(super) const fn new() -> Self {
+        Self { tap: None, dialer: None, error: None }
     }
 
     /// Returns the error of the answer to the Stop.
@@ -61,16 +55,16 @@ impl StopConnection {
         self.error.as_ref()
     }
 
-    /// Connects and sends the command at `now` by the session's clock, as far as possible without waiting. After an
-    /// error the Stop has failed.
+    /// Connects and sends the command, as far as possible without waiting. After an error the Stop has failed.
     pub(super) fn drive(
         &mut self,
-        session: &mut Session,
+        state: &mut TimedSession,
         client: &Client,
         sources: &mut Sources,
-        now: u64,
     ) -> io::Result<()> {
         loop {
+            let now = state.now();
+            let session = state.session_mut();
             let (result, phase) = match (session.stop_step(), &mut self.tap) {
                 (StopStep::Connect, _) => {
                     let Some(connected) = self.connect(client, sources) else { return Ok(()) };
@@ -103,7 +97,8 @@ impl StopConnection {
             self.close(sources);
             return Err(match error {
                 ConnectError::NotReady => {
-                    io::Error::new(ErrorKind::TimedOut, self.timeout(client, phase, 0, 0))
+                    let context = state.stop_context(client.peer());
+                    io::Error::new(ErrorKind::TimedOut, context.io(ErrorKind::TimedOut.into(), phase))
                 }
                 ConnectError::Failed(e) => io::Error::other(e),
                 ConnectError::Io(source) => {
@@ -130,17 +125,19 @@ impl StopConnection {
     /// failed. Any other error of the answer is stored.
     pub(super) fn conclude(
         &mut self,
-        session: &mut Session,
+        state: &mut TimedSession,
         client: &Client,
         sources: &mut Sources,
     ) -> io::Result<()> {
-        if self.tap.is_none() || !matches!(session.stop_step(), StopStep::Nothing) {
+        if self.tap.is_none() || !matches!(state.session_mut().stop_step(), StopStep::Nothing) {
             return Ok(());
         }
-        let error = self.response_error(session, client);
+        let error = self.response_error(state, client);
         self.close(sources);
         match error {
-            Some(error @ Error::Refused { .. }) if session.wants_stream() => Err(io::Error::other(error)),
+            Some(error @ Error::Refused { .. }) if state.session().wants_stream() => {
+                Err(io::Error::other(error))
+            }
             error => {
                 self.error = error;
                 Ok(())
@@ -149,22 +146,11 @@ impl StopConnection {
     }
 
     /// Returns the error of the answer to the Stop; `None` if the runtime has stopped the session.
-    fn response_error(&self, session: &Session, client: &Client) -> Option<Error> {
+    fn response_error(&self, state: &TimedSession, client: &Client) -> Option<Error> {
         let tap = self.tap.as_ref()?;
-        let context = Context {
-            peer: client.peer(),
-            command: StopTracing::CODE,
-            sent: tap.sent,
-            received: tap.received,
-            waited: self.requested.elapsed(),
-        };
-        context.stop_answer(session)
-    }
-
-    /// Returns the error of a Stop that did not end before its deadline.
-    pub(super) fn timeout(&self, client: &Client, phase: Phase, sent: u64, received: u64) -> Error {
-        let (peer, after) = (client.peer().to_owned(), self.requested.elapsed());
-        Error::Timeout { peer, phase, command: Some(StopTracing::CODE), after, sent, received }
+        let context =
+            CallContext { sent: tap.sent, received: tap.received, ..state.stop_context(client.peer()) };
+        context.stop_answer(state.session())
     }
 
     /// Opens the connection. Returns `None` while a thread is opening it.

@@ -5,8 +5,10 @@ use std::net::Shutdown;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::time::Instant;
 
+use ipc_discover::Credentials;
+
 use super::worker::Worker;
-use crate::sys::{Credentials, Socket};
+use crate::sys::Socket;
 #[cfg(windows)]
 use crate::sys::{Source, Watched};
 

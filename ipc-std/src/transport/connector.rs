@@ -102,7 +102,8 @@ impl From<Error> for ConnectError {
 impl ConnectError {
     /// Returns whether to try again. A runtime that serves other connections accepts a later one. A process that is
     /// ending has removed its socket already; the attempts then end with its trace. Descriptors and memory become free.
-    pub(crate) fn is_transient(&self) -> bool {
+    #[must_use]
+    pub fn is_transient(&self) -> bool {
         use Error::{Io, Left, NoListener, NoSuchPath};
         match self {
             Self::NotReady | Self::Failed(NoListener { .. } | NoSuchPath { .. } | Left { .. }) => true,

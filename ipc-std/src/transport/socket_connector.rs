@@ -1,5 +1,4 @@
-//! `SocketConnector`: connecting to a socket, again while its runtime is busy; and `Target`: the process that must
-//! listen.
+//! `SocketConnector`: connecting to a socket, again while its runtime is busy.
 use std::borrow::Cow;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -7,10 +6,13 @@ use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 use std::time::Instant;
 
+use ipc_discover::sys::{self, Pinned};
+use ipc_discover::{Candidate, Denied, Target};
+
 use super::connector::{ConnectError, Connector};
 use super::stream::Stream;
-use crate::error::{Denied, Error};
-use crate::sys::{self, Credentials, Pinned, Socket};
+use crate::error::Error;
+use crate::sys::Socket;
 
 /// Connects to a socket that a runtime listens at.
 #[derive(Debug)]
@@ -33,13 +35,8 @@ impl SocketConnector {
     }
 
     /// Connects to the socket that a search found for a process; only to `target`, if there is one.
-    pub(crate) fn found(
-        process_id: u32,
-        path: PathBuf,
-        pinned: Option<Pinned>,
-        target: Option<Target>,
-    ) -> Self {
-        Self::new(format!("process {process_id}"), path, pinned, target)
+    pub(crate) fn found(process_id: u32, candidate: &Candidate, target: Option<Target>) -> Self {
+        Self::new(format!("process {process_id}"), candidate.path.clone(), candidate.pinned(), target)
     }
 
     const fn new(peer: String, path: PathBuf, pinned: Option<Pinned>, target: Option<Target>) -> Self {
@@ -117,56 +114,5 @@ impl Connector for SocketConnector {
     #[cfg(windows)]
     fn process_id(&self) -> Option<u32> {
         self.target.map(|target| target.process_id)
-    }
-}
-
-/// The process that must listen at a socket that was found by process id.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Target {
-    pub(crate) process_id: u32,
-    /// The user of the process, if known.
-    #[cfg(unix)]
-    pub(crate) user_id: Option<u32>,
-}
-
-impl Target {
-    /// Returns whether `peer`, the process that listens, may be the target. Any process can listen at the socket name
-    /// of a process that has not started yet.
-    #[cfg(unix)]
-    fn may_be(&self, peer: &Credentials) -> bool {
-        let is_user = [Some(0), Some(sys::own_user()), self.user_id].contains(&Some(peer.user_id));
-        match peer.process_id {
-            // The system did not report the id; or, on Linux, the peer has the target's id in another PID namespace.
-            0 => is_user,
-            // The user of a hidden process is unknown, so only the process id decides.
-            process_id => process_id == self.process_id && (is_user || self.user_id.is_none()),
-        }
-    }
-    #[cfg(windows)]
-    const fn may_be(&self, peer: &Credentials) -> bool {
-        peer.process_id == self.process_id
-    }
-}
-
-#[cfg(all(test, unix))]
-mod tests {
-    use super::*;
-
-    /// The user of a process may change after the process began to listen.
-    #[test]
-    fn listener_has_process_id_and_user() {
-        let peer = |process_id, user_id| Credentials { process_id, user_id, group_id: 0 };
-        let target = |user_id| Target { process_id: 42, user_id };
-        let (own, targets, other) = (sys::own_user(), 1_234_567, 1_234_568);
-        for user_id in [0, own, targets] {
-            assert!(target(Some(targets)).may_be(&peer(42, user_id)), "{user_id}");
-            assert!(!target(Some(targets)).may_be(&peer(43, user_id)), "{user_id}");
-            assert!(target(Some(targets)).may_be(&peer(0, user_id)), "{user_id}");
-        }
-        assert!(!target(Some(targets)).may_be(&peer(42, other)));
-        assert!(target(None).may_be(&peer(42, other)));
-        assert!(!target(None).may_be(&peer(43, own)));
-        assert!(!target(Some(targets)).may_be(&peer(0, other)));
-        assert!(!target(None).may_be(&peer(0, other)));
     }
 }

@@ -11,11 +11,12 @@ use std::process::Command;
 use std::sync::Arc;
 use std::time::Instant;
 
+use ipc_discover::Deadline;
+
 use super::channel::Channel;
 use super::child::ChildPipes;
 use super::worker::{Interrupt, Worker};
 use crate::sys::Socket;
-use crate::timeouts::Deadline;
 
 /// A connection to a runtime over any transport, with a deadline for every wait.
 ///

@@ -13,7 +13,9 @@ pub(crate) const PACKAGES: &[(&str, Layers)] = &[
     ("ipc-proto/wasm/rust/lib.rs", &[]),
     ("ipc-proto/proof/src/lib.rs", &[]),
     ("ipc-proto/proof/src/bin/image/main.rs", &[]),
+    ("ipc-std/discover/src/lib.rs", DISCOVER),
     ("ipc-std/src/lib.rs", IPC_STD),
+    ("ipc-std/async/src/lib.rs", ASYNC),
     ("ipc-std/testkit/src/lib.rs", TESTKIT),
     ("ipc-std/cli/src/main.rs", TOOL_LAYERS),
     ("ipc-std/cli/syntax/lib.rs", &[]),
@@ -74,14 +76,27 @@ const ANALYSIS: Layers = &[
     &["lib"],
 ];
 
+const DISCOVER: Layers = &[
+    &["sys", "deadline"],
+    &["error"],
+    &["endpoint_name", "target", "procfs"],
+    &["directory", "process"],
+    &["socket_file"],
+    &["candidate"],
+    &["search"],
+    &["scan"],
+    &["system"],
+    &["lib"],
+];
+
 const IPC_STD: Layers = &[
     &["sys", "drive"],
     &["timeouts", "error", "observer", "environment", "process_info"],
+    &["timed_session"],
     &["transport"],
     &["connection"],
     &["client"],
     &[
-        "async_client",
         "hazard",
         "system_process",
         "trace",
@@ -95,6 +110,8 @@ const IPC_STD: Layers = &[
     &["counter_stream"],
     &["lib"],
 ];
+
+const ASYNC: Layers = &[&["async_connector"], &["async_trace_session"], &["async_client"], &["lib"]];
 
 const TESTKIT: Layers = &[&["profile", "sys"], &["replay"], &["fake", "conformance"], &["lib"]];
 

@@ -123,8 +123,8 @@ unsafe fn asked(request: &Memory<u8>, facts: *const Facts, version: u8) -> (Answ
         assert_eq!(dipc_fallback_command(plan.at), *server.asked.last().unwrap());
         assert_eq!(dipc_fallback_until(plan.at), 0);
         let mut lost = Vec::new();
-        while dipc_fallback_lost(plan.at, lost.len(), null_mut(), 0, null_mut()) != Status::NotFound {
-            let write = |space, size, len| dipc_fallback_lost(plan.at, lost.len(), space, size, len);
+        while dipc_fallback_lost_feature(plan.at, lost.len(), null_mut(), 0, null_mut()) != Status::NotFound {
+            let write = |space, size, len| dipc_fallback_lost_feature(plan.at, lost.len(), space, size, len);
             lost.push(text_of(write));
         }
         if !answer.get().refused && server.asked.last() == Some(&0x203) {

@@ -40,7 +40,7 @@ impl Args {
 pub(crate) fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
     let wire_log = args.connection.wire_log.open()?;
     let (mut search, found) = args.search(&wire_log)?;
-    let found = found.map_or_else(|| search.identify(wire_log.observer().as_ref()), Ok);
+    let found = found.map_or_else(|| discover::identify(&mut search, wire_log.observer().as_ref()), Ok);
     if globals.json {
         let steps: Vec<_> = search.steps().iter().map(step_json).collect();
         let found = found.as_ref().ok().map(found_json);

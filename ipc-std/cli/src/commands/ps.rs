@@ -57,7 +57,7 @@ pub(crate) fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
     let mut rows = Vec::new();
     // An I/O error of the tool itself is kept until all runtimes are listed.
     let mut local = Ok(());
-    scan.identify_all(wire_log.observer().as_ref(), |search, found| match Row::new(&search, found) {
+    discover::identify_all(scan, wire_log.observer().as_ref(), |search, found| match Row::new(&search, found) {
         Ok(row) if args.why || row.is_present() => {
             // JSON and rows on a terminal are written as they arrive, so that a slow runtime delays no reader.
             let written = if globals.json {

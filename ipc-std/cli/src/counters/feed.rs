@@ -330,7 +330,7 @@ impl Feed {
             let process = Arc::new(process);
             let (timeouts, observer) = (self.timeouts, self.observer.clone());
             let client = move || {
-                let client = search.client(&timeouts).ok()?;
+                let client = Client::for_search(search, &timeouts).ok()?;
                 Some(since(client, began).with_observer(observer))
             };
             let added = if to_u64(self.running) < limit {

@@ -124,9 +124,11 @@ impl<'a> Target<'a> {
             Self::Socket(path) => Client::at(path).with_timeouts(timeouts),
             Self::Name(name) => match find_by_name(name, timeouts, wire_log)? {
                 (_, Some(found)) => found.client().with_timeouts(timeouts),
-                (search, None) => search.client(&timeouts)?,
+                (search, None) => Client::for_search(search, &timeouts)?,
             },
-            Self::ProcessId(process_id) => discover::search(process_id, timeouts.call).client(&timeouts)?,
+            Self::ProcessId(process_id) => {
+                Client::for_search(discover::search(process_id, timeouts.call), &timeouts)?
+            }
         };
         Ok(since(client, began).with_observer(wire_log.observer()))
     }
@@ -159,7 +161,7 @@ pub(crate) fn find_by_name(
         }
     }
     scan.searches = unknown;
-    scan.identify_all(wire_log.observer().as_ref(), |search, found| {
+    discover::identify_all(scan, wire_log.observer().as_ref(), |search, found| {
         let Ok(found) = found else { return };
         processes.extend(process_name::name(&search, Some(&found)).map(|name| (name, search, Some(found))));
     });

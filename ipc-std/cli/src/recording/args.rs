@@ -226,7 +226,8 @@ impl SessionPlan<'_> {
 
     /// Returns whether threads of the program wait when the event buffer is full.
     pub(crate) fn blocks(&self, session: &TraceSession) -> bool {
-        self.buffer_mode() == SessionBufferMode::BLOCK && !session.lost().contains(LostFeature::Blocking)
+        self.buffer_mode() == SessionBufferMode::BLOCK
+            && !session.lost_features().contains(LostFeature::Blocking)
     }
 
     /// Returns the choice of [`Buffering::Auto`].
@@ -262,7 +263,7 @@ impl SessionPlan<'_> {
             signals::end_on_stop()?;
         }
         // The user requested a trace without losses. The session ends when it is dropped.
-        if self.buffering == Buffering::Block && session.lost().contains(LostFeature::Blocking) {
+        if self.buffering == Buffering::Block && session.lost_features().contains(LostFeature::Blocking) {
             return Err(Failure::new(Kind::Unsupported, LostFeature::Blocking.to_string())
                 .with_hint("without --buffering block, a larger --buffer loses fewer events"));
         }
@@ -298,7 +299,11 @@ impl SessionPlan<'_> {
     /// Returns a sentence for each requested feature that the runtime is too old for, and for the choice of
     /// [`Buffering::Auto`].
     pub(crate) fn limitations(&self, session: &TraceSession) -> Vec<String> {
-        let lost = session.lost().iter().filter(self.reported).filter(|lost| *lost != LostFeature::Blocking);
+        let lost = session
+            .lost_features()
+            .iter()
+            .filter(self.reported)
+            .filter(|lost| *lost != LostFeature::Blocking);
         let choice = self.chosen_buffering(session).map(|mode| {
             let why = match self.buffer_mode() {
                 _ if self.blocks(session) => "only collections are recorded".to_owned(),

@@ -71,7 +71,7 @@ fn a_socket_that_vanishes() {
     let mut search = discover::search(idle.id(), Timeouts::default().call);
     assert_eq!(search.path(), Some(socket.as_path()));
     fs::remove_file(&socket).unwrap();
-    let why = search.identify(None).unwrap_err();
+    let why = discover::identify(&mut search, None).unwrap_err();
     let [Reason::Vanished { path }] = why.reasons() else { panic!("{why:?}") };
     assert_eq!(*path, socket);
     assert!(why.to_string().contains("disappeared during the search"), "{why}");
@@ -151,7 +151,7 @@ fn many_silent_sockets_share_one_deadline_and_come_last() {
     let has_one_deadline = |timeout: Duration| {
         let scan = discover::scan(&ScanConfig { directory: Some(directory.path()), timeout });
         let (mut links, mut silent, mut before, mut waited) = (0, 0, None, Duration::ZERO);
-        scan.identify_all(None, |search, result| {
+        discover::identify_all(scan, None, |search, result| {
             if search.process_id() == runtime.id() {
                 before = Some(silent);
                 return;

@@ -4,14 +4,13 @@ use std::io::{self, ErrorKind, IoSlice, IoSliceMut};
 use std::os::fd::{BorrowedFd, OwnedFd};
 use std::time::Instant;
 
+use ipc_discover::sys::wait;
 use rustix::event::{PollFd, PollFlags};
 use rustix::io::Errno;
 use rustix::net::{
     RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, ReturnFlags, SendAncillaryBuffer,
     SendAncillaryMessage, SendFlags, recvmsg, sendmsg,
 };
-
-use super::wait::wait;
 
 /// The space of one descriptor in the control data.
 const SPACE: usize = rustix::cmsg_space!(ScmRights(1));

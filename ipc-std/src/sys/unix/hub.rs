@@ -3,11 +3,11 @@ use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::time::Instant;
 
+use ipc_discover::sys::wait;
 use rustix::event::{PollFd, PollFlags};
 
 use super::flag::Flag;
 use super::poller::Poller;
-use super::wait::wait;
 
 /// Sources that several threads wait for, and that the caller's own event loop can poll.
 #[derive(Debug)]

@@ -7,13 +7,13 @@ use std::os::unix::net::UnixListener;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
+use ipc_discover::Deadline;
+use ipc_discover::sys::{HANG_UP_TIMEOUT, is_dead, is_socket, remaining, unix_socket};
 use rustix::fs::{FlockOperation, Mode, OFlags};
 use rustix::io::Errno;
 use rustix::net::{Shutdown, SocketAddrUnix};
 
-use super::liveness::{HANG_UP_TIMEOUT, is_dead, is_socket};
-use super::socket::{Socket, unix_socket};
-use super::wait::{after, remaining};
+use super::socket::Socket;
 
 /// A listening socket, to which only its owner can connect from the first moment. Dropping the listener removes the
 /// file of the socket.
@@ -39,7 +39,7 @@ impl Listener {
         // lock can be missing: any process that can read the directory can hold it, and a process without that
         // permission cannot get it. Then the comparison of the file before and after must be enough.
         let directory = path.parent().unwrap_or(path);
-        let _lock = lock_directory(directory, after(LOCK_TIMEOUT));
+        let _lock = lock_directory(directory, Deadline::after(LOCK_TIMEOUT).end);
         match Self::bind(path) {
             Err(e) if e.kind() == ErrorKind::AddrInUse => {}
             bound => return bound,
@@ -48,7 +48,7 @@ impl Listener {
         if found.is_some() && !is_socket(path) {
             return Err(io::Error::new(ErrorKind::AlreadyExists, "there is a file that is not a socket"));
         }
-        match is_dead(path, after(HANG_UP_TIMEOUT)) {
+        match is_dead(path, Deadline::after(HANG_UP_TIMEOUT).end) {
             Ok(true) if instance_at(path) == found => std::fs::remove_file(path)?,
             Err(e) if e.kind() == ErrorKind::NotFound => {}
             Err(e) if e.kind() == ErrorKind::PermissionDenied => return Err(e),
@@ -154,7 +154,7 @@ mod tests {
         std::fs::hard_link(&port, &link).unwrap();
         let copy = listener.as_fd().try_clone_to_owned().unwrap();
         drop(listener);
-        let error = Socket::connect(&link, after(Duration::from_secs(10))).unwrap_err();
+        let error = Socket::connect(&link, Deadline::after(Duration::from_secs(10)).end).unwrap_err();
         std::fs::remove_file(&link).unwrap();
         assert_eq!(error.kind(), ErrorKind::ConnectionRefused);
         drop(copy);

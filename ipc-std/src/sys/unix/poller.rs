@@ -3,9 +3,8 @@ use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::time::Instant;
 
+use ipc_discover::sys::wait;
 use rustix::event::{PollFd, PollFlags, Timespec};
-
-use super::wait::wait;
 
 /// Watches descriptors, each with a token, until one is readable or hung up.
 #[derive(Debug)]

@@ -1,6 +1,5 @@
 //! `Socket`: a connected socket whose every wait has a deadline.
 use core::sync::atomic::{AtomicBool, Ordering};
-use core::time::Duration;
 use std::io::{self, ErrorKind, Read, Write};
 use std::net::Shutdown;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -8,15 +7,9 @@ use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::time::Instant;
 
-use ipc_proto::BusyBackoff;
+use ipc_discover::sys::{self, Credentials};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use rustix::io::Errno;
-use rustix::net::{AddressFamily, SocketAddrUnix, SocketType, connect};
-
-use super::address::address;
-use super::process::credentials;
-use super::wait::{remaining, wait};
-use crate::sys::Credentials;
+use rustix::net::{SocketAddrUnix, connect};
 
 /// A connected socket.
 ///
@@ -40,20 +33,6 @@ impl Address {
     pub(crate) fn new(path: &Path) -> io::Result<Self> {
         Ok(Self(SocketAddrUnix::new(path)?))
     }
-}
-
-/// Creates a socket that does not block and that child processes do not inherit.
-#[cfg(not(target_vendor = "apple"))]
-pub(super) fn unix_socket() -> io::Result<OwnedFd> {
-    let flags = rustix::net::SocketFlags::CLOEXEC | rustix::net::SocketFlags::NONBLOCK;
-    Ok(rustix::net::socket_with(AddressFamily::UNIX, SocketType::STREAM, flags, None)?)
-}
-#[cfg(target_vendor = "apple")]
-pub(super) fn unix_socket() -> io::Result<OwnedFd> {
-    let fd = rustix::net::socket(AddressFamily::UNIX, SocketType::STREAM, None)?;
-    rustix::io::fcntl_setfd(&fd, rustix::io::FdFlags::CLOEXEC)?;
-    rustix::io::ioctl_fionbio(&fd, true)?;
-    Ok(fd)
 }
 
 impl Socket {
@@ -83,32 +62,13 @@ impl Socket {
     }
 
     /// Connects to the socket at `path`.
-    ///
-    /// While the backlog is full, connecting is tried again after the pauses of [`BusyBackoff`]: a backlog cannot be
-    /// polled.
     pub(crate) fn connect(path: &Path, deadline: Instant) -> io::Result<Self> {
-        let (address, _directory) = address(path)?;
-        let fd = unix_socket()?;
-        let mut backoff = BusyBackoff::new();
-        loop {
-            match connect(&fd, &address) {
-                Ok(()) | Err(Errno::ISCONN) => return Ok(Self::connected(fd)),
-                Err(Errno::INTR) => {}
-                Err(Errno::AGAIN) => {
-                    let pause = Duration::from_millis(backoff.next().into());
-                    std::thread::sleep(pause.min(remaining(deadline)?));
-                }
-                Err(Errno::INPROGRESS | Errno::ALREADY) => {
-                    wait(&mut [PollFd::new(&fd, PollFlags::OUT)], deadline)?
-                }
-                Err(e) => return Err(e.into()),
-            }
-        }
+        sys::connect(path, deadline).map(Self::connected)
     }
 
     /// Connects without waiting; fails with `WouldBlock` if the backlog is full.
     pub(crate) fn connect_at_once(address: &Address) -> io::Result<Self> {
-        let fd = unix_socket()?;
+        let fd = sys::unix_socket()?;
         connect(&fd, &address.0)?;
         Ok(Self::connected(fd))
     }
@@ -143,13 +103,7 @@ impl Socket {
     }
 
     fn wait(&self, ready: PollFlags, deadline: Instant) -> io::Result<()> {
-        wait(&mut [PollFd::new(&self.stream, ready)], deadline)
-    }
-
-    /// Waits until the peer has closed the connection; fails with `TimedOut` after `deadline`.
-    pub(super) fn wait_for_hang_up(&self, deadline: Instant) -> io::Result<()> {
-        // A hang-up is reported although no event is requested.
-        self.wait(PollFlags::empty(), deadline)
+        sys::wait(&mut [PollFd::new(&self.stream, ready)], deadline)
     }
 
     /// Returns whether the peer has closed the connection.
@@ -171,7 +125,7 @@ impl Socket {
 
     /// Returns the process at the other end, if the system reports it: for a client, the process that listens.
     pub(crate) fn credentials(&self) -> Option<Credentials> {
-        credentials(&self.stream).filter(|_| self.is_unix)
+        sys::credentials(&self.stream).filter(|_| self.is_unix)
     }
 }
 

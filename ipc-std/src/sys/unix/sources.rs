@@ -7,11 +7,11 @@ use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Instant;
 
+use ipc_discover::sys::{remaining, wait};
 use rustix::event::{PollFd, PollFlags};
 
 use super::flag::Flag;
 use super::poller::Poller;
-use super::wait::{remaining, wait};
 
 /// An object with a descriptor that is readable when it has work.
 pub(crate) trait Source: AsFd + core::fmt::Debug + Send + Sync {}

@@ -9,6 +9,7 @@ use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
+use ipc_discover::sys::{self, Address, Credentials};
 use ipc_proto::BusyBackoff;
 use windows_sys::Win32::Foundation::{
     ERROR_PIPE_BUSY, GENERIC_READ, GENERIC_WRITE, HANDLE, INVALID_HANDLE_VALUE,
@@ -18,17 +19,12 @@ use windows_sys::Win32::Storage::FileSystem::{
     SECURITY_SQOS_PRESENT, WriteFile,
 };
 use windows_sys::Win32::System::IO::{CancelIoEx, OVERLAPPED};
-use windows_sys::Win32::System::Pipes::{
-    GetNamedPipeClientProcessId, GetNamedPipeInfo, GetNamedPipeServerProcessId, PIPE_SERVER_END,
-    PeekNamedPipe, WaitNamedPipeW,
-};
+use windows_sys::Win32::System::Pipes::{PeekNamedPipe, WaitNamedPipeW};
 
-use super::address::Address;
 use super::error::{error, is_cancelled, last_error};
 use super::event::{Event, milliseconds, wait};
 use super::operation::Operation;
 use super::poller::{Source, Watched};
-use crate::sys::Credentials;
 
 /// A connected pipe.
 ///
@@ -213,17 +209,7 @@ impl Socket {
 
     /// Returns the process at the other end, if the system reports it.
     pub(crate) fn credentials(&self) -> Option<Credentials> {
-        let (pipe, mut flags, mut process_id) = (self.0.raw(), 0, 0);
-        let null = ptr::null_mut();
-        // SAFETY: the handle is open, and each function writes one number.
-        let is_known = unsafe {
-            GetNamedPipeInfo(pipe, &mut flags, null, null, null) != 0
-                && match flags & PIPE_SERVER_END {
-                    0 => GetNamedPipeServerProcessId(pipe, &mut process_id) != 0,
-                    _ => GetNamedPipeClientProcessId(pipe, &mut process_id) != 0,
-                }
-        };
-        is_known.then_some(Credentials { process_id })
+        sys::credentials(self.0.handle.as_handle())
     }
 }
 

@@ -48,8 +48,9 @@ impl Agent {
             };
             self.known.insert(path);
             let process_id = search.process_id();
-            let added =
-                search.client(&Timeouts::default()).map_err(Into::into).and_then(|client| self.add(&client));
+            let added = Client::for_search(search, &Timeouts::default())
+                .map_err(Into::into)
+                .and_then(|client| self.add(&client));
             if let Err(e) = added {
                 println!("process {process_id}: {e}");
             }

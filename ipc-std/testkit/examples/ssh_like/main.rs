@@ -33,7 +33,7 @@ fn main() -> Result<(), Box<dyn core::error::Error>> {
     let providers = [Provider { keywords: u64::MAX, level, name: "System.Runtime".into(), arguments }];
     let config = TraceConfig { buffer_mode: SessionBufferMode::BLOCK, ..TraceConfig::new(&providers) };
     let session = client.start_tracing(&config)?;
-    for loss in session.lost().iter() {
+    for loss in session.lost_features().iter() {
         println!("{}: {loss}", session.command());
     }
     let stopper = session.stopper();

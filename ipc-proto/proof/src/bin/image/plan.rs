@@ -17,7 +17,7 @@ pub fn run() {
 fn steps<S: PlanStep + Clone>(first: S) {
     for step in first.steps() {
         write_number(step.check().is_ok().into());
-        step.lost().iter().for_each(|_| write_number(1));
+        step.lost_features().iter().for_each(|_| write_number(1));
         if let Ok(bytes) = encode(step.code(), &step, storage()) {
             write_bytes(bytes);
         }

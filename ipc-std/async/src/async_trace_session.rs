@@ -1,0 +1,235 @@
+//! `AsyncTraceSession`: a tracing session of the asynchronous client.
+use core::fmt;
+use core::future::{Future, poll_fn};
+use core::pin::Pin;
+use core::task::{Context, Poll};
+use std::io::{self, ErrorKind};
+use std::sync::Arc;
+use std::time::Instant;
+
+use ipc_proto::plan::LostFeatures;
+use ipc_proto::{Answer, Code, SessionEnd, Step, StopEvent, StopStep};
+use ipc_std::{CallContext, ConnectError, Phase, TimedSession, transferred};
+
+use crate::async_connector::{AsyncConnector, poll_receive};
+
+/// A tracing session over an [`AsyncConnector`]: a [`Session`](ipc_proto::Session) and its two connections.
+///
+/// [`read`](Self::read) returns the stream, NetTrace bytes from the first to the last. After a call of
+/// [`stop`](Self::stop), `read` also drives the Stop. All state belongs to the session and not to the future of `read`,
+/// even a connection that is being opened. So a `read` can be dropped at any time and repeated, as `select!` does.
+///
+/// Dropping the session cancels it: both connections close, and the runtime ends the session the next time that it has
+/// something to send.
+///
+/// ```
+/// use nettrace::{EventAssembler, Limits, AssemblerStep};
+/// use ipc_async::{AsyncConnector, AsyncTraceSession};
+///
+/// /// Returns the number of events until the end of the session, which is stopped after the first 100.
+/// async fn count<A: AsyncConnector>(session: &mut AsyncTraceSession<A>) -> std::io::Result<u64> {
+///     let (mut trace, mut events) = (EventAssembler::new(Limits::default()), 0);
+///     loop {
+///         match trace.step() {
+///             AssemblerStep::More => {
+///                 let n = session.read(trace.space()).await?;
+///                 trace.advance(n);
+///             }
+///             AssemblerStep::Event => {
+///                 events += 1;
+///                 if events == 100 {
+///                     session.stop();
+///                 }
+///             }
+///             AssemblerStep::End(_) => return Ok(events),
+///         }
+///     }
+/// }
+/// # let _ = async |mut session: AsyncTraceSession<NoConnector>| count(&mut session).await;
+/// # struct NoConnector;
+/// # impl AsyncConnector for NoConnector {
+/// #     type Stream = ();
+/// #     async fn connect(&self) -> std::io::Result<()> { Ok(()) }
+/// #     async fn sleep(&self, _: core::time::Duration) {}
+/// #     fn poll_transfer(
+/// #         _: &mut (), _: &mut core::task::Context<'_>, _: ipc_proto::Step<'_>,
+/// #     ) -> core::task::Poll<std::io::Result<usize>> { core::task::Poll::Ready(Ok(0)) }
+/// # }
+/// ```
+pub struct AsyncTraceSession<A: AsyncConnector> {
+    connector: Arc<A>,
+    stream: A::Stream,
+    state: TimedSession,
+    stop: Option<A::Stream>,
+    connecting: Option<Boxed<io::Result<A::Stream>>>,
+    /// The next time at which the session has work, and the wait for this time.
+    timer: Option<(Instant, Boxed<()>)>,
+}
+
+type Boxed<T> = Pin<Box<dyn Future<Output = T> + Send>>;
+
+impl<A: AsyncConnector> AsyncTraceSession<A> {
+    pub(crate) const fn new(connector: Arc<A>, stream: A::Stream, state: TimedSession) -> Self {
+        Self { connector, stream, state, stop: None, connecting: None, timer: None }
+    }
+
+    /// Returns the session's id.
+    #[must_use]
+    pub const fn session_id(&self) -> u64 {
+        self.state.session().session_id()
+    }
+
+    /// Returns the command that the runtime accepted.
+    #[must_use]
+    pub const fn command(&self) -> Code {
+        self.state.command()
+    }
+
+    /// Returns the features of the configuration that the [accepted command](Self::command) does not carry.
+    #[must_use]
+    pub const fn lost_features(&self) -> LostFeatures {
+        self.state.lost_features()
+    }
+
+    /// Requests the Stop. The next reads send the Stop and return the rest of the stream, within
+    /// [`Timeouts::stop`](crate::Timeouts::stop). A second call does nothing.
+    pub fn stop(&mut self) {
+        self.state.request_stop();
+    }
+
+    /// Returns how the session ended. `None` while the session lasts.
+    #[must_use]
+    pub const fn end(&self) -> Option<SessionEnd> {
+        self.state.session().end()
+    }
+
+    /// Returns whether the stream was read to its end and has the end mark of its format.
+    #[must_use]
+    pub const fn is_complete(&self) -> bool {
+        matches!(self.end(), Some(SessionEnd::Complete))
+    }
+
+    /// Reads some bytes of the stream; returns 0 at its end. The future can be dropped and the call repeated.
+    ///
+    /// # Errors
+    /// An [`Error`](crate::Error) inside the [`io::Error`]. If the Stop failed, the Stop can be requested again. After
+    /// a timeout the session has ended.
+    pub async fn read(&mut self, buf: &mut [u8]) -> io::Result<usize> {
+        poll_fn(|context| self.poll_read(context, buf)).await
+    }
+
+    /// Polls for bytes of the stream, and drives the Stop.
+    ///
+    /// # Errors
+    /// As [`read`](Self::read).
+    pub fn poll_read(&mut self, context: &mut Context<'_>, buf: &mut [u8]) -> Poll<io::Result<usize>> {
+        if buf.is_empty() {
+            return Poll::Ready(Ok(0));
+        }
+        loop {
+            self.state.tick();
+            self.poll_stop(context)?;
+            if let Poll::Ready(n) = self.state.end_of_reading(self.connector.peer(), Phase::Connecting)? {
+                return Poll::Ready(Ok(n));
+            }
+            if self.state.session().wants_stream() {
+                if let Poll::Ready(read) = A::poll_transfer(&mut self.stream, context, Step::Receive(buf)) {
+                    let Some(n) = transferred(read)? else { continue };
+                    self.state.advance(buf.get(..n).unwrap_or_default());
+                    match n {
+                        0 => continue,
+                        n => return Poll::Ready(Ok(n)),
+                    }
+                }
+            }
+            if self.poll_timer(context).is_pending() {
+                return Poll::Pending;
+            }
+        }
+    }
+
+    /// Makes progress on the Stop connection, as far as possible without waiting.
+    fn poll_stop(&mut self, context: &mut Context<'_>) -> io::Result<()> {
+        loop {
+            let event = match (self.state.session_mut().stop_step(), &mut self.stop) {
+                (StopStep::Connect, _) => {
+                    let connector = &self.connector;
+                    let connecting = self.connecting.get_or_insert_with(|| {
+                        let connector = Arc::clone(connector);
+                        Box::pin(async move { connector.connect().await })
+                    });
+                    let Poll::Ready(connected) = connecting.as_mut().poll(context) else { return Ok(()) };
+                    self.connecting = None;
+                    match connected {
+                        Ok(stream) => {
+                            self.stop = Some(stream);
+                            StopEvent::Connected
+                        }
+                        Err(e) => match ConnectError::from(e) {
+                            e if e.is_transient() => StopEvent::Busy(self.state.now()),
+                            ConnectError::Io(e) => return Err(self.fail_stop(e, Phase::Connecting)),
+                            _ => StopEvent::Failed,
+                        },
+                    }
+                }
+                (StopStep::Send(bytes), Some(stream)) => {
+                    match A::poll_transfer(stream, context, Step::Send(bytes)).map(transferred) {
+                        Poll::Pending => return Ok(()),
+                        Poll::Ready(Ok(None)) => continue,
+                        Poll::Ready(Ok(Some(n))) => StopEvent::Sent(n),
+                        Poll::Ready(Err(e)) => return Err(self.fail_stop(e, Phase::Sending)),
+                    }
+                }
+                (StopStep::Receive(space), Some(stream)) => {
+                    match poll_receive::<A>(stream, context, space).map(transferred) {
+                        Poll::Pending => return Ok(()),
+                        Poll::Ready(Ok(None)) => continue,
+                        // A read error counts as closed (0 bytes): no answer comes.
+                        Poll::Ready(read) => StopEvent::Received(read.ok().flatten().unwrap_or(0)),
+                    }
+                }
+                _ => return Ok(()),
+            };
+            let session = self.state.session_mut();
+            session.stop_advance(event);
+            if session.stop_failed() && session.wants_stream() {
+                return Err(io::Error::other(match self.state.session().stop_answer() {
+                    Some(Ok(Answer::Refused(error))) => self.context().refused(&error),
+                    // The runtime accepted no connection in time.
+                    _ => self.context().io(ErrorKind::TimedOut.into(), Phase::Connecting),
+                }));
+            }
+        }
+    }
+
+    /// Ends the Stop, and returns the error of its connection.
+    fn fail_stop(&mut self, source: io::Error, phase: Phase) -> io::Error {
+        self.state.session_mut().stop_advance(StopEvent::Failed);
+        io::Error::other(self.context().io(source, phase))
+    }
+
+    fn context(&self) -> CallContext<'_> {
+        self.state.stop_context(self.connector.peer())
+    }
+
+    /// Waits for the next time at which the session has work. Returns `Pending` also if there is no such time.
+    fn poll_timer(&mut self, context: &mut Context<'_>) -> Poll<()> {
+        let Some(due) = self.state.due() else { return Poll::Pending };
+        if self.timer.as_ref().is_none_or(|(of, _)| *of != due) {
+            let limit = due.saturating_duration_since(Instant::now());
+            let connector = Arc::clone(&self.connector);
+            self.timer = Some((due, Box::pin(async move { connector.sleep(limit).await })));
+        }
+        let polled = self.timer.as_mut().map_or(Poll::Pending, |(_, timer)| timer.as_mut().poll(context));
+        if polled.is_ready() {
+            self.timer = None;
+        }
+        polled
+    }
+}
+
+impl<A: AsyncConnector> fmt::Debug for AsyncTraceSession<A> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("AsyncTraceSession").field("state", &self.state).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,10 @@
+//! Why a process or a socket cannot be used.
+mod denied;
+mod kind;
+mod reason;
+mod search_error;
+
+pub use denied::Denied;
+pub use kind::ErrorKind;
+pub use reason::{Reason, Signs};
+pub use search_error::SearchError;
