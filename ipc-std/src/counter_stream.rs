@@ -10,8 +10,8 @@ use nettrace_analysis::counters::{CounterConfig, CounterEvent, CounterPlan, Coun
 use crate::client::Client;
 use crate::error::Error;
 use crate::trace::TraceSession;
-use crate::trace_reader::TraceReader;
 use ipc_proto::plan::TraceConfig;
+use nettrace::TraceReader;
 
 /// Reads counters and metrics of a process as samples, live.
 ///

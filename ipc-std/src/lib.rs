@@ -11,9 +11,7 @@ mod environment;
 mod error;
 mod observer;
 mod process_info;
-mod record_reader;
 mod timeouts;
-mod trace_reader;
 
 mod client;
 #[cfg(feature = "counters")]
@@ -33,12 +31,11 @@ pub use connection::Connection;
 pub use drive::{DriveError, drive, drive_async};
 pub use environment::Environment;
 pub use error::{Error, ErrorKind, Phase};
+pub use nettrace::{RecordReader, TraceReader, system_time};
 pub use observer::{Observed, Observer};
 pub use process_info::ProcessInfo;
-pub use record_reader::RecordReader;
 pub use system_process::SystemProcess;
 pub use timeouts::Timeouts;
-pub use trace_reader::{TraceReader, system_time};
 
 #[cfg(feature = "counters")]
 pub use counter_stream::CounterStream;

@@ -5,6 +5,8 @@
 
 #[cfg(feature = "alloc")]
 extern crate alloc;
+#[cfg(feature = "std")]
+extern crate std;
 
 #[cfg(feature = "alloc")]
 mod assemble;
@@ -32,10 +34,14 @@ pub use assemble::assembler_step::AssemblerStep;
 pub use assemble::event_assembler::EventAssembler;
 #[cfg(feature = "alloc")]
 pub use assemble::parser_buf::ParserBuf;
+#[cfg(feature = "std")]
+pub use assemble::record_reader::RecordReader;
 #[cfg(feature = "alloc")]
 pub use assemble::segment::{Segment, SegmentEvents};
 #[cfg(feature = "alloc")]
 pub use assemble::trace_event::TraceEvent;
+#[cfg(feature = "std")]
+pub use assemble::trace_reader::TraceReader;
 #[cfg(feature = "alloc")]
 pub use assemble::whole_trace::WholeTrace;
 #[cfg(feature = "alloc")]
@@ -61,6 +67,8 @@ pub use parse::label::{Label, LabelList, Labels};
 pub use parse::parser::{Limits, Parser, Record};
 pub use parse::sequence_point::{SequencePoint, ThreadSequence};
 pub use parse::stack::{Stack, frames};
+#[cfg(feature = "std")]
+pub use parse::system_time::system_time;
 pub use parse::thread::{Thread, ThreadEntries, ThreadEntry};
 pub use parse::time_filter::TimeFilter;
 pub use parse::trace::{InvalidTrace, Pairs, Trace, Version};

@@ -1,4 +1,5 @@
 //! `TraceReader` over the recorded traces: whole, in pieces, with errors between them, cut, damaged, in order.
+#![cfg(feature = "std")]
 #![allow(
     clippy::arithmetic_side_effects,
     clippy::expect_used,
@@ -12,8 +13,10 @@ use core::time::Duration;
 use std::io::{self, ErrorKind, Read};
 use std::time::SystemTime;
 
-use ipc_std::{RecordReader, TraceReader, system_time};
-use nettrace::{Corruption, End, EventAssembler, Limits, Parser, Record, TraceEvent, Truncation};
+use nettrace::{
+    Corruption, End, EventAssembler, Limits, Parser, Record, RecordReader, TraceEvent, TraceReader,
+    Truncation, system_time,
+};
 
 /// Returns name, bytes and expected numbers of each trace.
 fn traces() -> Vec<(String, Vec<u8>, serde_json::Value)> {

@@ -2,21 +2,23 @@
 use core::ops::ControlFlow;
 use std::io::{self, ErrorKind, Read};
 
-use nettrace::{Event, Limits, ParserBuf, Record, Version};
+use crate::assemble::parser_buf::ParserBuf;
+use crate::parse::event::Event;
+use crate::parse::parser::{Limits, Record};
+use crate::parse::trace::Version;
 
 /// Reads a trace record by record: a [`ParserBuf`] and the reader of its bytes.
 ///
 /// [`TraceReader`](crate::TraceReader) returns events with everything that they refer to. This type returns every
-/// record of the stream, in its order. `R` is a file, a [`TraceSession`](crate::TraceSession), or any other reader,
+/// record of the stream, in its order. `R` is a file, a `TraceSession` of `ipc_std`, or any other reader,
 /// with or without a buffer.
 ///
 /// ```
-/// use nettrace::{End, Record};
-/// use ipc_std::RecordReader;
+/// use nettrace::{End, Record, RecordReader};
 ///
 /// # fn main() -> std::io::Result<()> {
-/// # std::env::set_current_dir(env!("CARGO_MANIFEST_DIR"))?;
-/// let file = std::fs::File::open("../testdata/nettrace/gen-net10-lab-small.nettrace")?;
+/// # std::env::set_current_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/../../testdata/nettrace"))?;
+/// let file = std::fs::File::open("gen-net10-lab-small.nettrace")?;
 /// let mut records = RecordReader::new(file);
 /// let (mut stacks, mut events) = (0, 0);
 /// let end = loop {
@@ -66,17 +68,16 @@ impl<R: Read> RecordReader<R> {
     }
 
     /// Passes the next events of the block to `take`, until it breaks, as
-    /// [`Parser::try_for_each_event`](nettrace::Parser::try_for_each_event) does: faster than record by record. Also
+    /// [`Parser::try_for_each_event`](crate::Parser::try_for_each_event) does: faster than record by record. Also
     /// returns if the next record is not an event, or if its bytes have not been read.
     ///
     /// ```
     /// use core::ops::ControlFlow;
-    /// use nettrace::{End, Record};
-    /// use ipc_std::RecordReader;
+    /// use nettrace::{End, Record, RecordReader};
     ///
     /// # fn main() -> std::io::Result<()> {
-    /// # std::env::set_current_dir(env!("CARGO_MANIFEST_DIR"))?;
-    /// let file = std::fs::File::open("../testdata/nettrace/gen-net10-lab-small.nettrace")?;
+    /// # std::env::set_current_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/../../testdata/nettrace"))?;
+    /// let file = std::fs::File::open("gen-net10-lab-small.nettrace")?;
     /// let mut records = RecordReader::new(file);
     /// let mut events = 0;
     /// let end = loop {
@@ -125,7 +126,7 @@ impl<R: Read> RecordReader<R> {
     }
 
     /// Returns the name of the object that [`Record::Block`] was just returned for, as
-    /// [`Parser::object_name`](nettrace::Parser::object_name) does.
+    /// [`Parser::object_name`](crate::Parser::object_name) does.
     #[must_use]
     pub fn object_name(&self) -> Option<&[u8]> {
         self.records.object_name()

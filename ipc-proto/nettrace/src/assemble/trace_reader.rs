@@ -1,26 +1,29 @@
-//! `TraceReader`: whole events of a trace from any `Read`; and `system_time`, which converts the time of an event.
+//! `TraceReader`: whole events of a trace from any `Read`.
 use core::task::Poll;
-use core::time::Duration;
 use std::io::{self, Read};
-use std::time::SystemTime;
 
-use nettrace::{AssemblerStep, End, EventAssembler, Limits, Losses, TimeFilter, Trace, TraceEvent};
-
-use crate::record_reader::read_uninterrupted;
+use crate::assemble::assembler_step::AssemblerStep;
+use crate::assemble::event_assembler::EventAssembler;
+use crate::assemble::record_reader::read_uninterrupted;
+use crate::assemble::trace_event::TraceEvent;
+use crate::join::loss::Losses;
+use crate::parse::end::End;
+use crate::parse::parser::Limits;
+use crate::parse::time_filter::TimeFilter;
+use crate::parse::trace::Trace;
 
 /// Reads the events of a trace, each with its description, its stack and its thread: from a file, from a
-/// [`TraceSession`](crate::TraceSession) that is still recording, or from any other reader.
+/// `TraceSession` of `ipc_std` that is still recording, or from any other reader.
 ///
 /// A `TraceReader` is an [`EventAssembler`] together with the reader of its bytes. An asynchronous program uses the
 /// [`EventAssembler`] alone.
 ///
 /// ```
-/// use nettrace::{End, Item};
-/// use ipc_std::TraceReader;
+/// use nettrace::{End, Item, TraceReader};
 ///
 /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
-/// # std::env::set_current_dir(env!("CARGO_MANIFEST_DIR"))?;
-/// let file = std::fs::File::open("../testdata/nettrace/gen-net10-lab-small.nettrace")?;
+/// # std::env::set_current_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/../../testdata/nettrace"))?;
+/// let file = std::fs::File::open("gen-net10-lab-small.nettrace")?;
 /// let mut trace = TraceReader::new(file);
 /// let mut longest = 0;
 /// while let Some(event) = trace.next_event()? {
@@ -59,11 +62,11 @@ use crate::record_reader::read_uninterrupted;
 ///
 /// | that read returns | what happens |
 /// |---|---|
-/// | no bytes | [`TraceSession::end`](crate::TraceSession::end) is known, and likewise the end of any other session that is the reader |
+/// | no bytes | `TraceSession::end` is known, and likewise the end of any other session that is the reader |
 /// | a byte, because other data follows the trace | the byte is dropped, with all bytes after the mark that were read before; nothing else is read |
 /// | an error, because the peer does not close the connection | the error is returned; the call can be repeated, and [`end`](Self::end) is known |
 ///
-/// This last read has the deadlines of the [`TraceSession`](crate::TraceSession). A reader without a deadline blocks
+/// This last read has the deadlines of the `TraceSession`. A reader without a deadline blocks
 /// until its peer closes. No event waits for the last read: the last event was returned before. After a trace that is
 /// cut off or damaged, there is no such read.
 #[derive(Debug)]
@@ -151,7 +154,7 @@ impl<R: Read> TraceReader<R> {
     }
 
     /// Returns the next event if its bytes are available. Returns `Pending` if the reader returns an error of kind
-    /// [`WouldBlock`](io::ErrorKind::WouldBlock), as a nonblocking [`TraceSession`](crate::TraceSession) does; no bytes
+    /// [`WouldBlock`](io::ErrorKind::WouldBlock), as a nonblocking `TraceSession` does; no bytes
     /// are lost then. After the last event it returns `Ready(None)`.
     ///
     /// Buffered events are returned without reading. So call this method until it returns `Pending`, before you wait
@@ -193,7 +196,7 @@ impl<R: Read> TraceReader<R> {
     }
 
     /// Returns how many events the runtime dropped before the first event of their thread. [`lost`](Self::lost) does
-    /// not count these events: see [`LossCounter`](nettrace::LossCounter).
+    /// not count these events: see [`LossCounter`](crate::LossCounter).
     #[must_use]
     pub const fn lost_at_start(&self) -> u64 {
         self.assembler.lost_at_start()
@@ -231,8 +234,8 @@ impl<R: Read> TraceReader<R> {
     }
 
     /// Returns the event that was returned last, again.
-    #[cfg(feature = "counters")]
-    pub(crate) fn event(&self) -> Option<TraceEvent<'_>> {
+    #[must_use]
+    pub fn event(&self) -> Option<TraceEvent<'_>> {
         self.assembler.event()
     }
 
@@ -262,24 +265,4 @@ impl<R: Read> TraceReader<R> {
         }
         Ok(())
     }
-}
-
-/// Converts the nanoseconds from 1970-01-01 UTC that [`TraceEvent::unix_nanoseconds`] returns to a time of the standard
-/// library; `None` if the operating system cannot represent it.
-///
-/// ```
-/// use core::time::Duration;
-/// use std::time::SystemTime;
-///
-/// let time = ipc_std::system_time(1_500_000_000);
-/// assert_eq!(time, Some(SystemTime::UNIX_EPOCH + Duration::from_millis(1_500)));
-/// ```
-#[must_use]
-pub fn system_time(unix_nanoseconds: i128) -> Option<SystemTime> {
-    const SECOND: u128 = 1_000_000_000;
-    let distance = unix_nanoseconds.unsigned_abs();
-    let seconds = distance.checked_div(SECOND)?.try_into().ok()?;
-    let distance = Duration::new(seconds, distance.checked_rem(SECOND)?.try_into().ok()?);
-    let epoch = SystemTime::UNIX_EPOCH;
-    if unix_nanoseconds < 0 { epoch.checked_sub(distance) } else { epoch.checked_add(distance) }
 }
