@@ -10,11 +10,10 @@ use core::hint::black_box;
 use core::ops::ControlFlow;
 use std::io::{self, Read, Write};
 
-use ipc_std::TraceReader;
 use nettrace::{
-    AssemblerStep, Counter, Event, EventAssembler, Fields, Held, IdMap, Limits, LossCounter, Metadata, Order,
-    Parser, Record, Scalar, SequencePoint, Slot, Stack, ThreadSequence, Trace, TraceBytes, TraceEvent,
-    TraceWriter, Version, WholeTrace, clr,
+    AssemblerStep, Counter, Event, EventAssembler, EventOrder, Fields, Held, IdMap, Limits, LossCounter,
+    Metadata, Order, Parser, ReadOptions, Record, Scalar, SequencePoint, Slot, Stack, ThreadSequence, Trace,
+    TraceBytes, TraceEvent, TraceReader, TraceWriter, Version, WholeTrace, clr,
 };
 
 /// Room for the tables of [`joined`]: metadata with a count of its events, stacks, threads.
@@ -209,7 +208,7 @@ pub fn read_all<R: Read>(mut trace: TraceReader<R>) -> u64 {
 /// Reads each event of a trace that is in memory in the order of time, with its description, its stack, its thread and
 /// its time, and returns the number of events.
 pub fn whole_trace(bytes: &[u8]) -> u64 {
-    let mut trace = WholeTrace::new(bytes, Limits::default());
+    let mut trace = WholeTrace::new(bytes, ReadOptions::default());
     let (mut events, mut sum) = (0, 0);
     while let Some(segment) = trace.next_segment() {
         for event in segment.events() {
@@ -222,17 +221,13 @@ pub fn whole_trace(bytes: &[u8]) -> u64 {
 }
 
 /// Reads each event with its description, its stack, its thread and its time from an [`EventAssembler`], and returns
-/// the number of events. With a `limit`, the events are in the order of time.
-pub fn assembled(mut bytes: &[u8], limit: Option<usize>) -> u64 {
-    let mut assembler = EventAssembler::new(Limits::default());
-    if let Some(limit) = limit {
-        assembler = assembler.in_order(limit);
-    }
+/// the number of events.
+pub fn assembled(mut bytes: &[u8], order: EventOrder) -> u64 {
+    let mut assembler = EventAssembler::new(order, ReadOptions::default());
     let (mut events, mut sum) = (0, 0);
     loop {
         match assembler.step() {
-            AssemblerStep::Event => {
-                let event = assembler.event().unwrap();
+            AssemblerStep::Event(event) => {
                 events += 1;
                 sum ^= visited(&event);
             }

@@ -31,7 +31,7 @@ pub use connection::Connection;
 pub use drive::{DriveError, drive, drive_async};
 pub use environment::Environment;
 pub use error::{Error, ErrorKind, Phase};
-pub use nettrace::{RecordReader, TraceReader, system_time};
+pub use nettrace::{self, TraceReader, system_time};
 pub use observer::{Observed, Observer};
 pub use process_info::ProcessInfo;
 pub use system_process::SystemProcess;

@@ -9,8 +9,7 @@ use ipc_std::discover::{Denied, Found, Scan, Search, SearchError};
 use ipc_std::{
     AdvertisedRuntime, AsyncClient, AsyncConnector, AsyncTraceSession, Client, Connection, Connector,
     Credentials, DriveError, DumpOutcome, Environment, Incoming, Inlet, Monitor, MonitorEvent, MonitorWaker,
-    Observer, ProcessInfo, RecordReader, Server, ServerStopper, Stopper, Stream, Timeouts, TraceReader,
-    TraceSession, Turn,
+    Observer, ProcessInfo, Server, ServerStopper, Stopper, Stream, Timeouts, TraceReader, TraceSession, Turn,
 };
 
 fn crosses_threads<T: Send + Sync + Unpin + 'static>() {}
@@ -71,7 +70,6 @@ fn owners_of_ports_cross_threads() {
 fn readers_cross_threads() {
     crosses_threads::<TraceReader<File>>();
     crosses_threads::<TraceReader<TraceSession>>();
-    crosses_threads::<RecordReader<TraceSession>>();
     #[cfg(unix)]
     crosses_threads::<ipc_std::UserEvents>();
     #[cfg(feature = "counters")]

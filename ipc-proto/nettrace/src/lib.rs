@@ -33,9 +33,9 @@ pub use assemble::assembler_step::AssemblerStep;
 #[cfg(feature = "alloc")]
 pub use assemble::event_assembler::EventAssembler;
 #[cfg(feature = "alloc")]
+pub use assemble::event_order::{BytesOrder, EventOrder};
+#[cfg(feature = "alloc")]
 pub use assemble::parser_buf::ParserBuf;
-#[cfg(feature = "std")]
-pub use assemble::record_reader::RecordReader;
 #[cfg(feature = "alloc")]
 pub use assemble::segment::{Segment, SegmentEvents};
 #[cfg(feature = "alloc")]
@@ -46,6 +46,8 @@ pub use assemble::trace_reader::TraceReader;
 pub use assemble::whole_trace::WholeTrace;
 #[cfg(feature = "alloc")]
 pub use catalog::metadata_buf::MetadataBuf;
+#[cfg(feature = "alloc")]
+pub use catalog::trace_summary::TraceSummary;
 pub use describe::field::{ArrayKind, Element, Field, FieldIter, FieldType, Fields};
 pub use describe::metadata::{Attributes, Metadata};
 pub use describe::scalar::Scalar;
@@ -77,6 +79,8 @@ pub use rewrite::{
     Activities, EventSelector, MetadataState, Rewrite, RewriteCounts, RewriteEnd, RewriteError,
     RewriteOptions, RewriteSpace, ThreadState,
 };
+#[cfg(feature = "alloc")]
+pub use segments::read_options::ReadOptions;
 pub use values::indexed::{IndexedPart, IndexedValues};
 pub use values::value::{FileTime, Value};
 pub use values::{Item, Values};

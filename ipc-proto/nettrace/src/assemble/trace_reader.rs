@@ -2,15 +2,14 @@
 use core::task::Poll;
 use std::io::{self, Read};
 
-use crate::assemble::assembler_step::AssemblerStep;
 use crate::assemble::event_assembler::EventAssembler;
-use crate::assemble::record_reader::read_uninterrupted;
+use crate::assemble::event_order::EventOrder;
+use crate::assemble::read::read_uninterrupted;
 use crate::assemble::trace_event::TraceEvent;
-use crate::join::loss::Losses;
+use crate::catalog::trace_summary::TraceSummary;
 use crate::parse::end::End;
-use crate::parse::parser::Limits;
-use crate::parse::time_filter::TimeFilter;
-use crate::parse::trace::Trace;
+use crate::segments::found::Found;
+use crate::segments::read_options::ReadOptions;
 
 /// Reads the events of a trace, each with its description, its stack and its thread: from a file, from a
 /// `TraceSession` of `ipc_std` that is still recording, or from any other reader.
@@ -40,7 +39,8 @@ use crate::parse::trace::Trace;
 ///     longest = longest.max(event.stack().count());
 /// }
 /// assert!(longest > 0);
-/// assert_eq!((trace.end(), trace.lost()), (Some(End::Complete), 0));
+/// let summary = trace.summary();
+/// assert_eq!((summary.end, summary.losses.lost), (Some(End::Complete), 0));
 /// # Ok(())
 /// # }
 /// ```
@@ -48,10 +48,10 @@ use crate::parse::trace::Trace;
 /// A field can be read by its name: `event.field("Payload.Mean")`, see [`TraceEvent::field`].
 ///
 /// Events come in the order of the stream: events of one thread are in the order of time, events of two threads may not
-/// be. [`in_order`](Self::in_order) sorts them, and [`by_segment`](Self::by_segment) does so faster for a file. Without
-/// these and [`by_block`](Self::by_block), an event is returned as soon as its bytes have arrived: nothing is read
-/// while an event can be returned. All complete events of a cut or damaged trace are returned, and [`end`](Self::end)
-/// states how the trace ended. [`EventAssembler`] describes the memory that a reader takes.
+/// be. An event is returned as soon as its bytes have arrived: nothing is read while an event can be returned. For another
+/// [order](EventOrder), or without stacks, give the reader [an assembler](Self::with_assembler). All complete events of a
+/// cut or damaged trace are returned, and [`summary`](Self::summary) states how the trace ended and what was lost.
+/// [`EventAssembler`] describes the memory that a reader takes.
 ///
 /// An error of the reader loses nothing. If a session was silent for too long, the error has the kind
 /// [`TimedOut`](io::ErrorKind::TimedOut), and the next event can be requested again.
@@ -64,7 +64,7 @@ use crate::parse::trace::Trace;
 /// |---|---|
 /// | no bytes | `TraceSession::end` is known, and likewise the end of any other session that is the reader |
 /// | a byte, because other data follows the trace | the byte is dropped, with all bytes after the mark that were read before; nothing else is read |
-/// | an error, because the peer does not close the connection | the error is returned; the call can be repeated, and [`end`](Self::end) is known |
+/// | an error, because the peer does not close the connection | the error is returned; the call can be repeated, and [`end`](TraceSummary::end) is known |
 ///
 /// This last read has the deadlines of the `TraceSession`. A reader without a deadline blocks
 /// until its peer closes. No event waits for the last read: the last event was returned before. After a trace that is
@@ -81,66 +81,37 @@ impl<R: Read> TraceReader<R> {
     /// Creates a reader that starts with the first byte of a trace, and returns events in the order of the stream.
     /// `reader` needs no buffer of its own.
     pub fn new(reader: R) -> Self {
-        Self::with_limits(reader, Limits::default())
+        Self::with_assembler(reader, EventAssembler::new(EventOrder::Stream, ReadOptions::default()))
     }
 
-    /// Creates a reader with other limits of what the stream may request.
-    pub fn with_limits(reader: R, limits: Limits) -> Self {
-        Self { reader, assembler: EventAssembler::new(limits), is_read: false }
-    }
-
-    /// Returns events in the order of time from now on, as [`EventAssembler::in_order`] does. Call it before the first
-    /// event is requested.
+    /// Creates a reader with an assembler that is new, which has the order of the events and other options. If the
+    /// assembler has [the bytes](EventAssembler::of_bytes) of the whole trace, `reader` is not read.
     ///
-    /// Events that wait for their turn take up to `limit` bytes. [`EventAssembler::ORDER_LIMIT`] is enough for all
-    /// traces of runtimes that were measured.
-    #[must_use]
-    pub fn in_order(mut self, limit: usize) -> Self {
-        self.assembler = self.assembler.in_order(limit);
-        self
-    }
-
-    /// Returns the events of [`in_order`](Self::in_order) in less time, but later: for files, see
-    /// [`EventAssembler::by_segment`]. Call it before the first event is requested, instead of `in_order`.
-    #[must_use]
-    pub fn by_segment(mut self, limit: usize) -> Self {
-        self.assembler = self.assembler.by_segment(limit);
-        self
-    }
-
-    /// Returns events in the order of the stream in less time, but later: for files, see [`EventAssembler::by_block`].
-    /// Call it before the first event is requested, instead of `in_order`.
-    #[must_use]
-    pub fn by_block(mut self) -> Self {
-        self.assembler = self.assembler.by_block();
-        self
-    }
-
-    /// Reads `bytes`, which are the whole trace, in place, instead of those of the reader, which is not read: see
-    /// [`EventAssembler::of_bytes`]. Call it after the method that chooses the order.
-    #[must_use]
-    pub fn of_bytes(mut self, bytes: impl AsRef<[u8]> + Send + Sync + 'static) -> Self {
-        (self.assembler, self.is_read) = (self.assembler.of_bytes(bytes), true);
-        self
-    }
-
-    /// Makes the reader store no stacks, which saves memory and time. Its events have no stacks then.
-    #[must_use]
-    pub fn without_stacks(mut self) -> Self {
-        self.assembler = self.assembler.without_stacks();
-        self
+    /// ```
+    /// use nettrace::{EventAssembler, EventOrder, ReadOptions, TraceReader};
+    ///
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # std::env::set_current_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/../../testdata/nettrace"))?;
+    /// let file = std::fs::File::open("gen-net10-lab-small.nettrace")?;
+    /// let options = ReadOptions { stacks: false, ..ReadOptions::default() };
+    /// let mut trace = TraceReader::with_assembler(file, EventAssembler::new(EventOrder::BY_SEGMENT, options));
+    /// let mut last = i64::MIN;
+    /// while let Some(event) = trace.next_event()? {
+    ///     assert!(event.nanoseconds() >= last && event.stack().len() == 0);
+    ///     last = event.nanoseconds();
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub const fn with_assembler(reader: R, assembler: EventAssembler) -> Self {
+        let is_read = assembler.has_whole_trace();
+        Self { reader, assembler, is_read }
     }
 
     /// Skips, from now on, the blocks whose stated range of times is outside of the ticks `from` to `to`, as
     /// [`EventAssembler::skip_outside`] does.
     pub fn skip_outside(&mut self, from: u64, to: u64) {
         self.assembler.skip_outside(from, to);
-    }
-
-    /// Returns the filter of [`skip_outside`](Self::skip_outside), which counts the skipped blocks.
-    #[must_use]
-    pub const fn times(&self) -> Option<&TimeFilter> {
-        self.assembler.times()
     }
 
     /// Returns the next event. After the last event, every call returns `None`.
@@ -170,49 +141,11 @@ impl<R: Read> TraceReader<R> {
         }
     }
 
-    /// Returns the record of the trace's first block, which is known with the first event at the latest.
+    /// Returns what is known about the trace, as far as it was read.
     #[must_use]
-    pub fn trace(&self) -> Option<Trace<'_>> {
-        self.assembler.trace()
-    }
-
-    /// Returns how the trace ended, which is known after the last event at the latest.
-    #[must_use]
-    pub const fn end(&self) -> Option<End> {
-        self.assembler.end()
-    }
-
-    /// Returns how many events the runtime did not record. A loss is known with the next event of the same thread, or at
-    /// a sequence point.
-    #[must_use]
-    pub const fn lost(&self) -> u64 {
-        self.assembler.lost()
-    }
-
-    /// Returns all lost events, with those before the first event of their thread.
-    #[must_use]
-    pub const fn losses(&self) -> Losses {
-        self.assembler.losses()
-    }
-
-    /// Returns how many events the runtime dropped before the first event of their thread. [`lost`](Self::lost) does
-    /// not count these events: see [`LossCounter`](crate::LossCounter).
-    #[must_use]
-    pub const fn lost_at_start(&self) -> u64 {
-        self.assembler.lost_at_start()
-    }
-
-    /// Returns how many events came after a younger event although they should have come [in order](Self::in_order).
-    #[must_use]
-    pub fn late(&self) -> u64 {
-        self.assembler.late()
-    }
-
-    /// Returns whether the memory was not enough to return all events [in order](Self::in_order): see
-    /// [`EventAssembler::exceeded_limit`].
-    #[must_use]
-    pub fn exceeded_limit(&self) -> bool {
-        self.assembler.exceeded_limit()
+    #[inline]
+    pub fn summary(&self) -> TraceSummary<'_> {
+        self.assembler.summary()
     }
 
     /// Returns the reader.
@@ -233,7 +166,8 @@ impl<R: Read> TraceReader<R> {
         self.reader
     }
 
-    /// Returns the event that was returned last, again.
+    /// Returns the event that was returned last, again. A loop cannot return an event that it has looked at, because it
+    /// still borrows it; so it breaks, and its function returns this.
     #[must_use]
     pub fn event(&self) -> Option<TraceEvent<'_>> {
         self.assembler.event()
@@ -243,15 +177,15 @@ impl<R: Read> TraceReader<R> {
     #[inline]
     fn advance(&mut self) -> io::Result<()> {
         loop {
-            match self.assembler.step() {
-                AssemblerStep::Event => return Ok(()),
-                AssemblerStep::More => {
+            match self.assembler.find() {
+                Found::Event => return Ok(()),
+                Found::More => {
                     let n = read_uninterrupted(&mut self.reader, self.assembler.space())?;
                     self.assembler.advance(n);
                     self.is_read = n == 0;
                 }
-                AssemblerStep::End(End::Complete) => return self.read_end(),
-                AssemblerStep::End(_) => return Ok(()),
+                Found::End(End::Complete) => return self.read_end(),
+                Found::End(_) => return Ok(()),
             }
         }
     }

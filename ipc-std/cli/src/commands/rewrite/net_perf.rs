@@ -1,7 +1,7 @@
 //! The copy of a trace in NetPerf, version 3 of the format.
 use nettrace::{
-    AssemblerStep, Event, EventAssembler, Limits, ParserBuf, Record, RewriteError, Trace, TraceWriter,
-    Version, WriteError,
+    AssemblerStep, Event, EventAssembler, EventOrder, Limits, ParserBuf, ReadOptions, Record, RewriteError,
+    Trace, TraceSummary, TraceWriter, Version, WriteError,
 };
 
 use crate::output::atomic_output::AtomicOutput;
@@ -35,7 +35,7 @@ impl<'b> NetPerf<'b> {
             buffer: Some(buffer),
             writer: None,
             records: ParserBuf::new(Limits::default()),
-            events: EventAssembler::new(Limits::default()).by_segment(EventAssembler::SEGMENT_LIMIT),
+            events: EventAssembler::new(EventOrder::BY_SEGMENT, ReadOptions::default()),
             pointer_size: 8,
             stack: Vec::new(),
             cut_stacks: 0,
@@ -65,8 +65,8 @@ impl<'b> NetPerf<'b> {
             }
         }
         self.events.push(bytes);
-        while self.events.step() == AssemblerStep::Event {
-            let (Some(event), Some(writer)) = (self.events.event(), &mut self.writer) else { continue };
+        while let AssemblerStep::Event(event) = self.events.step() {
+            let Some(writer) = &mut self.writer else { continue };
             self.stack.clear();
             for address in event.stack().take(MAX_FRAMES) {
                 let address = address.to_le_bytes();
@@ -81,9 +81,9 @@ impl<'b> NetPerf<'b> {
 
     /// Returns the last bytes of the copy, and what it cannot state.
     pub(super) fn finish(self) -> (Vec<u8>, Unstated) {
-        let (lost, late) = (self.events.losses().lost, self.events.late());
+        let TraceSummary { losses, late, .. } = self.events.summary();
         let rest = self.writer.map(|writer| writer.finish().to_vec()).unwrap_or_default();
-        (rest, Unstated { lost, late, cut_stacks: self.cut_stacks })
+        (rest, Unstated { lost: losses.lost, late, cut_stacks: self.cut_stacks })
     }
 }
 
