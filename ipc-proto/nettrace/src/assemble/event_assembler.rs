@@ -8,7 +8,7 @@ use crate::assemble::stream_assembler::StreamAssembler;
 use crate::assemble::trace_event::TraceEvent;
 use crate::assemble::whole_bytes::WholeBytes;
 use crate::catalog::trace_summary::TraceSummary;
-use crate::segments::found::Found;
+use crate::parse::end::End;
 use crate::segments::read_options::ReadOptions;
 
 /// Reads the events of a trace, each with its description, its stack and its thread, from bytes that arrive in pieces
@@ -76,12 +76,12 @@ enum Assembler {
     Segments(SegmentBuf),
 }
 
-/// Calls a method of either assembler.
+/// Does the same with either assembler.
 macro_rules! either {
-    ($assembler:expr, $method:ident $arguments:tt) => {
+    ($assembler:expr, $either:ident => $result:expr) => {
         match $assembler {
-            Assembler::Stream(stream) => stream.$method $arguments,
-            Assembler::Segments(segments) => segments.$method $arguments,
+            Assembler::Stream($either) => $result,
+            Assembler::Segments($either) => $result,
         }
     };
 }
@@ -142,17 +142,18 @@ impl EventAssembler {
     ///
     /// [`TraceEvent::clock`] of the first event, or of any other, converts times to ticks.
     pub fn skip_outside(&mut self, from: u64, to: u64) {
-        either!(&mut self.0, skip_outside(from, to));
+        either!(&mut self.0, assembler => assembler.skip_outside(from, to));
     }
 
     /// Returns the next event in the bytes that have arrived.
     #[inline]
     pub fn step(&mut self) -> AssemblerStep<'_> {
-        match self.find() {
-            Found::Event => self.event().map_or(AssemblerStep::More, AssemblerStep::Event),
-            Found::More => AssemblerStep::More,
-            Found::End(end) => AssemblerStep::End(end),
+        if self.find() {
+            if let Some(event) = self.event() {
+                return AssemblerStep::Event(event);
+            }
         }
+        self.end().map_or(AssemblerStep::More, AssemblerStep::End)
     }
 
     /// Returns whether the bytes of the whole trace are in memory.
@@ -161,21 +162,27 @@ impl EventAssembler {
         matches!(&self.0, Assembler::Segments(segments) if segments.has_whole_trace())
     }
 
-    /// Finds the next event in the bytes that have arrived.
+    /// Finds the next event in the bytes that have arrived. Returns whether there is one; if not, and there is no
+    /// [end](Self::end) yet, it needs more bytes.
     #[inline]
-    pub(crate) fn find(&mut self) -> Found {
-        either!(&mut self.0, find())
+    pub(crate) fn find(&mut self) -> bool {
+        either!(&mut self.0, assembler => assembler.find())
+    }
+
+    #[inline]
+    pub(crate) const fn end(&self) -> Option<End> {
+        either!(&self.0, assembler => assembler.end())
     }
 
     /// Returns the event that was found last; `None` if none was found, or if [`space`](Self::space) was called since.
     #[inline]
     pub(crate) fn event(&self) -> Option<TraceEvent<'_>> {
-        either!(&self.0, event())
+        either!(&self.0, assembler => assembler.event())
     }
 
     /// Returns space for the next bytes of the stream, which is never empty.
     pub fn space(&mut self) -> &mut [u8] {
-        either!(&mut self.0, space())
+        either!(&mut self.0, assembler => assembler.space())
     }
 
     /// Reports that the first `n` bytes of [`space`](Self::space) were filled. As with [`Read`], 0 bytes are the end of
@@ -183,7 +190,7 @@ impl EventAssembler {
     ///
     /// [`Read`]: https://doc.rust-lang.org/std/io/trait.Read.html
     pub fn advance(&mut self, n: usize) {
-        either!(&mut self.0, advance(n));
+        either!(&mut self.0, assembler => assembler.advance(n));
     }
 
     /// Appends the next bytes of the stream. An empty slice changes nothing; [`finish`](Self::finish) reports the end.
@@ -210,6 +217,6 @@ impl EventAssembler {
     #[must_use]
     #[inline]
     pub fn summary(&self) -> TraceSummary<'_> {
-        either!(&self.0, summary())
+        either!(&self.0, assembler => assembler.summary())
     }
 }

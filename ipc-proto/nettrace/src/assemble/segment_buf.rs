@@ -6,7 +6,7 @@ use ipc_proto::wire::{copy, steps};
 use crate::assemble::trace_event::TraceEvent;
 use crate::assemble::whole_bytes::{WholeBytes, bytes_of};
 use crate::catalog::trace_summary::TraceSummary;
-use crate::segments::found::Found;
+use crate::parse::end::End;
 use crate::segments::read_options::ReadOptions;
 use crate::segments::segment_core::{Rest, SegmentCore};
 use crate::segments::segment_event::SegmentEvent;
@@ -81,27 +81,32 @@ impl SegmentBuf {
         self.core.summary()
     }
 
-    /// Finds the next event in the bytes that have arrived.
     #[inline]
-    pub(crate) fn find(&mut self) -> Found {
+    pub(crate) const fn end(&self) -> Option<End> {
+        self.core.end()
+    }
+
+    /// Finds the next event in the bytes that have arrived. Returns whether there is one.
+    #[inline]
+    pub(crate) fn find(&mut self) -> bool {
         if self.returned < self.core.ready_len() {
             self.returned = self.returned.wrapping_add(1);
             self.has_event = true;
-            return Found::Event;
+            return true;
         }
         self.find_slowly()
     }
 
     #[cold]
     #[inline(never)]
-    fn find_slowly(&mut self) -> Found {
+    fn find_slowly(&mut self) -> bool {
         self.release();
         let rest = if self.is_closed { Rest::Closed } else { self.reduce() };
         let Self { core, whole, buf, window, end, .. } = self;
-        let found = core.step(bytes_of(whole.as_ref(), buf).get(*window..*end).unwrap_or_default(), rest);
-        self.has_event = matches!(found, Found::Event);
+        self.has_event =
+            core.find(bytes_of(whole.as_ref(), buf).get(*window..*end).unwrap_or_default(), rest);
         self.returned = usize::from(self.has_event);
-        found
+        self.has_event
     }
 
     /// Returns the event that [`find`](Self::find) found last, if [`space`](Self::space) was not called since.

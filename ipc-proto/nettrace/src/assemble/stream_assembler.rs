@@ -8,10 +8,10 @@ use crate::assemble::stream_event::StreamEvent;
 use crate::assemble::trace_event::TraceEvent;
 use crate::catalog::trace_log::TraceLog;
 use crate::catalog::trace_summary::TraceSummary;
+use crate::parse::end::End;
 use crate::parse::event::Event;
 use crate::parse::parser::Record;
 use crate::parse::sequence_point::SequencePoint;
-use crate::segments::found::Found;
 use crate::segments::read_options::ReadOptions;
 
 /// Joins the records of a stream, and returns each event as soon as its bytes have arrived, or as soon as it is certain
@@ -76,9 +76,14 @@ impl StreamAssembler {
         self.log.times = Some(self.context.catalog.time_filter(from, to));
     }
 
-    /// Finds the next event in the bytes that have arrived.
     #[inline]
-    pub(crate) fn find(&mut self) -> Found {
+    pub(crate) const fn end(&self) -> Option<End> {
+        self.log.end
+    }
+
+    /// Finds the next event in the bytes that have arrived. Returns whether there is one.
+    #[inline]
+    pub(crate) fn find(&mut self) -> bool {
         if self.queue.is_some() { self.find_in_time() } else { self.find_in_stream() }
     }
 
@@ -117,7 +122,7 @@ impl StreamAssembler {
     }
 
     #[inline]
-    fn find_in_stream(&mut self) -> Found {
+    fn find_in_stream(&mut self) -> bool {
         let (event, references) = loop {
             match self.records.next_record() {
                 Record::Event(event) => {
@@ -131,10 +136,10 @@ impl StreamAssembler {
                         continue;
                     }
                     match record {
-                        Record::More { .. } => return Found::More,
+                        Record::More { .. } => return false,
                         Record::End(end) => {
                             self.log.end = Some(end);
-                            return Found::End(end);
+                            return false;
                         }
                         record => self.context.store(&record),
                     }
@@ -148,18 +153,18 @@ impl StreamAssembler {
         };
         let (header, lengths) = (event.without_payload(), (event.payload.len(), event.stack.len()));
         self.current = Current::read(&self.records, header, lengths, references);
-        Found::Event
+        true
     }
 
-    fn find_in_time(&mut self) -> Found {
+    fn find_in_time(&mut self) -> bool {
         self.current = Current::None;
         let Self { records, context, log, queue: Some(queue), .. } = self else {
-            return Found::More;
+            return false;
         };
         'released: loop {
             if let Some(place) = queue.pop() {
                 self.current = Current::Popped(place);
-                return Found::Event;
+                return true;
             }
             if queue.is_empty() {
                 context.catalog.drop_retired();
@@ -167,8 +172,8 @@ impl StreamAssembler {
             if let Some(point) = self.passed.take() {
                 context.pass(&point);
             }
-            if let Some(end) = log.end {
-                return Found::End(end);
+            if log.end.is_some() {
+                return false;
             }
             let record = loop {
                 let event = match records.next_event() {
@@ -184,7 +189,7 @@ impl StreamAssembler {
                     let (header, lengths) =
                         (event.without_payload(), (event.payload.len(), event.stack.len()));
                     self.current = Current::read(records, header, lengths, references);
-                    return Found::Event;
+                    return true;
                 }
                 queue.push(&event, references);
                 if queue.is_released() {
@@ -196,7 +201,7 @@ impl StreamAssembler {
                 continue;
             }
             match record {
-                Record::More { .. } => return Found::More,
+                Record::More { .. } => return false,
                 Record::End(end) => {
                     log.end = Some(end);
                     queue.release_all();

@@ -8,7 +8,6 @@ use crate::assemble::read::read_uninterrupted;
 use crate::assemble::trace_event::TraceEvent;
 use crate::catalog::trace_summary::TraceSummary;
 use crate::parse::end::End;
-use crate::segments::found::Found;
 use crate::segments::read_options::ReadOptions;
 
 /// Reads the events of a trace, each with its description, its stack and its thread: from a file, from a
@@ -177,15 +176,17 @@ impl<R: Read> TraceReader<R> {
     #[inline]
     fn advance(&mut self) -> io::Result<()> {
         loop {
-            match self.assembler.find() {
-                Found::Event => return Ok(()),
-                Found::More => {
+            if self.assembler.find() {
+                return Ok(());
+            }
+            match self.assembler.end() {
+                None => {
                     let n = read_uninterrupted(&mut self.reader, self.assembler.space())?;
                     self.assembler.advance(n);
                     self.is_read = n == 0;
                 }
-                Found::End(End::Complete) => return self.read_end(),
-                Found::End(_) => return Ok(()),
+                Some(End::Complete) => return self.read_end(),
+                Some(_) => return Ok(()),
             }
         }
     }

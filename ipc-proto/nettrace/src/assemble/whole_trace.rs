@@ -1,7 +1,6 @@
 //! A reader of a trace that is in memory as a whole.
 use crate::assemble::segment::Segment;
 use crate::catalog::trace_summary::TraceSummary;
-use crate::segments::found::Found;
 use crate::segments::read_options::ReadOptions;
 use crate::segments::segment_core::{Rest, SegmentCore};
 
@@ -67,12 +66,8 @@ impl<'a> WholeTrace<'a> {
 
     /// Returns the next events; `None` at the end of the trace. A segment has one event at least.
     pub fn next_segment(&mut self) -> Option<Segment<'_>> {
-        match self.core.step(self.bytes, Rest::Closed) {
-            Found::Event => {
-                Some(Segment(self.core.view(self.bytes.get(self.core.base()..).unwrap_or_default())))
-            }
-            Found::More | Found::End(_) => None,
-        }
+        let is_found = self.core.find(self.bytes, Rest::Closed);
+        is_found.then(|| Segment(self.core.view(self.bytes.get(self.core.base()..).unwrap_or_default())))
     }
 
     /// Returns what is known about the trace, as far as it was read.

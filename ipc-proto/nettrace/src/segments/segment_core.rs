@@ -4,11 +4,11 @@ use alloc::vec::Vec;
 use crate::catalog::catalog::Catalog;
 use crate::catalog::trace_log::TraceLog;
 use crate::catalog::trace_summary::TraceSummary;
+use crate::parse::end::End;
 use crate::parse::parser::{Parser, Record};
 use crate::parse::sequence_point::SequencePoint;
 use crate::parse::trace::Version;
 use crate::segments::batch::{Batch, LONGEST_BLOCK};
-use crate::segments::found::Found;
 use crate::segments::read_options::ReadOptions;
 use crate::segments::runs::Release;
 use crate::segments::segment_view::SegmentView;
@@ -65,16 +65,16 @@ impl SegmentCore {
         self.log.times = Some(self.catalog.time_filter(from, to));
     }
 
-    /// Drops the events that are ready, and reads the next ones from the window.
-    pub(crate) fn step(&mut self, window: &[u8], rest: Rest) -> Found {
+    /// Drops the events that are ready, and reads the next ones from the window. Returns whether there are some.
+    pub(crate) fn find(&mut self, window: &[u8], rest: Rest) -> bool {
         loop {
             self.remove_ready();
-            if let Some(end) = self.log.end {
-                return Found::End(end);
+            if self.log.end.is_some() {
+                return false;
             }
-            let Some(release) = self.read(window, rest) else { return Found::More };
+            let Some(release) = self.read(window, rest) else { return false };
             if self.batch.make_ready(release) {
-                return Found::Event;
+                return true;
             }
         }
     }
@@ -216,6 +216,10 @@ impl SegmentCore {
     pub(crate) fn view<'a>(&'a self, bytes: &'a [u8]) -> SegmentView<'a> {
         let has_own_stacks = self.has_own_stacks();
         SegmentView { bytes, batch: &self.batch, catalog: &self.catalog, has_own_stacks }
+    }
+
+    pub(crate) const fn end(&self) -> Option<End> {
+        self.log.end
     }
 
     /// Returns what is known about the trace.
