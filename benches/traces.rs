@@ -77,35 +77,29 @@ pub fn joined<'w>(bytes: &'w [u8], joins: &mut Joins<'w>) -> u64 {
     let mut loss = LossCounter::new(&mut joins.threads);
     let (mut events, mut frames) = (0, 0);
     loop {
-        let event = match parser.next_event(bytes) {
-            Some(event) => event,
-            None => match parser.next(bytes) {
-                Record::Event(event) => event,
-                Record::Metadata(record) => {
-                    let id = u32::from_le_bytes(*record.payload.first_chunk().unwrap());
-                    metadata.insert(id.into(), (record.payload, 0)).unwrap();
-                    continue;
+        let record = parser.next(bytes);
+        match &record {
+            Record::Event(event) => {
+                events += 1;
+                loss.event(event);
+                if let Some((_, count)) = metadata.get_mut(event.metadata_id.into()) {
+                    *count += 1;
                 }
-                Record::Stack(stack) => {
-                    stacks.insert(stack.id.into(), stack.bytes).unwrap();
-                    continue;
+                frames += stacks.get(event.stack_id.into()).map_or(0, |stack| stack.len());
+            }
+            Record::Metadata(record) => {
+                let id = u32::from_le_bytes(*record.payload.first_chunk().unwrap());
+                metadata.insert(id.into(), (record.payload, 0)).unwrap();
+            }
+            Record::Stack(stack) => _ = stacks.insert(stack.id.into(), stack.bytes).unwrap(),
+            Record::More { .. } | Record::End(_) => break,
+            other => {
+                loss.record(other);
+                if let Record::SequencePoint(_) = other {
+                    stacks.clear();
                 }
-                Record::More { .. } | Record::End(_) => break,
-                other => {
-                    loss.record(&other);
-                    if let Record::SequencePoint(_) = other {
-                        stacks.clear();
-                    }
-                    continue;
-                }
-            },
-        };
-        events += 1;
-        loss.event(&event);
-        if let Some((_, count)) = metadata.get_mut(event.metadata_id.into()) {
-            *count += 1;
+            }
         }
-        frames += stacks.get(event.stack_id.into()).map_or(0, |stack| stack.len());
     }
     black_box((loss.lost(), frames));
     events
@@ -118,23 +112,20 @@ pub fn fields<'w>(bytes: &'w [u8], metadata: &mut [Slot<Metadata<'w>>]) -> u64 {
     let mut metadata = IdMap::new(metadata);
     let (mut payload, mut items, mut pointer_size) = (0, 0_u64, 8);
     loop {
-        let event = match parser.next_event(bytes) {
-            Some(event) => event,
-            None => match parser.next(bytes) {
-                Record::Event(event) => event,
-                Record::Trace(trace) => {
-                    pointer_size = trace.pointer_size;
-                    continue;
-                }
-                Record::Metadata(record) => {
-                    let record = Metadata::decode(parser.version(), record.payload).unwrap();
-                    let described = clr::describe(record, pointer_size);
-                    metadata.insert(described.id.into(), described).unwrap();
-                    continue;
-                }
-                Record::More { .. } | Record::End(_) => break,
-                _ => continue,
-            },
+        let event = match parser.next(bytes) {
+            Record::Event(event) => event,
+            Record::Trace(trace) => {
+                pointer_size = trace.pointer_size;
+                continue;
+            }
+            Record::Metadata(record) => {
+                let record = Metadata::decode(parser.version(), record.payload).unwrap();
+                let described = clr::describe(record, pointer_size);
+                metadata.insert(described.id.into(), described).unwrap();
+                continue;
+            }
+            Record::More { .. } | Record::End(_) => break,
+            _ => continue,
         };
         let record = metadata.get(event.metadata_id.into());
         if let Some(record) = record.filter(|record| !record.fields.is_empty()) {
