@@ -77,29 +77,32 @@ pub fn joined<'w>(bytes: &'w [u8], joins: &mut Joins<'w>) -> u64 {
     let mut loss = LossCounter::new(&mut joins.threads);
     let (mut events, mut frames) = (0, 0);
     loop {
-        let record = parser.next(bytes);
-        match &record {
-            Record::Event(event) => {
-                events += 1;
-                loss.event(event);
-                if let Some((_, count)) = metadata.get_mut(event.metadata_id.into()) {
-                    *count += 1;
-                }
-                frames += stacks.get(event.stack_id.into()).map_or(0, |stack| stack.len());
-            }
+        let event = match parser.next(bytes) {
+            Record::Event(event) => event,
             Record::Metadata(record) => {
                 let id = u32::from_le_bytes(*record.payload.first_chunk().unwrap());
                 metadata.insert(id.into(), (record.payload, 0)).unwrap();
+                continue;
             }
-            Record::Stack(stack) => _ = stacks.insert(stack.id.into(), stack.bytes).unwrap(),
+            Record::Stack(stack) => {
+                stacks.insert(stack.id.into(), stack.bytes).unwrap();
+                continue;
+            }
             Record::More { .. } | Record::End(_) => break,
             other => {
-                loss.record(other);
+                loss.record(&other);
                 if let Record::SequencePoint(_) = other {
                     stacks.clear();
                 }
+                continue;
             }
+        };
+        events += 1;
+        loss.event(&event);
+        if let Some((_, count)) = metadata.get_mut(event.metadata_id.into()) {
+            *count += 1;
         }
+        frames += stacks.get(event.stack_id.into()).map_or(0, |stack| stack.len());
     }
     black_box((loss.lost(), frames));
     events

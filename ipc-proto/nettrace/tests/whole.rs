@@ -319,17 +319,17 @@ fn a_segment_longer_than_the_limit() {
     let mut expected = assembled(&bytes);
     assert_eq!(expected.late, 0);
     for limit in [700_000, 2_000_000, 64 << 20] {
-        let mut assembler = EventAssembler::new(EventOrder::Segment { limit: limit }, ReadOptions::default());
+        let mut assembler = EventAssembler::new(EventOrder::Segment { limit }, ReadOptions::default());
         for piece in [10_007, 400_000] {
             assert!(read(assembler, &bytes, piece) == expected, "{limit} bytes, in pieces of {piece}");
-            assembler = EventAssembler::new(EventOrder::Segment { limit: limit }, ReadOptions::default());
+            assembler = EventAssembler::new(EventOrder::Segment { limit }, ReadOptions::default());
         }
     }
     assert!(by_block(&bytes, 30_011) == in_stream(&bytes));
     // Bytes that arrive together need room whatever the limit is.
     let all = |limit| {
         read(
-            EventAssembler::new(EventOrder::Segment { limit: limit }, ReadOptions::default()),
+            EventAssembler::new(EventOrder::Segment { limit }, ReadOptions::default()),
             &bytes,
             bytes.len(),
         )
