@@ -16,8 +16,7 @@ use std::process::{Command, exit};
 use std::time::Instant;
 
 use ipc_benches::traces::{Joins, events, joined, ordered_in, read_all, whole_trace};
-use ipc_std::TraceReader;
-use nettrace::{EventAssembler, Held};
+use nettrace::{EventAssembler, EventOrder, Held, ReadOptions, TraceReader};
 
 /// How often the readers take turns.
 const ROUNDS: usize = 3;
@@ -218,6 +217,8 @@ fn measure(file: &str, others: &[Other], runs: usize) -> Vec<Row> {
 fn row(work: &str, file: &str, runs: usize) {
     let read = || fs::read(file).unwrap_or_else(|e| fail(&format!("cannot read {file}: {e}")));
     let open = || File::open(file).unwrap_or_else(|e| fail(&format!("cannot open {file}: {e}")));
+    let file_by =
+        |order| TraceReader::with_assembler(open(), EventAssembler::new(order, ReadOptions::default()));
     let bytes = if matches!(work, "file" | "stream") { Vec::new() } else { read() };
     let (mut copy, mut slots) = (Vec::new(), vec![Held::default(); 1 << 16]);
     let mut joins = Joins::new(1 << 14, 1 << 18, 1 << 14);
@@ -232,8 +233,8 @@ fn row(work: &str, file: &str, runs: usize) {
         "joined" => joined(black_box(&bytes), &mut joins),
         "ordered" => ordered_in(black_box(&bytes), &mut slots),
         "equal" => whole_trace(black_box(&bytes)),
-        "file" => read_all(TraceReader::new(open()).by_segment(EventAssembler::SEGMENT_LIMIT)),
-        _ => read_all(TraceReader::new(open()).in_order(EventAssembler::ORDER_LIMIT)),
+        "file" => read_all(file_by(EventOrder::BY_SEGMENT)),
+        _ => read_all(file_by(EventOrder::BY_TIME)),
     };
     // The first pass warms up, as the passes of other readers do.
     let events = pass();

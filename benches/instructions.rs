@@ -12,7 +12,7 @@ use ipc_benches::traces::{
 };
 use ipc_proto::types::ProcessInfo3;
 use ipc_proto::{Advertise, Code, CollectTracing2, Command, Guid, SessionEnd, encode};
-use nettrace::{EventAssembler, Held, Slot, TraceWriter};
+use nettrace::{EventOrder, Held, Slot, TraceWriter};
 
 type Operation = fn(times: u32);
 
@@ -37,9 +37,9 @@ const OPERATIONS: [(&str, Operation); 19] = [
         let mut held = vec![Held::default(); 512];
         trace(times, |bytes| ordered(bytes, &mut held).unwrap_or_default(), EVENTS);
     }),
-    ("assembled", |times| trace(times, |bytes| assembled(bytes, None), EVENTS)),
+    ("assembled", |times| trace(times, |bytes| assembled(bytes, EventOrder::Stream), EVENTS)),
     ("assembled in order", |times| {
-        trace(times, |bytes| assembled(bytes, Some(EventAssembler::ORDER_LIMIT)), EVENTS);
+        trace(times, |bytes| assembled(bytes, EventOrder::BY_TIME), EVENTS);
     }),
     ("whole", |times| trace(times, whole_trace, EVENTS)),
     ("fields", |times| {

@@ -9,8 +9,7 @@ use std::os::unix::net::UnixStream;
 use std::thread;
 
 use ipc_benches::traces::threads;
-use ipc_std::TraceReader;
-use nettrace::EventAssembler;
+use nettrace::{EventAssembler, EventOrder, ReadOptions, TraceReader};
 
 /// A reader that counts its bytes.
 struct Counting<R> {
@@ -37,7 +36,8 @@ fn read(million: u32, sorted: bool) {
     let (reader, mut writer) = UnixStream::pair().unwrap();
     let writing = thread::spawn(move || threads(&mut writer, 200, million * 1_000_000, sorted).unwrap());
     let reader = Counting { reader, read: 0 };
-    let mut trace = TraceReader::new(reader).in_order(EventAssembler::ORDER_LIMIT);
+    let mut trace =
+        TraceReader::with_assembler(reader, EventAssembler::new(EventOrder::BY_TIME, ReadOptions::default()));
     let (mut events, mut last, mut out_of_order) = (0_u64, i64::MIN, 0_u64);
     while let Some(event) = trace.next_event().unwrap() {
         events += 1;
@@ -45,11 +45,12 @@ fn read(million: u32, sorted: bool) {
         last = event.nanoseconds();
     }
     writing.join().unwrap();
+    let summary = trace.summary();
     println!(
         "{events} events of {} MB: {out_of_order} out of order, {} counted as late, {:?}; peak {} KiB",
         trace.get_ref().read / 1_000_000,
-        trace.late(),
-        trace.end().unwrap(),
+        summary.late,
+        summary.end.unwrap(),
         peak()
     );
 }

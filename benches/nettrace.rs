@@ -16,7 +16,7 @@ use ipc_benches::traces::{
     Joins, assembled, events, fields, framing, joined, ordered, ordered_in, steps, threads, whole_trace,
     written,
 };
-use nettrace::{EventAssembler, Held, Record, Slot, TraceWriter, Version};
+use nettrace::{EventOrder, Held, Record, Slot, TraceWriter, Version};
 
 /// Returns the traces to read: the files of `NETTRACE_FILES`, separated by `:`, or else one of the repository; and two
 /// that are written here, of 200 threads and small payloads.
@@ -53,9 +53,10 @@ fn nettrace(c: &mut Criterion) {
         let mut slots = vec![Held::default(); 1 << 16];
         assert_eq!(ordered_in(&bytes, &mut slots), count);
         group.bench_function("ordered", |b| b.iter(|| ordered(black_box(&bytes), &mut slots)));
-        group.bench_function("assembled", |b| b.iter(|| assembled(black_box(&bytes), None)));
-        let limit = Some(EventAssembler::ORDER_LIMIT);
-        group.bench_function("assembled in order", |b| b.iter(|| assembled(black_box(&bytes), limit)));
+        group.bench_function("assembled", |b| b.iter(|| assembled(black_box(&bytes), EventOrder::Stream)));
+        group.bench_function("assembled in order", |b| {
+            b.iter(|| assembled(black_box(&bytes), EventOrder::BY_TIME));
+        });
         group.bench_function("whole", |b| b.iter(|| whole_trace(black_box(&bytes))));
         let steps = steps(&bytes);
         // `written` writes only version 4.

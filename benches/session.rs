@@ -58,12 +58,12 @@ fn main() {
             record(&client, &providers, file, Duration::from_secs(seconds));
             let elapsed = began.elapsed().as_secs_f64();
             let bytes = path.metadata().unwrap().len() as f64;
-            let mut trace = TraceReader::new(File::open(&path).unwrap()).without_stacks();
+            let mut trace = TraceReader::new(File::open(&path).unwrap());
             let mut events = 0.0;
             while trace.next_event().unwrap().is_some() {
                 events += 1.0;
             }
-            let lost = (trace.lost() + trace.lost_at_start()) as f64;
+            let lost = trace.summary().losses.lost as f64;
             let rate = |n: f64| n / elapsed / 1e6;
             recordings.push(Recorded { bytes: rate(bytes), events: rate(events), lost: rate(lost) });
         }

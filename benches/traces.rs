@@ -10,11 +10,10 @@ use core::hint::black_box;
 use core::ops::ControlFlow;
 use std::io::{self, Read, Write};
 
-use ipc_std::TraceReader;
 use nettrace::{
-    AssemblerStep, Counter, Event, EventAssembler, Fields, Held, IdMap, Limits, LossCounter, Metadata, Order,
-    Parser, Record, Scalar, SequencePoint, Slot, Stack, ThreadSequence, Trace, TraceBytes, TraceEvent,
-    TraceWriter, Version, WholeTrace, clr,
+    AssemblerStep, Counter, Event, EventAssembler, EventOrder, Fields, Held, IdMap, Limits, LossCounter,
+    Metadata, Order, Parser, ReadOptions, Record, Scalar, SequencePoint, Slot, Stack, ThreadSequence, Trace,
+    TraceBytes, TraceEvent, TraceReader, TraceWriter, Version, WholeTrace, clr,
 };
 
 /// Room for the tables of [`joined`]: metadata with a count of its events, stacks, threads.
@@ -78,28 +77,25 @@ pub fn joined<'w>(bytes: &'w [u8], joins: &mut Joins<'w>) -> u64 {
     let mut loss = LossCounter::new(&mut joins.threads);
     let (mut events, mut frames) = (0, 0);
     loop {
-        let event = match parser.next_event(bytes) {
-            Some(event) => event,
-            None => match parser.next(bytes) {
-                Record::Event(event) => event,
-                Record::Metadata(record) => {
-                    let id = u32::from_le_bytes(*record.payload.first_chunk().unwrap());
-                    metadata.insert(id.into(), (record.payload, 0)).unwrap();
-                    continue;
+        let event = match parser.next(bytes) {
+            Record::Event(event) => event,
+            Record::Metadata(record) => {
+                let id = u32::from_le_bytes(*record.payload.first_chunk().unwrap());
+                metadata.insert(id.into(), (record.payload, 0)).unwrap();
+                continue;
+            }
+            Record::Stack(stack) => {
+                stacks.insert(stack.id.into(), stack.bytes).unwrap();
+                continue;
+            }
+            Record::More { .. } | Record::End(_) => break,
+            other => {
+                loss.record(&other);
+                if let Record::SequencePoint(_) = other {
+                    stacks.clear();
                 }
-                Record::Stack(stack) => {
-                    stacks.insert(stack.id.into(), stack.bytes).unwrap();
-                    continue;
-                }
-                Record::More { .. } | Record::End(_) => break,
-                other => {
-                    loss.record(&other);
-                    if let Record::SequencePoint(_) = other {
-                        stacks.clear();
-                    }
-                    continue;
-                }
-            },
+                continue;
+            }
         };
         events += 1;
         loss.event(&event);
@@ -119,23 +115,20 @@ pub fn fields<'w>(bytes: &'w [u8], metadata: &mut [Slot<Metadata<'w>>]) -> u64 {
     let mut metadata = IdMap::new(metadata);
     let (mut payload, mut items, mut pointer_size) = (0, 0_u64, 8);
     loop {
-        let event = match parser.next_event(bytes) {
-            Some(event) => event,
-            None => match parser.next(bytes) {
-                Record::Event(event) => event,
-                Record::Trace(trace) => {
-                    pointer_size = trace.pointer_size;
-                    continue;
-                }
-                Record::Metadata(record) => {
-                    let record = Metadata::decode(parser.version(), record.payload).unwrap();
-                    let described = clr::describe(record, pointer_size);
-                    metadata.insert(described.id.into(), described).unwrap();
-                    continue;
-                }
-                Record::More { .. } | Record::End(_) => break,
-                _ => continue,
-            },
+        let event = match parser.next(bytes) {
+            Record::Event(event) => event,
+            Record::Trace(trace) => {
+                pointer_size = trace.pointer_size;
+                continue;
+            }
+            Record::Metadata(record) => {
+                let record = Metadata::decode(parser.version(), record.payload).unwrap();
+                let described = clr::describe(record, pointer_size);
+                metadata.insert(described.id.into(), described).unwrap();
+                continue;
+            }
+            Record::More { .. } | Record::End(_) => break,
+            _ => continue,
         };
         let record = metadata.get(event.metadata_id.into());
         if let Some(record) = record.filter(|record| !record.fields.is_empty()) {
@@ -209,7 +202,7 @@ pub fn read_all<R: Read>(mut trace: TraceReader<R>) -> u64 {
 /// Reads each event of a trace that is in memory in the order of time, with its description, its stack, its thread and
 /// its time, and returns the number of events.
 pub fn whole_trace(bytes: &[u8]) -> u64 {
-    let mut trace = WholeTrace::new(bytes, Limits::default());
+    let mut trace = WholeTrace::new(bytes, ReadOptions::default());
     let (mut events, mut sum) = (0, 0);
     while let Some(segment) = trace.next_segment() {
         for event in segment.events() {
@@ -222,17 +215,13 @@ pub fn whole_trace(bytes: &[u8]) -> u64 {
 }
 
 /// Reads each event with its description, its stack, its thread and its time from an [`EventAssembler`], and returns
-/// the number of events. With a `limit`, the events are in the order of time.
-pub fn assembled(mut bytes: &[u8], limit: Option<usize>) -> u64 {
-    let mut assembler = EventAssembler::new(Limits::default());
-    if let Some(limit) = limit {
-        assembler = assembler.in_order(limit);
-    }
+/// the number of events.
+pub fn assembled(mut bytes: &[u8], order: EventOrder) -> u64 {
+    let mut assembler = EventAssembler::new(order, ReadOptions::default());
     let (mut events, mut sum) = (0, 0);
     loop {
         match assembler.step() {
-            AssemblerStep::Event => {
-                let event = assembler.event().unwrap();
+            AssemblerStep::Event(event) => {
                 events += 1;
                 sum ^= visited(&event);
             }

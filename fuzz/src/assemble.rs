@@ -1,5 +1,8 @@
 //! The property of an assembler: it returns the events of the parser, however a trace is cut into pieces.
-use nettrace::{AssemblerStep, EventAssembler, Item, Limits, Parser, Record, Str, TraceEvent, Value, Values};
+use nettrace::{
+    AssemblerStep, EventAssembler, EventOrder, Item, Limits, Parser, ReadOptions, Record, Str, TraceEvent,
+    Value, Values,
+};
 
 use crate::assembled::{SeenEvent, read};
 use crate::reading::of_event;
@@ -15,28 +18,27 @@ pub fn assemble(bytes: &[u8]) {
     whole(bytes);
     let plain = parsed(bytes);
     let little = bytes.last().is_some_and(|byte| byte % 2 == 0);
-    for limit in [None, Some(if little { 2000 } else { EventAssembler::ORDER_LIMIT })] {
-        let new = || {
-            let assembler = EventAssembler::new(Limits::default());
-            if let Some(limit) = limit { assembler.in_order(limit) } else { assembler }
-        };
+    for order in
+        [EventOrder::Stream, if little { EventOrder::Time { limit: 2000 } } else { EventOrder::BY_TIME }]
+    {
+        let new = || EventAssembler::new(order, ReadOptions::default());
         let whole = read(new(), bytes, [bytes.len().max(1)].into_iter().cycle());
         let pieces = read(new(), bytes, sizes(bytes.iter().rev()));
-        assert!(whole.events == pieces.events, "limit {limit:?}: the events depend on the pieces");
-        assert_eq!(whole.numbers, pieces.numbers, "limit {limit:?}");
+        assert!(whole.events == pieces.events, "{order:?}: the events depend on the pieces");
+        assert_eq!(whole.numbers, pieces.numbers, "{order:?}");
         let mut headers: Vec<_> = whole.events.iter().map(|event| event.header.clone()).collect();
-        if limit.is_none() {
+        if order == EventOrder::Stream {
             skipping(&new, bytes, &whole.events);
             fields(new(), bytes);
             assert!(headers == plain, "the events differ from those of the parser");
             continue;
         }
         let late = late(whole.events.iter().map(|event| event.timestamp));
-        assert_eq!(whole.late, late, "limit {limit:?}");
+        assert_eq!(whole.late, late, "{order:?}");
         let mut plain = plain.clone();
         headers.sort_unstable();
         plain.sort_unstable();
-        assert!(headers == plain, "limit {limit:?}: sorting changed the events");
+        assert!(headers == plain, "{order:?}: sorting changed the events");
     }
 }
 
@@ -153,8 +155,7 @@ impl<'a> Object<'a> {
 fn fields(mut assembler: EventAssembler, bytes: &[u8]) {
     assembler.push(bytes);
     for number in 0.. {
-        let AssemblerStep::Event = assembler.step() else { return };
-        let event = assembler.event().expect("it was found");
+        let AssemblerStep::Event(event) = assembler.step() else { return };
         if number < 20 || number % 32 == 0 {
             fields_of(&event);
         }

@@ -62,10 +62,7 @@ pub(crate) fn read(
     let mut seen = Assembled::default();
     loop {
         match assembler.step() {
-            AssemblerStep::Event => {
-                let event = assembler.event().expect("it was found");
-                seen.events.push(SeenEvent::of(&event));
-            }
+            AssemblerStep::Event(event) => seen.events.push(SeenEvent::of(&event)),
             AssemblerStep::More => {
                 let n = sizes.next().unwrap_or(1).min(bytes.len());
                 let (now, later) = bytes.split_at(n);
@@ -79,16 +76,14 @@ pub(crate) fn read(
                     assembler.advance(n);
                     bytes = &bytes[n..];
                 }
-                assert!(assembler.event().is_none(), "an event is available after its bytes were moved");
             }
             AssemblerStep::End(end) => {
-                assert_eq!(assembler.end(), Some(end));
-                assert_eq!(assembler.step(), AssemblerStep::End(end));
-                assert!(assembler.event().is_none(), "an event is available after the end");
-                seen.late = assembler.late();
-                seen.skipped = assembler.times().map_or(0, TimeFilter::skipped_blocks);
-                seen.exceeded_limit = assembler.exceeded_limit();
-                seen.numbers = format!("{end} {:?} {:?}", assembler.losses(), assembler.trace());
+                assert!(matches!(assembler.step(), AssemblerStep::End(again) if again == end));
+                let summary = assembler.summary();
+                assert_eq!(summary.end, Some(end));
+                (seen.late, seen.exceeded_limit) = (summary.late, summary.exceeded_limit);
+                seen.skipped = summary.times.map_or(0, TimeFilter::skipped_blocks);
+                seen.numbers = format!("{end} {:?} {:?}", summary.losses, summary.trace);
                 return seen;
             }
         }

@@ -1,5 +1,5 @@
 //! The property of a reader of a whole trace: it returns the events of an assembler, in the same order.
-use nettrace::{EventAssembler, Limits, Record, WholeTrace};
+use nettrace::{EventAssembler, EventOrder, ReadOptions, Record, WholeTrace};
 
 use crate::assembled::{Assembled, SeenEvent, read};
 use crate::work::parse;
@@ -10,15 +10,13 @@ use crate::work::parse;
 /// reader returns what the event referred to when it was read, as an assembler that does not sort.
 pub(crate) fn whole(bytes: &[u8]) {
     let once = || [bytes.len().max(1)].into_iter().cycle();
-    let assembler = || EventAssembler::new(Limits::default());
+    let assembler = |order| EventAssembler::new(order, ReadOptions::default());
     let whole = read_whole(bytes);
-    let sorted = read(assembler().in_order(EventAssembler::ORDER_LIMIT), bytes, once());
+    let sorted = read(assembler(EventOrder::BY_TIME), bytes, once());
     assert_eq!(whole.numbers, sorted.numbers);
-    let by_segment =
-        |limit, sizes: &[usize]| read(assembler().by_segment(limit), bytes, sizes.iter().copied().cycle());
-    let pieces = by_segment(EventAssembler::SEGMENT_LIMIT, &[97, 1000, 30_011]);
+    let pieces = read(assembler(EventOrder::BY_SEGMENT), bytes, [97, 1000, 30_011].into_iter().cycle());
     assert!(pieces == whole, "the events by segment differ from those of the whole trace");
-    let limited = by_segment(2000, &[300, 7]);
+    let limited = read(assembler(EventOrder::Segment { limit: 2000 }), bytes, [300, 7].into_iter().cycle());
     assert_eq!((limited.events.len(), limited.numbers), (whole.events.len(), whole.numbers.clone()));
     if !whole.exceeded_limit && !sorted.exceeded_limit {
         let is_same = |(one, other): (&SeenEvent, &SeenEvent)| one.header == other.header;
@@ -29,8 +27,8 @@ pub(crate) fn whole(bytes: &[u8]) {
         assert_eq!(whole.late, sorted.late);
     }
     if traces(bytes) == 1 {
-        let stream = read(assembler(), bytes, once());
-        let by_block = read(assembler().by_block(), bytes, [997, 64].into_iter().cycle());
+        let stream = read(assembler(EventOrder::Stream), bytes, once());
+        let by_block = read(assembler(EventOrder::Block), bytes, [997, 64].into_iter().cycle());
         assert!(stream == by_block, "the events by block differ from those of the stream");
         let mut events = stream.events;
         let mut other = whole.events;
@@ -48,7 +46,7 @@ fn traces(bytes: &[u8]) -> usize {
 }
 
 fn read_whole(bytes: &[u8]) -> Assembled {
-    let mut trace = WholeTrace::new(bytes, Limits::default());
+    let mut trace = WholeTrace::new(bytes, ReadOptions::default());
     let mut seen = Assembled::default();
     // The description of each kind.
     let mut kinds: Vec<Option<String>> = Vec::new();
@@ -73,8 +71,9 @@ fn read_whole(bytes: &[u8]) -> Assembled {
         }
     }
     assert!(trace.next_segment().is_none(), "events after the end");
-    (seen.late, seen.exceeded_limit) = (trace.late(), trace.exceeded_limit());
-    let end = trace.end().expect("the trace was read to its end");
-    seen.numbers = format!("{end} {:?} {:?}", trace.losses(), trace.trace());
+    let summary = trace.summary();
+    (seen.late, seen.exceeded_limit) = (summary.late, summary.exceeded_limit);
+    let end = summary.end.expect("the trace was read to its end");
+    seen.numbers = format!("{end} {:?} {:?}", summary.losses, summary.trace);
     seen
 }

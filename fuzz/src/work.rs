@@ -1,8 +1,8 @@
 //! The property of the work of all readers: it is proportional to the bytes of the trace.
 use ipc_proto::wire::steps;
 use nettrace::{
-    AssemblerStep, EventAssembler, Limits, LossCounter, Metadata, Parser, ParserBuf, Record, Rewrite,
-    RewriteOptions, RewriteSpace, Slot, Version, WholeTrace,
+    AssemblerStep, EventAssembler, EventOrder, Limits, LossCounter, Metadata, Parser, ParserBuf, ReadOptions,
+    Record, Rewrite, RewriteOptions, RewriteSpace, Slot, Version, WholeTrace,
 };
 
 use crate::repetition::repetition;
@@ -43,26 +43,26 @@ const READERS: [(&str, Reader, u64); 15] = [
     ("parser, byte by byte", byte_by_byte, 40),
     ("descriptions", descriptions, 40),
     ("losses", losses, 40),
-    ("events", |trace| events(assembler(), trace, trace.len()), 150),
-    ("events, byte by byte", |trace| events(assembler(), trace, 1), 150),
-    ("events, sorted", |trace| events(assembler().in_order(EventAssembler::ORDER_LIMIT), trace, 1000), 150),
-    ("events, sorted in little memory", |trace| events(assembler().in_order(4000), trace, trace.len()), 150),
+    ("events", |trace| events(EventOrder::Stream, trace, trace.len()), 150),
+    ("events, byte by byte", |trace| events(EventOrder::Stream, trace, 1), 150),
+    ("events, sorted", |trace| events(EventOrder::BY_TIME, trace, 1000), 150),
     (
-        "events by segment",
-        |trace| events(assembler().by_segment(EventAssembler::SEGMENT_LIMIT), trace, 1000),
+        "events, sorted in little memory",
+        |trace| events(EventOrder::Time { limit: 4000 }, trace, trace.len()),
         150,
     ),
-    ("events by segment in little memory", |trace| events(assembler().by_segment(4000), trace, 97), 150),
-    ("events by block", |trace| events(assembler().by_block(), trace, 1000), 150),
+    ("events by segment", |trace| events(EventOrder::BY_SEGMENT, trace, 1000), 150),
+    (
+        "events by segment in little memory",
+        |trace| events(EventOrder::Segment { limit: 4000 }, trace, 97),
+        150,
+    ),
+    ("events by block", |trace| events(EventOrder::Block, trace, 1000), 150),
     ("events of the whole trace", whole, 150),
     ("rewrite", |trace| rewrite(trace, None), 150),
     ("rewrite to V4", |trace| rewrite(trace, Some(Version::V4)), 150),
     ("rewrite to V6", |trace| rewrite(trace, Some(Version::V6)), 150),
 ];
-
-fn assembler() -> EventAssembler {
-    EventAssembler::new(Limits::default())
-}
 
 pub(crate) fn parse(trace: &[u8], mut take: impl FnMut(&Record<'_>, Version)) {
     let mut parser = Parser::new(Limits::default());
@@ -100,18 +100,18 @@ fn losses(trace: &[u8]) {
 }
 
 /// Reads the events and their values.
-fn events(mut assembler: EventAssembler, trace: &[u8], piece: usize) {
+fn events(order: EventOrder, trace: &[u8], piece: usize) {
+    let mut assembler = EventAssembler::new(order, ReadOptions::default());
     let mut pieces = trace.chunks(piece.max(1));
     loop {
         match assembler.step() {
-            AssemblerStep::Event => {
-                let Some(event) = assembler.event() else { continue };
+            AssemblerStep::Event(event) => {
                 let _ = (event.metadata(), event.thread_id(), event.activity_id(), event.nanoseconds());
                 event.values().for_each(drop);
             }
             AssemblerStep::More => match pieces.next() {
                 Some(piece) => assembler.push(piece),
-                None => assembler.advance(0),
+                None => assembler.finish(),
             },
             AssemblerStep::End(_) => return,
         }
@@ -120,7 +120,7 @@ fn events(mut assembler: EventAssembler, trace: &[u8], piece: usize) {
 
 /// Reads the events of the whole trace and their values.
 fn whole(bytes: &[u8]) {
-    let mut trace = WholeTrace::new(bytes, Limits::default());
+    let mut trace = WholeTrace::new(bytes, ReadOptions::default());
     while let Some(segment) = trace.next_segment() {
         for event in segment.events() {
             let _ = (event.header(), event.metadata(), event.thread_id(), event.nanoseconds());

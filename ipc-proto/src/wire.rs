@@ -24,6 +24,7 @@ mod int;
 mod reader;
 pub mod steps;
 mod text;
+mod utf16;
 mod writer;
 
 pub use array::{Array, Iter};
@@ -40,6 +41,7 @@ pub use reader::Reader;
 #[cfg(feature = "alloc")]
 pub use text::TextBuf;
 pub use text::{Text, Units};
+pub use utf16::Utf16;
 pub use writer::{Writer, copy};
 
 /// Declares a struct whose wire form is the wire forms of its fields, in order.

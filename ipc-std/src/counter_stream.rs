@@ -10,8 +10,8 @@ use nettrace_analysis::counters::{CounterConfig, CounterEvent, CounterPlan, Coun
 use crate::client::Client;
 use crate::error::Error;
 use crate::trace::TraceSession;
-use crate::trace_reader::TraceReader;
 use ipc_proto::plan::TraceConfig;
+use nettrace::{EventAssembler, EventOrder, ReadOptions, TraceReader};
 
 /// Reads counters and metrics of a process as samples, live.
 ///
@@ -69,7 +69,8 @@ impl CounterStream {
             stackwalk: false,
             ..TraceConfig::new(&providers)
         })?;
-        let trace = TraceReader::new(session).without_stacks();
+        let options = ReadOptions { stacks: false, ..ReadOptions::default() };
+        let trace = TraceReader::with_assembler(session, EventAssembler::new(EventOrder::Stream, options));
         Ok(Self { trace, counters: plan.reader(), plan, runtime_version })
     }
 

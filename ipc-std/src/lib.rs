@@ -10,10 +10,8 @@ mod environment;
 mod error;
 mod observer;
 mod process_info;
-mod record_reader;
 mod timed_session;
 mod timeouts;
-mod trace_reader;
 
 mod client;
 #[cfg(feature = "counters")]
@@ -34,13 +32,12 @@ pub use drive::{DriveError, drive, drive_async, is_closed, is_not_ready, transfe
 pub use environment::Environment;
 pub use error::{CallContext, Error, Phase};
 pub use ipc_discover::{Credentials, ErrorKind};
+pub use nettrace::{self, TraceReader, system_time};
 pub use observer::{Observed, Observer};
 pub use process_info::ProcessInfo;
-pub use record_reader::RecordReader;
 pub use system_process::SystemProcess;
 pub use timed_session::TimedSession;
 pub use timeouts::{Timeouts, milliseconds};
-pub use trace_reader::{TraceReader, system_time};
 
 #[cfg(feature = "counters")]
 pub use counter_stream::CounterStream;

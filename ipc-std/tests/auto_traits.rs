@@ -8,7 +8,7 @@ use ipc_std::discover::Stale;
 use ipc_std::discover::{Denied, Found, Scan, Search, SearchError};
 use ipc_std::{
     AdvertisedRuntime, Client, Connection, Connector, Credentials, DriveError, DumpOutcome, Environment,
-    Incoming, Inlet, Monitor, MonitorEvent, MonitorWaker, Observer, ProcessInfo, RecordReader, Server,
+    Incoming, Inlet, Monitor, MonitorEvent, MonitorWaker, Observer, ProcessInfo, Server,
     ServerStopper, Stopper, Stream, Timeouts, TraceReader, TraceSession, Turn,
 };
 
@@ -49,7 +49,6 @@ fn owners_of_ports_cross_threads() {
 fn readers_cross_threads() {
     crosses_threads::<TraceReader<File>>();
     crosses_threads::<TraceReader<TraceSession>>();
-    crosses_threads::<RecordReader<TraceSession>>();
     #[cfg(unix)]
     crosses_threads::<ipc_std::UserEvents>();
     #[cfg(feature = "counters")]

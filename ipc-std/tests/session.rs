@@ -479,7 +479,7 @@ fn nothing_is_lost_when_a_reader_would_block() {
             }
         }
         assert!(pending > 0 && matches!(reader.poll_next_event(), Ok(Poll::Ready(None))));
-        assert_eq!(reader.end(), Some(nettrace::End::Complete));
+        assert_eq!(reader.summary().end, Some(nettrace::End::Complete));
         events
     };
     let trickle = |piece| Trickle { rest: trace, piece, blocks: false };
@@ -489,8 +489,10 @@ fn nothing_is_lost_when_a_reader_would_block() {
     in_order.sort();
     for piece in [1, 7, 1000] {
         assert_eq!(all(TraceReader::new(trickle(piece))), whole);
-        let mut sorted =
-            all(TraceReader::new(trickle(piece)).in_order(nettrace::EventAssembler::ORDER_LIMIT));
+        let mut sorted = all(TraceReader::with_assembler(
+            trickle(piece),
+            nettrace::EventAssembler::new(nettrace::EventOrder::BY_TIME, nettrace::ReadOptions::default()),
+        ));
         assert!(sorted.is_sorted_by_key(|(timestamp, _)| *timestamp));
         sorted.sort();
         assert_eq!(sorted, in_order);
@@ -524,7 +526,7 @@ fn a_stream_that_is_not_closed_after_its_end_mark() {
         let Error::Timeout { phase, .. } = inside(error) else { panic!("another error") };
         assert_eq!(matches!(phase, Phase::StoppingTrace { .. }), stops, "{phase:?}");
         assert_eq!(matches!(phase, Phase::ReadingTrace), !stops, "{phase:?}");
-        assert_eq!(reader.end(), Some(nettrace::End::Complete));
+        assert_eq!(reader.summary().end, Some(nettrace::End::Complete));
         let end = reader.get_ref().end();
         assert!(if stops { matches!(end, Some(SessionEnd::TimedOut(_))) } else { end.is_none() }, "{end:?}");
         reader.into_inner().abandon();

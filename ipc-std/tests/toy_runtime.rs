@@ -210,7 +210,7 @@ fn read(session: TraceSession, limit: u32) -> (u32, Option<End>) {
     while trace.next_event().unwrap().is_some() {
         events += 1;
     }
-    (events, trace.end())
+    (events, trace.summary().end)
 }
 
 #[test]

@@ -2,25 +2,29 @@
 use core::task::Poll;
 use std::io::{self, ErrorKind, Read};
 
-use ipc_std::TraceReader;
-use nettrace::{End, Limits, TraceEvent};
+use nettrace::{End, EventAssembler, EventOrder, Limits, Losses, ReadOptions, TraceEvent, TraceReader};
 
 /// Checks that a `TraceReader` returns the same events and the same end for pieces of any size, and that errors of its
 /// reader lose nothing. The first bytes of the input choose the pieces and the errors, the others are the trace.
 pub fn trace_reader(bytes: &[u8]) {
     let (schedule, trace) = bytes.split_at(bytes.len().min(8));
-    let limits = Limits { block: 1 << 16, ..Limits::default() };
-    let (expected, ..) = read(TraceReader::with_limits(trace, limits), usize::MAX);
+    let (expected, ..) = read(limited(trace), usize::MAX);
     let pieces = Pieces { rest: trace, schedule, calls: 0, bytes: 0 };
     // Every call returns a byte, or one of at most seven errors before the next byte; then the end.
     let most = 8 * (trace.len() + 2);
-    let (events, pieces) = read(TraceReader::with_limits(pieces, limits), most);
+    let (events, pieces) = read(limited(pieces), most);
     assert_eq!(events, expected);
     assert!(pieces.bytes <= trace.len());
 }
 
-/// What a reader returns for a trace: its events, its end, and the number of lost events.
-type Outcome = (Vec<String>, Option<End>, u64);
+fn limited<R: Read>(reader: R) -> TraceReader<R> {
+    let limits = Limits { block: 1 << 16, ..Limits::default() };
+    let options = ReadOptions { limits, ..ReadOptions::default() };
+    TraceReader::with_assembler(reader, EventAssembler::new(EventOrder::Stream, options))
+}
+
+/// What a reader returns for a trace: its events, its end, and the lost events.
+type Outcome = (Vec<String>, Option<End>, Losses);
 
 /// Reads all events, and returns the reader's source.
 fn read<R: Read>(mut reader: TraceReader<R>, most: usize) -> (Outcome, R) {
@@ -41,8 +45,9 @@ fn read<R: Read>(mut reader: TraceReader<R>, most: usize) -> (Outcome, R) {
         assert!(errors <= most, "no progress");
     }
     assert!(reader.next_event().expect("the end is no error").is_none());
-    let outcome = (events, reader.end(), reader.lost());
-    assert!(reader.end().is_some());
+    let summary = reader.summary();
+    assert!(summary.end.is_some());
+    let outcome = (events, summary.end, summary.losses);
     (outcome, reader.into_inner())
 }
 

@@ -65,16 +65,14 @@ use crate::{KnownProvider, OwnCode};
 /// Names addresses by the events of a trace. The [module](self) has the rules.
 ///
 /// ```
-/// use nettrace::{EventAssembler, Limits, AssemblerStep};
+/// use nettrace::{AssemblerStep, BytesOrder, EventAssembler, ReadOptions};
 /// use nettrace_analysis::names::Names;
 ///
 /// # let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../testdata/nettrace/gen-net10-small-mixed.nettrace");
 /// # let bytes = std::fs::read(path)?;
-/// let mut assembler = EventAssembler::new(Limits::default());
-/// assembler.push(&bytes);
+/// let mut assembler = EventAssembler::of_bytes(bytes, BytesOrder::Stream, ReadOptions::default());
 /// let mut names = Names::default();
-/// while let AssemblerStep::Event = assembler.step() {
-///     let Some(event) = assembler.event() else { break };
+/// while let AssemblerStep::Event(event) = assembler.step() {
 ///     names.event(&event);
 /// }
 /// names.perf_map_line(0, "7f0000001000 20 int32 [app] Shop.Cart::Total(int32)[Tier1]");

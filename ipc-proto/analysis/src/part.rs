@@ -41,18 +41,16 @@ impl TraceTime {
 /// | a request | its end is, or it is in flight at the end of the part; threads do not matter |
 ///
 /// ```
-/// use nettrace::{EventAssembler, Limits, AssemblerStep};
+/// use nettrace::{AssemblerStep, BytesOrder, EventAssembler, ReadOptions};
 /// use nettrace_analysis::samples::{Clock, Samples};
 /// use nettrace_analysis::{Part, TraceTime};
 ///
 /// # let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../testdata/analysis/net31-sampled.nettrace");
 /// # let bytes = std::fs::read(path)?;
-/// let mut assembler = EventAssembler::new(Limits::default()).in_order(EventAssembler::ORDER_LIMIT);
-/// assembler.push(&bytes);
+/// let mut assembler = EventAssembler::of_bytes(bytes, BytesOrder::Time, ReadOptions::default());
 /// let beginning = Part::default().until(TraceTime::SinceStart(1_000_000_000));
 /// let mut samples = Samples::new([Clock::Wall]).of_part(beginning);
-/// while let AssemblerStep::Event = assembler.step() {
-///     let Some(event) = assembler.event() else { break };
+/// while let AssemblerStep::Event(event) = assembler.step() {
 ///     samples.event(&event);
 /// }
 /// # assert!((2_000..3_000).contains(&samples.samples()), "{}", samples.samples());

@@ -74,21 +74,19 @@ use crate::text::owned;
 use crate::{OwnCode, Part, StackId, Stacks};
 
 /// Finds the HTTP requests in the events of a trace, which must come in the order of time: see
-/// [`EventAssembler::in_order`](nettrace::EventAssembler::in_order). The [module](self) has the rules.
+/// [`EventOrder::Time`](nettrace::EventOrder::Time). The [module](self) has the rules.
 ///
 /// ```
-/// use nettrace::{EventAssembler, Limits, AssemblerStep};
+/// use nettrace::{AssemblerStep, BytesOrder, EventAssembler, ReadOptions};
 /// use nettrace_analysis::OwnCode;
 /// use nettrace_analysis::names::Names;
 /// use nettrace_analysis::requests::Requests;
 ///
 /// # let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../testdata/analysis/net10-requests.nettrace");
 /// # let bytes = std::fs::read(path)?;
-/// let mut assembler = EventAssembler::new(Limits::default()).in_order(EventAssembler::ORDER_LIMIT);
-/// assembler.push(&bytes);
+/// let mut assembler = EventAssembler::of_bytes(bytes, BytesOrder::Time, ReadOptions::default());
 /// let (mut requests, mut names) = (Requests::default(), Names::default());
-/// while let AssemblerStep::Event = assembler.step() {
-///     let Some(event) = assembler.event() else { break };
+/// while let AssemblerStep::Event(event) = assembler.step() {
 ///     names.event(&event);
 ///     requests.event(&event, &mut names);
 /// }

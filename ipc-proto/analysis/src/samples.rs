@@ -50,7 +50,7 @@
 //!
 //! # Order
 //!
-//! `ThreadTime`, `SampledTime` and `Contention` need the events in the order of time (`EventAssembler::in_order`); the
+//! `ThreadTime`, `SampledTime` and `Contention` need the events in the order of time (`EventOrder::Time`); the
 //! other clocks need no order, unless code is unloaded: see [`names`](crate::names).
 //!
 //! # Memory
@@ -180,17 +180,15 @@ pub struct SampledThread {
 /// Weighs the events of a trace by one clock or more.
 ///
 /// ```
-/// use nettrace::{EventAssembler, Limits, AssemblerStep};
+/// use nettrace::{AssemblerStep, BytesOrder, EventAssembler, ReadOptions};
 /// use nettrace_analysis::call_tree::{CallTree, Order};
 /// use nettrace_analysis::samples::{Clock, Samples};
 ///
 /// # let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../testdata/analysis/net31-sampled.nettrace");
 /// # let bytes = std::fs::read(path)?;
-/// let mut assembler = EventAssembler::new(Limits::default()).in_order(EventAssembler::ORDER_LIMIT);
-/// assembler.push(&bytes);
+/// let mut assembler = EventAssembler::of_bytes(bytes, BytesOrder::Time, ReadOptions::default());
 /// let mut samples = Samples::new([Clock::ThreadTime]);
-/// while let AssemblerStep::Event = assembler.step() {
-///     let Some(event) = assembler.event() else { break };
+/// while let AssemblerStep::Event(event) = assembler.step() {
 ///     samples.event(&event);
 /// }
 /// let tree = CallTree::new(&mut samples, &Clock::ThreadTime, |_, weight| weight.total());

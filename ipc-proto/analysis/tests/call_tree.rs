@@ -11,7 +11,7 @@ mod runtime_events;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
-use nettrace::{AssemblerStep, EventAssembler, Limits};
+use nettrace::{AssemblerStep, EventAssembler, EventOrder, ReadOptions};
 use nettrace_analysis::OwnCode;
 use nettrace_analysis::call_tree::{CallTree, Entry, NodeId, Order, ThreadTree, folded_stack, old_waits};
 use nettrace_analysis::samples::{Clock, Samples};
@@ -23,11 +23,11 @@ fn testdata(name: &str) -> PathBuf {
 }
 
 fn read(trace: &Path, clocks: &[Clock]) -> Samples {
-    let mut assembler = EventAssembler::new(Limits::default()).in_order(EventAssembler::ORDER_LIMIT);
+    let mut assembler = EventAssembler::new(EventOrder::BY_TIME, ReadOptions::default());
     assembler.push(&std::fs::read(trace).unwrap());
     let mut samples = Samples::new(clocks.iter().cloned());
-    while let AssemblerStep::Event = assembler.step() {
-        samples.event(&assembler.event().unwrap());
+    while let AssemblerStep::Event(event) = assembler.step() {
+        samples.event(&event);
     }
     samples
 }

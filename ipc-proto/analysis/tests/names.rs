@@ -11,8 +11,8 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use nettrace::{
-    AssemblerStep, Event, EventAssembler, Fields, Limits, Metadata, Scalar, Trace, TraceEvent, TraceWriter,
-    Version,
+    AssemblerStep, Event, EventAssembler, EventOrder, Fields, Metadata, ReadOptions, Scalar, Trace,
+    TraceEvent, TraceWriter, Version,
 };
 use nettrace_analysis::names::Names;
 use nettrace_analysis::{KnownProvider, StackId, Stacks};
@@ -24,13 +24,11 @@ fn testdata(name: &str) -> PathBuf {
 }
 
 fn for_each_event(bytes: &[u8], in_order: bool, mut f: impl FnMut(&TraceEvent<'_>)) {
-    let mut assembler = EventAssembler::new(Limits::default());
-    if in_order {
-        assembler = assembler.in_order(EventAssembler::ORDER_LIMIT);
-    }
+    let order = if in_order { EventOrder::BY_TIME } else { EventOrder::Stream };
+    let mut assembler = EventAssembler::new(order, ReadOptions::default());
     assembler.push(bytes);
-    while let AssemblerStep::Event = assembler.step() {
-        f(&assembler.event().unwrap());
+    while let AssemblerStep::Event(event) = assembler.step() {
+        f(&event);
     }
 }
 

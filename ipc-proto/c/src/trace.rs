@@ -272,16 +272,16 @@ impl From<ProtoEnd> for End {
     }
 }
 
-/// Stores the next record, which is mostly not an event.
+/// Stores a record that is not an event.
 ///
 /// # Safety
 /// `at` points to space for a record.
 #[inline(never)]
-unsafe fn store_other<'w>(at: *mut Record<'w>, parser: &mut ProtoParser, window: &'w [u8]) {
+unsafe fn store_other<'w>(at: *mut Record<'w>, parser: &ProtoParser, record: ProtoRecord<'w>) {
     // Each kind is stored by itself, so that nothing is copied that it does not have.
     // SAFETY: the caller vouches for the pointer.
     let store = |kind, u| unsafe { at.write(Record { kind, u }) };
-    match parser.next(window) {
+    match record {
         ProtoRecord::More { needed } => store(DIPC_RECORD_MORE, RecordContent { needed }),
         ProtoRecord::Block(block) => {
             let name = Text::utf8(BlockKind::name(block.kind, parser.version()));
@@ -302,7 +302,6 @@ unsafe fn store_other<'w>(at: *mut Record<'w>, parser: &mut ProtoParser, window:
             store(DIPC_RECORD_TRACE, RecordContent { trace })
         }
         ProtoRecord::Metadata(record) => store(DIPC_RECORD_METADATA, RecordContent { event: record.into() }),
-        ProtoRecord::Event(event) => store(DIPC_RECORD_EVENT, RecordContent { event: event.into() }),
         ProtoRecord::Stack(stack) => {
             let stack = Stack { id: stack.id, bytes: stack.bytes.as_ptr(), len: stack.bytes.len() };
             store(DIPC_RECORD_STACK, RecordContent { stack })
@@ -382,15 +381,17 @@ pub unsafe extern "C" fn dipc_parser_next(
     let outcome = unsafe { content(parser) }.and_then(|parser| -> Outcome {
         // SAFETY: the caller vouches for the pointers.
         let window = unsafe { memory::slice(window, len) }?;
-        // Nearly all records are events. They have a path of their own, on which they are copied once.
-        if let Some(event) = parser.next_event(window) {
-            let event = Record { kind: DIPC_RECORD_EVENT, u: RecordContent { event: event.into() } };
-            // SAFETY: the caller vouches for the pointers.
-            return unsafe { memory::store::<Record<'_>>(record.cast(), event) }.map(|()| 0);
-        }
         memory::check(record, 1)?;
-        // SAFETY: the pointer was checked.
-        unsafe { store_other(record.cast(), parser, window) };
+        match parser.next(window) {
+            // Nearly all records are events. They have a path of their own, on which they are copied once.
+            ProtoRecord::Event(event) => {
+                let event = Record { kind: DIPC_RECORD_EVENT, u: RecordContent { event: event.into() } };
+                // SAFETY: the pointer was checked; the caller vouches for the rest.
+                unsafe { record.cast::<Record<'_>>().write(event) };
+            }
+            // SAFETY: the pointer was checked.
+            other => unsafe { store_other(record.cast(), parser, other) },
+        }
         Ok(0)
     });
     // SAFETY: `detail` is null.

@@ -2,3 +2,5 @@
 pub(crate) mod catalog;
 pub(crate) mod metadata_buf;
 pub(crate) mod thread_buf;
+pub(crate) mod trace_log;
+pub(crate) mod trace_summary;

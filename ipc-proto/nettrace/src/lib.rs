@@ -5,6 +5,8 @@
 
 #[cfg(feature = "alloc")]
 extern crate alloc;
+#[cfg(feature = "std")]
+extern crate std;
 
 #[cfg(feature = "alloc")]
 mod assemble;
@@ -31,15 +33,21 @@ pub use assemble::assembler_step::AssemblerStep;
 #[cfg(feature = "alloc")]
 pub use assemble::event_assembler::EventAssembler;
 #[cfg(feature = "alloc")]
+pub use assemble::event_order::{BytesOrder, EventOrder};
+#[cfg(feature = "alloc")]
 pub use assemble::parser_buf::ParserBuf;
 #[cfg(feature = "alloc")]
 pub use assemble::segment::{Segment, SegmentEvents};
 #[cfg(feature = "alloc")]
 pub use assemble::trace_event::TraceEvent;
+#[cfg(feature = "std")]
+pub use assemble::trace_reader::TraceReader;
 #[cfg(feature = "alloc")]
 pub use assemble::whole_trace::WholeTrace;
 #[cfg(feature = "alloc")]
 pub use catalog::metadata_buf::MetadataBuf;
+#[cfg(feature = "alloc")]
+pub use catalog::trace_summary::TraceSummary;
 pub use describe::field::{ArrayKind, Element, Field, FieldIter, FieldType, Fields};
 pub use describe::metadata::{Attributes, Metadata};
 pub use describe::scalar::Scalar;
@@ -61,6 +69,8 @@ pub use parse::label::{Label, LabelList, Labels};
 pub use parse::parser::{Limits, Parser, Record};
 pub use parse::sequence_point::{SequencePoint, ThreadSequence};
 pub use parse::stack::{Stack, frames};
+#[cfg(feature = "std")]
+pub use parse::system_time::system_time;
 pub use parse::thread::{Thread, ThreadEntries, ThreadEntry};
 pub use parse::time_filter::TimeFilter;
 pub use parse::trace::{InvalidTrace, Pairs, Trace, Version};
@@ -69,6 +79,8 @@ pub use rewrite::{
     Activities, EventSelector, MetadataState, Rewrite, RewriteCounts, RewriteEnd, RewriteError,
     RewriteOptions, RewriteSpace, ThreadState,
 };
+#[cfg(feature = "alloc")]
+pub use segments::read_options::ReadOptions;
 pub use values::indexed::{IndexedPart, IndexedValues};
 pub use values::value::{FileTime, Value};
 pub use values::{Item, Values};

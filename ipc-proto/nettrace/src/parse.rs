@@ -9,6 +9,8 @@ pub(crate) mod parser;
 pub(crate) mod prefetch;
 pub(crate) mod sequence_point;
 pub(crate) mod stack;
+#[cfg(feature = "std")]
+pub(crate) mod system_time;
 pub(crate) mod thread;
 pub(crate) mod time_filter;
 pub(crate) mod trace;

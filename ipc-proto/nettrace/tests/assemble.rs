@@ -12,9 +12,9 @@
 use std::collections::BTreeMap;
 
 use nettrace::{
-    AssemblerStep, End, Event, EventAssembler, Item, Label, Limits, Metadata, Parser, Record, Rewrite,
-    RewriteOptions, RewriteSpace, SequencePoint, Slot, Stack, ThreadEntry, ThreadSequence, Trace, TraceBytes,
-    TraceEvent, TraceWriter, Value, Version, WriteError,
+    AssemblerStep, End, Event, EventAssembler, EventOrder, Item, Label, Limits, Metadata, Parser,
+    ReadOptions, Record, Rewrite, RewriteOptions, RewriteSpace, SequencePoint, Slot, Stack, ThreadEntry,
+    ThreadSequence, Trace, TraceBytes, TraceEvent, TraceWriter, Value, Version, WriteError,
 };
 
 fn trace(name: &str) -> Vec<u8> {
@@ -22,16 +22,28 @@ fn trace(name: &str) -> Vec<u8> {
 }
 
 /// Returns an assembler that has received a whole trace.
-fn assembler(bytes: &[u8]) -> EventAssembler {
-    let mut assembler = EventAssembler::new(Limits::default());
+fn received(bytes: &[u8], order: EventOrder, options: ReadOptions) -> EventAssembler {
+    let mut assembler = EventAssembler::new(order, options);
     assembler.push(bytes);
-    assembler.advance(0);
+    assembler.finish();
     assembler
 }
 
+fn assembler(bytes: &[u8]) -> EventAssembler {
+    received(bytes, EventOrder::Stream, ReadOptions::default())
+}
+
+/// Returns an assembler that sorts a whole trace in this many bytes.
+fn in_order(bytes: &[u8], limit: usize) -> EventAssembler {
+    received(bytes, EventOrder::Time { limit }, ReadOptions::default())
+}
+
 fn next(assembler: &mut EventAssembler) -> Option<TraceEvent<'_>> {
-    assert_ne!(assembler.step(), AssemblerStep::More, "the input has ended");
-    assembler.event()
+    match assembler.step() {
+        AssemblerStep::Event(event) => Some(event),
+        AssemblerStep::More => panic!("the input has ended"),
+        AssemblerStep::End(_) => None,
+    }
 }
 
 /// Returns all events as text.
@@ -72,45 +84,27 @@ fn pieces_of_any_size() {
             events.push(text_of(&event));
         }
         for piece in [1, 13, 5000] {
-            let mut assembler = EventAssembler::new(Limits::default());
+            let mut assembler = EventAssembler::new(EventOrder::Stream, ReadOptions::default());
             let (mut pieces, mut number) = (bytes.chunks(piece), 0);
             let end = loop {
                 match assembler.step() {
-                    AssemblerStep::Event => {
-                        assert!(text_of(&assembler.event().unwrap()) == events[number], "{name} {piece}");
+                    AssemblerStep::Event(event) => {
+                        assert!(text_of(&event) == events[number], "{name} {piece}");
                         number += 1;
                     }
                     AssemblerStep::More => match pieces.next() {
                         Some(piece) => assembler.push(piece),
-                        None => assembler.advance(0),
+                        None => assembler.finish(),
                     },
                     AssemblerStep::End(end) => break end,
                 }
             };
             assert_eq!(
-                (number, Some(end), assembler.lost()),
-                (events.len(), whole.end(), whole.lost()),
+                (number, Some(end), assembler.summary().losses.lost),
+                (events.len(), whole.summary().end, whole.summary().losses.lost),
                 "{name}"
             );
         }
-    }
-}
-
-/// After a call of `push` or `space` there is no event, because its bytes can have moved.
-#[test]
-fn an_event_lasts_until_bytes_arrive() {
-    let bytes = trace("gen-net10-lab-small");
-    let assembler = || EventAssembler::new(Limits::default());
-    for mut assembler in [assembler(), assembler().in_order(1 << 20), assembler().by_segment(1 << 20)] {
-        assert!(assembler.event().is_none());
-        assembler.push(&bytes);
-        assert_eq!(assembler.step(), AssemblerStep::Event);
-        assert!(assembler.event().is_some());
-        assembler.push(&[]);
-        assert!(assembler.event().is_none());
-        assert_eq!(assembler.step(), AssemblerStep::Event);
-        let _ = assembler.space();
-        assert!(assembler.event().is_none());
     }
 }
 
@@ -152,15 +146,15 @@ fn too_little_room_for_order() {
     let mut whole = read(&mut assembler(&bytes));
     whole.sort();
     for limit in [0, 1, 1000, 100_000, 300_000] {
-        let mut reader = assembler(&bytes).in_order(limit);
+        let mut reader = in_order(&bytes, limit);
         let mut events = read(&mut reader);
-        assert!(reader.late() > 0 && reader.exceeded_limit(), "{limit}");
+        assert!(reader.summary().late > 0 && reader.summary().exceeded_limit, "{limit}");
         events.sort();
         assert!(events == whole, "{limit}");
     }
-    let mut reader = assembler(&bytes).in_order(EventAssembler::ORDER_LIMIT);
-    assert_eq!((read(&mut reader).len(), reader.late()), (whole.len(), 0));
-    assert!(!reader.exceeded_limit());
+    let mut reader = in_order(&bytes, 16 << 20);
+    assert_eq!((read(&mut reader).len(), reader.summary().late), (whole.len(), 0));
+    assert!(!reader.summary().exceeded_limit);
 }
 
 /// A sorted event is returned from the window if no event waits: it needs no memory.
@@ -175,9 +169,9 @@ fn sorted_events_need_no_room() {
         put(&mut out, writer.event(&Event { metadata_id: 1, ..event }));
     }
     put(&mut out, Ok(writer.finish()));
-    let mut sorted = assembler(&out).in_order(0);
+    let mut sorted = in_order(&out, 0);
     assert_eq!(read(&mut sorted), read(&mut assembler(&out)));
-    assert_eq!((sorted.late(), sorted.exceeded_limit()), (1, false));
+    assert_eq!((sorted.summary().late, sorted.summary().exceeded_limit), (1, false));
 }
 
 /// A clock that went back makes events late, whatever the memory is.
@@ -191,25 +185,28 @@ fn clock_that_went_back() {
         put(&mut out, writer.event(&event));
     }
     put(&mut out, Ok(writer.finish()));
-    let mut reader = assembler(&out).in_order(EventAssembler::ORDER_LIMIT);
-    assert_eq!((read(&mut reader).len(), reader.late(), reader.exceeded_limit()), (2, 1, false));
+    let mut reader = in_order(&out, 16 << 20);
+    assert_eq!(
+        (read(&mut reader).len(), reader.summary().late, reader.summary().exceeded_limit),
+        (2, 1, false)
+    );
 }
 
 /// Returned events make room for later ones, so that a trace of any length fits.
 #[test]
 fn room_is_used_again() {
     let bytes = rounds(200, &[1; 1000]);
-    let mut reader = assembler(&bytes).in_order(100_000);
+    let mut reader = in_order(&bytes, 100_000);
     let events = read(&mut reader);
-    assert_eq!((events.len(), reader.late()), (2000, 0));
+    assert_eq!((events.len(), reader.summary().late), (2000, 0));
     // A round of these events has 600,000 bytes, which is more than the limit.
     let bytes = rounds(3, &[1; 60_000]);
-    let mut reader = assembler(&bytes).in_order(500_000);
+    let mut reader = in_order(&bytes, 500_000);
     let events = read(&mut reader);
     assert_eq!(events.len(), 30);
-    assert!(reader.late() > 0);
-    let mut reader = assembler(&bytes).in_order(1_200_000);
-    assert_eq!((read(&mut reader).len(), reader.late()), (30, 0));
+    assert!(reader.summary().late > 0);
+    let mut reader = in_order(&bytes, 1_200_000);
+    assert_eq!((read(&mut reader).len(), reader.summary().late), (30, 0));
 }
 
 /// Returns rounds of ten events, each from the youngest to the oldest; the first event of a round is marked as sorted.
@@ -277,7 +274,7 @@ fn numbers_that_v6_assigns_again() {
     for limit in [None, Some(1 << 20)] {
         let mut reader = assembler(&out);
         if let Some(limit) = limit {
-            reader = reader.in_order(limit);
+            reader = in_order(&out, limit);
         }
         let mut found = Vec::new();
         while let Some(event) = next(&mut reader) {
@@ -299,7 +296,7 @@ fn numbers_that_v6_assigns_again() {
         let found: Vec<_> =
             found.iter().map(|(time, thread, name)| (*time, *thread, name.as_str())).collect();
         assert_eq!(found, expected, "{limit:?}");
-        assert_eq!(reader.end(), Some(End::Complete));
+        assert_eq!(reader.summary().end, Some(End::Complete));
     }
 }
 
@@ -347,11 +344,11 @@ fn replaced_descriptions_and_threads() {
         let bytes = stream(name);
         let mut whole = read(&mut assembler(&bytes));
         assert_eq!(whole.len(), 4);
-        let mut reader = assembler(&bytes).in_order(1 << 20);
+        let mut reader = in_order(&bytes, 1 << 20);
         let ordered = read(&mut reader);
         whole.reverse();
         assert!(ordered == whole, "{ordered:#.300?}");
-        assert_eq!(reader.late(), 0);
+        assert_eq!(reader.summary().late, 0);
     }
 }
 
@@ -509,7 +506,7 @@ fn other_clocks() {
     let recorded = ipc_testdata::TRACES.iter().find(|trace| trace.name.contains("windows")).unwrap();
     let (bytes, expected) = (recorded.bytes, recorded.expected.parse::<serde_json::Value>().unwrap());
     assert_eq!(expected["trace"]["freq"], 10_000_000);
-    let mut reader = assembler(bytes).in_order(1 << 20);
+    let mut reader = in_order(bytes, 1 << 20);
     let nanoseconds = next(&mut reader).unwrap().nanoseconds();
     let ticks = expected["ts_range"][0].as_i64().unwrap() - expected["trace"]["qpc"].as_i64().unwrap();
     assert_eq!(nanoseconds, ticks * 100);
@@ -563,7 +560,7 @@ fn descriptions_have_a_limit() {
     let stored = described.iter().filter(|described| **described).count();
     assert!((700..840).contains(&stored), "{stored}");
     assert!(described[..stored].iter().all(|described| *described));
-    assert_eq!((described.len(), reader.end()), (RECORDS as usize, Some(End::Complete)));
+    assert_eq!((described.len(), reader.summary().end), (RECORDS as usize, Some(End::Complete)));
 }
 
 #[test]
@@ -577,7 +574,10 @@ fn without_stacks() {
         frames
     };
     assert!(frames(assembler(&bytes)) > 1000);
-    assert_eq!(frames(assembler(&bytes).without_stacks()), 0);
+    assert_eq!(
+        frames(received(&bytes, EventOrder::Stream, ReadOptions { stacks: false, ..ReadOptions::default() })),
+        0
+    );
 }
 
 /// The stream does not describe the runtime's own events, but the feature `clr` names them.

@@ -26,6 +26,8 @@ fn machines_cross_threads() {
     crosses_threads::<EventAssembler>();
     #[cfg(feature = "alloc")]
     crosses_threads::<WholeTrace<'_>>();
+    #[cfg(feature = "std")]
+    crosses_threads::<TraceReader<std::fs::File>>();
     #[cfg(feature = "alloc")]
     crosses_threads::<MetadataCache>();
 }

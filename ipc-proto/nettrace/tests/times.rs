@@ -10,8 +10,9 @@ use std::collections::BTreeSet;
 
 use ipc_testdata::TRACES;
 use nettrace::{
-    AssemblerStep, BlockKind, EventAssembler, EventSelector, Limits, LossCounter, Metadata, Parser, Record,
-    Rewrite, RewriteOptions, RewriteSpace, Slot, TimeFilter, TimeRange, TraceWriter, Version,
+    AssemblerStep, BlockKind, EventAssembler, EventOrder, EventSelector, Limits, LossCounter, Metadata,
+    Parser, ReadOptions, Record, Rewrite, RewriteOptions, RewriteSpace, Slot, TimeFilter, TimeRange,
+    TraceWriter, Version,
 };
 
 /// An event block: the range that it states, and the range of its events.
@@ -159,16 +160,14 @@ fn assembled_by_range() {
         let cuts = cuts(trace.bytes);
         for (from, to) in [(cuts[1], cuts[2]), (cuts[3], u64::MAX), (u64::MAX, 0)] {
             for ordered in [false, true] {
-                let mut assembler = EventAssembler::new(Limits::default());
-                if ordered {
-                    assembler = assembler.in_order(EventAssembler::ORDER_LIMIT);
-                }
+                let order = if ordered { EventOrder::BY_TIME } else { EventOrder::Stream };
+                let mut assembler = EventAssembler::new(order, ReadOptions::default());
                 assembler.skip_outside(from, to);
                 assembler.push(trace.bytes);
-                assembler.advance(0);
+                assembler.finish();
                 let mut events = Vec::new();
-                while let AssemblerStep::Event = assembler.step() {
-                    events.push(assembler.event().unwrap().timestamp());
+                while let AssemblerStep::Event(event) = assembler.step() {
+                    events.push(event.timestamp());
                 }
                 let (expected, lost, times) = filtered(trace.bytes, from, to);
                 let mut expected: Vec<u64> = expected.into_iter().map(|(time, _)| time).collect();
@@ -177,8 +176,10 @@ fn assembled_by_range() {
                 }
                 events.retain(|time| times.keeps(*time));
                 assert!(events == expected, "{} from {from} to {to}", trace.name);
-                assert_eq!(assembler.times(), Some(&times), "{}", trace.name);
-                assert_eq!([assembler.lost(), assembler.lost_at_start()], lost, "{}", trace.name);
+                let summary = assembler.summary();
+                assert_eq!(summary.times, Some(&times), "{}", trace.name);
+                let (all, at_start) = (summary.losses.lost, summary.losses.at_start);
+                assert_eq!([all - at_start, at_start], lost, "{}", trace.name);
             }
         }
     }

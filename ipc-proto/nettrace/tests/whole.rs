@@ -13,8 +13,8 @@ mod steps;
 mod stream;
 
 use nettrace::{
-    AssemblerStep, End, Event, EventAssembler, Label, Limits, Metadata, SequencePoint, Stack, ThreadEntry,
-    TraceEvent, Version, WholeTrace,
+    AssemblerStep, BytesOrder, End, Event, EventAssembler, EventOrder, Label, Metadata, ReadOptions,
+    SequencePoint, Stack, ThreadEntry, TraceEvent, Version, WholeTrace,
 };
 use stream::{Stream, put, stream, written};
 
@@ -39,13 +39,13 @@ struct Seen {
 }
 
 fn assembled(bytes: &[u8]) -> Seen {
-    let assembler = EventAssembler::new(Limits::default()).in_order(1 << 30);
+    let assembler = EventAssembler::new(EventOrder::Time { limit: 1 << 30 }, ReadOptions::default());
     read(assembler, bytes, bytes.len())
 }
 
 /// Reads a trace segment by segment, in pieces of this size.
 fn by_segment(bytes: &[u8], piece: usize) -> Seen {
-    let assembler = EventAssembler::new(Limits::default()).by_segment(EventAssembler::SEGMENT_LIMIT);
+    let assembler = EventAssembler::new(EventOrder::BY_SEGMENT, ReadOptions::default());
     read(assembler, bytes, piece)
 }
 
@@ -54,32 +54,32 @@ fn read(mut assembler: EventAssembler, bytes: &[u8], piece: usize) -> Seen {
     let mut pieces = bytes.chunks(piece.max(1));
     loop {
         match assembler.step() {
-            AssemblerStep::Event => events.push(text_of(&assembler.event().unwrap())),
+            AssemblerStep::Event(event) => events.push(text_of(&event)),
             AssemblerStep::More => match pieces.next() {
                 Some(piece) => assembler.push(piece),
-                None => assembler.advance(0),
+                None => assembler.finish(),
             },
             AssemblerStep::End(end) => {
-                let numbers = format!("{:?} {end:?}", assembler.losses());
-                return Seen { events, late: assembler.late(), numbers };
+                let numbers = format!("{:?} {end:?}", assembler.summary().losses);
+                return Seen { events, late: assembler.summary().late, numbers };
             }
         }
     }
 }
 
 fn whole(bytes: &[u8]) -> Seen {
-    let mut trace = WholeTrace::new(bytes, Limits::default());
+    let mut trace = WholeTrace::new(bytes, ReadOptions::default());
     let mut events = Vec::new();
     while let Some(segment) = trace.next_segment() {
         events.extend(segment.events().map(|event| text_of(&event)));
     }
-    let numbers = format!("{:?} {:?}", trace.losses(), trace.end().unwrap());
-    Seen { events, late: trace.late(), numbers }
+    let numbers = format!("{:?} {:?}", trace.summary().losses, trace.summary().end.unwrap());
+    Seen { events, late: trace.summary().late, numbers }
 }
 
 /// Returns the times of the events of each segment.
 fn times(bytes: &[u8]) -> Vec<Vec<u64>> {
-    let mut trace = WholeTrace::new(bytes, Limits::default());
+    let mut trace = WholeTrace::new(bytes, ReadOptions::default());
     let mut segments = Vec::new();
     while let Some(segment) = trace.next_segment() {
         segments.push(segment.events().map(|event| event.timestamp()).collect());
@@ -89,11 +89,11 @@ fn times(bytes: &[u8]) -> Vec<Vec<u64>> {
 
 /// Reads a trace in the order of the stream.
 fn by_block(bytes: &[u8], piece: usize) -> Seen {
-    read(EventAssembler::new(Limits::default()).by_block(), bytes, piece)
+    read(EventAssembler::new(EventOrder::Block, ReadOptions::default()), bytes, piece)
 }
 
 fn in_stream(bytes: &[u8]) -> Seen {
-    read(EventAssembler::new(Limits::default()), bytes, bytes.len())
+    read(EventAssembler::new(EventOrder::Stream, ReadOptions::default()), bytes, bytes.len())
 }
 
 /// Recorded traces, whole and cut. The property `assemble` also compares damaged ones.
@@ -103,9 +103,10 @@ fn recorded_traces() {
         let expected = assembled(trace.bytes);
         assert_eq!(whole(trace.bytes), expected, "{}", trace.name);
         let unsorted = in_stream(trace.bytes);
-        let in_place = |assembler: EventAssembler| read(assembler.of_bytes(trace.bytes), &[], 1);
-        assert!(in_place(EventAssembler::new(Limits::default())) == expected, "{}, in place", trace.name);
-        assert!(in_place(EventAssembler::new(Limits::default()).by_block()) == unsorted, "{}", trace.name);
+        let in_place =
+            |order| read(EventAssembler::of_bytes(trace.bytes, order, ReadOptions::default()), b"ignored", 1);
+        assert!(in_place(BytesOrder::Time) == expected, "{}, in place", trace.name);
+        assert!(in_place(BytesOrder::Stream) == unsorted, "{}, in place", trace.name);
         for piece in [1009, 100_003, trace.bytes.len()] {
             assert!(by_segment(trace.bytes, piece) == expected, "{}, in pieces of {piece}", trace.name);
             assert!(by_block(trace.bytes, piece) == unsorted, "{}, in pieces of {piece}", trace.name);
@@ -168,7 +169,7 @@ fn segments() {
     assert_eq!(times(&bytes), [&[3, 7, 7][..], &[2]]);
     let seen = whole(&bytes);
     assert_eq!(seen, assembled(&bytes));
-    assert_eq!((seen.late, WholeTrace::new(&bytes, Limits::default()).lost()), (1, 0));
+    assert_eq!((seen.late, WholeTrace::new(&bytes, ReadOptions::default()).summary().losses.lost), (1, 0));
 }
 
 /// An event refers to the stack that was known when it was read.
@@ -185,7 +186,7 @@ fn a_stack_that_is_assigned_again() {
         put!(stream.sequence_point(&SequencePoint::default()));
         put_event(stream, 4, Event { stack_id: 1, ..Event::default() });
     });
-    let mut trace = WholeTrace::new(&bytes, Limits::default());
+    let mut trace = WholeTrace::new(&bytes, ReadOptions::default());
     let mut seen = Vec::new();
     while let Some(segment) = trace.next_segment() {
         seen.extend(segment.events().map(|event| (event.header().stack_id, event.stack().collect())));
@@ -216,7 +217,7 @@ fn kinds() {
         put!(stream.describe(&described(2, "Two")));
         event(stream, 2);
     });
-    let mut trace = WholeTrace::new(&bytes, Limits::default());
+    let mut trace = WholeTrace::new(&bytes, ReadOptions::default());
     let mut kinds = Vec::new();
     while let Some(segment) = trace.next_segment() {
         for event in segment.events() {
@@ -247,7 +248,7 @@ fn labels() {
         put_event(stream, 1, Event { label_list: 4, thread: 3, ..Event::default() });
         put_event(stream, 2, Event { thread: 4, ..Event::default() });
     });
-    let mut trace = WholeTrace::new(&bytes, Limits::default());
+    let mut trace = WholeTrace::new(&bytes, ReadOptions::default());
     let segment = trace.next_segment().unwrap();
     let events: Vec<_> = segment.events().collect();
     let of = |metadata: Metadata<'_>| (metadata.keywords, metadata.level, metadata.opcode, metadata.version);
@@ -275,7 +276,7 @@ fn many(events: u32, group: u32) -> Vec<u8> {
 #[test]
 fn many_events() {
     let bytes = many(600_000, 100);
-    let mut trace = WholeTrace::new(&bytes, Limits::default());
+    let mut trace = WholeTrace::new(&bytes, ReadOptions::default());
     let (mut segments, mut events, mut last) = (0, 0, 0);
     while let Some(segment) = trace.next_segment() {
         segments += 1;
@@ -285,8 +286,11 @@ fn many_events() {
             events += 1;
         }
     }
-    assert_eq!((segments, events, trace.late(), trace.exceeded_limit()), (3, 600_000, 0, false));
-    assert_eq!((trace.lost(), trace.end()), (0, Some(End::Complete)));
+    assert_eq!(
+        (segments, events, trace.summary().late, trace.summary().exceeded_limit),
+        (3, 600_000, 0, false)
+    );
+    assert_eq!((trace.summary().losses.lost, trace.summary().end), (0, Some(End::Complete)));
 }
 
 /// The buffer of a segment keeps the bytes to which events and stacks refer, and drops others.
@@ -314,16 +318,22 @@ fn a_segment_longer_than_the_limit() {
     });
     let mut expected = assembled(&bytes);
     assert_eq!(expected.late, 0);
-    for limit in [700_000, 2_000_000, EventAssembler::SEGMENT_LIMIT] {
-        let mut assembler = EventAssembler::new(Limits::default()).by_segment(limit);
+    for limit in [700_000, 2_000_000, 64 << 20] {
+        let mut assembler = EventAssembler::new(EventOrder::Segment { limit }, ReadOptions::default());
         for piece in [10_007, 400_000] {
             assert!(read(assembler, &bytes, piece) == expected, "{limit} bytes, in pieces of {piece}");
-            assembler = EventAssembler::new(Limits::default()).by_segment(limit);
+            assembler = EventAssembler::new(EventOrder::Segment { limit }, ReadOptions::default());
         }
     }
     assert!(by_block(&bytes, 30_011) == in_stream(&bytes));
     // Bytes that arrive together need room whatever the limit is.
-    let all = |limit| read(EventAssembler::new(Limits::default()).by_segment(limit), &bytes, bytes.len());
+    let all = |limit| {
+        read(
+            EventAssembler::new(EventOrder::Segment { limit }, ReadOptions::default()),
+            &bytes,
+            bytes.len(),
+        )
+    };
     assert_eq!(all(0).numbers, expected.numbers);
     // Without room, events come too early, and none is lost.
     let bytes = written(Version::V4, |stream| {
@@ -333,7 +343,8 @@ fn a_segment_longer_than_the_limit() {
             put!(stream.event(&Event { metadata_id: 1, payload: &long, ..event }));
         }
     });
-    let mut early = read(EventAssembler::new(Limits::default()).by_segment(0), &bytes, 100_000);
+    let mut early =
+        read(EventAssembler::new(EventOrder::Segment { limit: 0 }, ReadOptions::default()), &bytes, 100_000);
     expected = assembled(&bytes);
     assert!(early.late > 0);
     for events in [&mut early.events, &mut expected.events] {
@@ -350,10 +361,10 @@ fn too_many_events() {
     assert_eq!(segments.len(), 2);
     assert_eq!(segments.iter().map(Vec::len).sum::<usize>(), 1_200_000);
     assert!(segments.iter().all(|times| times.is_sorted()));
-    let mut trace = WholeTrace::new(&bytes, Limits::default());
+    let mut trace = WholeTrace::new(&bytes, ReadOptions::default());
     while trace.next_segment().is_some() {}
-    assert!(trace.exceeded_limit());
-    assert!(trace.late() > 0);
+    assert!(trace.summary().exceeded_limit);
+    assert!(trace.summary().late > 0);
 }
 
 /// A trace without events has no segment.
@@ -362,8 +373,8 @@ fn no_events() {
     for bytes in
         [&b""[..], b"Nettrace", b"something else", &stream!(Version::V4, describe(&described(1, "Tick")))]
     {
-        let mut trace = WholeTrace::new(bytes, Limits::default());
+        let mut trace = WholeTrace::new(bytes, ReadOptions::default());
         assert!(trace.next_segment().is_none());
-        assert!(trace.end().is_some());
+        assert!(trace.summary().end.is_some());
     }
 }

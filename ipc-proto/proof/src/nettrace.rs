@@ -13,7 +13,7 @@ use crate::{each, proves, proves_each};
 proves_each! { NETTRACE_WIRE: value, Varint32, Varint64, Zigzag64 }
 
 proves! { READ:
-    Parser::new, Parser::next, Parser::next_event, try_for_each_event, Parser::is_before_event, Parser::release, Parser::offset, Parser::version,
+    Parser::new, Parser::next, try_for_each_event, Parser::is_before_event, Parser::release, Parser::offset, Parser::version,
     Parser::skip_block, Parser::finish, Parser::object_name, <Limits as Default>::default,
     BlockKind::name, TimeRange::overlaps, TimeFilter::new, TimeFilter::keeps, TimeFilter::record, TimeFilter::event, TimeFilter::skipped_blocks,
     TimeFilter::is_contradicted, Event::without_payload, Version::number, Trace::new, Trace::check,

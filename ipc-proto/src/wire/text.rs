@@ -7,6 +7,7 @@ use byteorder::{ByteOrder, LittleEndian};
 
 use super::convert::{to_u32, to_usize};
 use super::error::{WireError, WireErrorKind};
+use super::utf16::Utf16;
 use super::{Reader, Writer};
 use crate::Encode;
 
@@ -116,7 +117,7 @@ impl<'a> Text<'a> {
 
     /// Returns an iterator over the characters, with U+FFFD for each lone surrogate.
     pub fn chars(&self) -> impl Iterator<Item = char> + use<'a> {
-        char::decode_utf16(self.units()).map(|c| c.unwrap_or(char::REPLACEMENT_CHARACTER))
+        Utf16(self.units()).chars()
     }
 
     /// Splits the text at the first separator (ASCII) after the first unit. The separator is in neither part.
@@ -254,7 +255,7 @@ impl Hash for Text<'_> {
 /// Writes the characters, with U+FFFD for each lone surrogate; nothing for null.
 impl fmt::Display for Text<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.chars().try_for_each(|c| fmt::Write::write_char(f, c))
+        fmt::Display::fmt(&Utf16(self.units()), f)
     }
 }
 /// Writes `"text"`, with Rust's escapes and a lone surrogate as `\u{d800}`, or `null`.
@@ -263,15 +264,7 @@ impl fmt::Debug for Text<'_> {
         if self.is_null() {
             return f.write_str("null");
         }
-        f.write_str("\"")?;
-        for c in char::decode_utf16(self.units()) {
-            match c {
-                Ok('\'') => f.write_str("'")?,
-                Ok(c) => write!(f, "{}", c.escape_debug())?,
-                Err(lone) => write!(f, "\\u{{{:x}}}", lone.unpaired_surrogate())?,
-            }
-        }
-        f.write_str("\"")
+        fmt::Debug::fmt(&Utf16(self.units()), f)
     }
 }
 

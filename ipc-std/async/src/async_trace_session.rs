@@ -23,19 +23,19 @@ use crate::async_connector::{AsyncConnector, poll_receive};
 /// something to send.
 ///
 /// ```
-/// use nettrace::{EventAssembler, Limits, AssemblerStep};
+/// use nettrace::{AssemblerStep, EventAssembler, EventOrder, ReadOptions};
 /// use ipc_async::{AsyncConnector, AsyncTraceSession};
 ///
 /// /// Returns the number of events until the end of the session, which is stopped after the first 100.
 /// async fn count<A: AsyncConnector>(session: &mut AsyncTraceSession<A>) -> std::io::Result<u64> {
-///     let (mut trace, mut events) = (EventAssembler::new(Limits::default()), 0);
+///     let (mut trace, mut events) = (EventAssembler::new(EventOrder::Stream, ReadOptions::default()), 0);
 ///     loop {
 ///         match trace.step() {
 ///             AssemblerStep::More => {
 ///                 let n = session.read(trace.space()).await?;
 ///                 trace.advance(n);
 ///             }
-///             AssemblerStep::Event => {
+///             AssemblerStep::Event(_) => {
 ///                 events += 1;
 ///                 if events == 100 {
 ///                     session.stop();

@@ -69,7 +69,7 @@ fn demonstrate(client: &Client) -> Result<(), Box<dyn Error + Send + Sync>> {
             stopper.stop();
         }
     }
-    println!("{events} events, then {:?}", trace.end());
+    println!("{events} events, then {:?}", trace.summary().end);
     match client.set_startup_profiler(Guid::NIL, "profiler.so") {
         Err(e) => println!("{e}"),
         Ok(()) => return Err("a toy cannot load profilers".into()),

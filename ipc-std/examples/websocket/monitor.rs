@@ -80,7 +80,7 @@ impl Monitor {
             while reader.next_event()?.is_some() {
                 events += 1;
             }
-            match reader.end() {
+            match reader.summary().end {
                 Some(End::Complete) => Ok(events),
                 end => Err(io::Error::other(format!("the stream ends with {end:?}"))),
             }

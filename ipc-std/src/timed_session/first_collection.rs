@@ -1,7 +1,7 @@
 //! `FirstCollection`: delays a Stop that would arrive shortly before the first collection of meters.
 use ipc_proto::Session;
 use ipc_proto::plan::{Runtime, StopHazard, TraceConfig, stop_hazard};
-use nettrace::{AssemblerStep, EventAssembler, Limits};
+use nettrace::{AssemblerStep, EventAssembler, EventOrder, ReadOptions};
 
 /// Sees the stream of a session that collects meters until its first collection has ended.
 #[derive(Debug)]
@@ -21,7 +21,10 @@ impl FirstCollection {
 
     pub(super) fn new(config: &TraceConfig<'_>) -> Self {
         Self(stop_hazard(config, &Runtime::default()).map(|hazard| {
-            let events = EventAssembler::new(Limits::default()).without_stacks();
+            let events = EventAssembler::new(
+                EventOrder::Stream,
+                ReadOptions { stacks: false, ..ReadOptions::default() },
+            );
             Expected { hazard, started: 0, events }
         }))
     }
@@ -53,9 +56,10 @@ impl Expected {
 
     fn sees_collection(&mut self, bytes: &[u8], now: u64) -> bool {
         self.events.push(bytes);
-        while let AssemblerStep::Event = self.events.step() {
-            let metadata = self.events.event().and_then(|event| event.metadata());
-            let Some(metadata) = metadata.filter(|of| of.provider == StopHazard::PROVIDER) else { continue };
+        while let AssemblerStep::Event(event) = self.events.step() {
+            let Some(metadata) = event.metadata().filter(|of| of.provider == StopHazard::PROVIDER) else {
+                continue;
+            };
             if metadata.name == StopHazard::COLLECTION_STOP {
                 return true;
             }

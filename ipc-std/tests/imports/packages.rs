@@ -104,8 +104,6 @@ const IPC_STD: Layers = &[
         "discover",
         "monitor",
         "server",
-        "record_reader",
-        "trace_reader",
     ],
     &["counter_stream"],
     &["lib"],

@@ -1,5 +1,5 @@
 //! The traces of the properties, and the events and samples in them.
-use nettrace::{AssemblerStep, EventAssembler, Limits, TraceEvent, Version};
+use nettrace::{AssemblerStep, EventAssembler, EventOrder, Limits, ReadOptions, TraceEvent, Version};
 use nettrace_analysis::samples::{Clock, Samples};
 
 use super::made_up_events::{self, MadeUp, Naming};
@@ -35,15 +35,14 @@ pub(super) fn trace_of(bytes: &[u8]) -> (Vec<u8>, Option<Vec<(MadeUp, Naming)>>)
 }
 
 pub(super) fn each_event(trace: &[u8], in_order: bool, mut take: impl FnMut(&TraceEvent<'_>)) {
-    let mut assembler = EventAssembler::new(Limits { block: 1 << 16, ..Limits::default() });
-    if in_order {
-        assembler = assembler.in_order(EventAssembler::ORDER_LIMIT);
-    }
+    let limits = Limits { block: 1 << 16, ..Limits::default() };
+    let order = if in_order { EventOrder::BY_TIME } else { EventOrder::Stream };
+    let mut assembler = EventAssembler::new(order, ReadOptions { limits, ..ReadOptions::default() });
     assembler.push(trace);
     loop {
         match assembler.step() {
-            AssemblerStep::Event => take(&assembler.event().expect("the event that was announced")),
-            AssemblerStep::More => assembler.advance(0),
+            AssemblerStep::Event(event) => take(&event),
+            AssemblerStep::More => assembler.finish(),
             AssemblerStep::End(_) => return,
         }
     }

@@ -14,17 +14,15 @@ use super::{
 /// Reads samples of counters and instruments from the events of a trace, in the order of the stream.
 ///
 /// ```
-/// use nettrace::{EventAssembler, Limits, AssemblerStep};
+/// use nettrace::{AssemblerStep, BytesOrder, EventAssembler, ReadOptions};
 /// use nettrace_analysis::counters::{CounterEvent, CounterReader};
 ///
 /// # let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../testdata/counters/net8-meters.nettrace");
 /// # let bytes = std::fs::read(path)?;
-/// let mut assembler = EventAssembler::new(Limits::default());
-/// assembler.push(&bytes);
+/// let mut assembler = EventAssembler::of_bytes(bytes, BytesOrder::Stream, ReadOptions::default());
 /// let mut counters = CounterReader::new();
 /// let mut samples = 0;
-/// while let AssemblerStep::Event = assembler.step() {
-///     let Some(event) = assembler.event() else { break };
+/// while let AssemblerStep::Event(event) = assembler.step() {
 ///     if let Some(CounterEvent::Sample(sample)) = counters.event(&event) {
 ///         println!("{} {} [{}] {:?}", sample.provider, sample.name, sample.tag_text, sample.value());
 ///         samples += 1;

@@ -11,17 +11,15 @@ use crate::samples::{Clock, SampledThread, Samples, ThreadNumber, Unit, Weight};
 /// proportional to the length of the trace, whatever the trace contains.
 ///
 /// ```
-/// use nettrace::{EventAssembler, Limits, AssemblerStep};
+/// use nettrace::{AssemblerStep, BytesOrder, EventAssembler, ReadOptions};
 /// use nettrace_analysis::formats::Profile;
 /// use nettrace_analysis::samples::{Clock, Samples};
 ///
 /// # let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../testdata/analysis/net31-sampled.nettrace");
 /// # let bytes = std::fs::read(path)?;
-/// let mut assembler = EventAssembler::new(Limits::default());
-/// assembler.push(&bytes);
+/// let mut assembler = EventAssembler::of_bytes(bytes, BytesOrder::Stream, ReadOptions::default());
 /// let mut samples = Samples::new([Clock::Wall]);
-/// while let AssemblerStep::Event = assembler.step() {
-///     let Some(event) = assembler.event() else { break };
+/// while let AssemblerStep::Event(event) = assembler.step() {
 ///     samples.event(&event);
 /// }
 /// let profile = Profile::new(&mut samples, &Clock::Wall, |_, weight| weight.total());

@@ -22,18 +22,16 @@ use crate::samples::{Clock, Interval, SampledThread, Samples, ThreadNumber, Unit
 /// them: the file then has only the beginning of the trace.
 ///
 /// ```
-/// use nettrace::{EventAssembler, Limits, AssemblerStep};
+/// use nettrace::{AssemblerStep, BytesOrder, EventAssembler, ReadOptions};
 /// use nettrace_analysis::formats::{TimeProfile, Timeline};
 /// use nettrace_analysis::samples::{Clock, Samples};
 ///
 /// # let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../testdata/analysis/net31-sampled.nettrace");
 /// # let bytes = std::fs::read(path)?;
-/// let mut assembler = EventAssembler::new(Limits::default()).in_order(EventAssembler::ORDER_LIMIT);
-/// assembler.push(&bytes);
+/// let mut assembler = EventAssembler::of_bytes(bytes, BytesOrder::Time, ReadOptions::default());
 /// let mut samples = Samples::new([Clock::SampledTime]);
 /// let mut timeline = Timeline::new(Clock::SampledTime);
-/// while let AssemblerStep::Event = assembler.step() {
-///     let Some(event) = assembler.event() else { break };
+/// while let AssemblerStep::Event(event) = assembler.step() {
 ///     samples.event_with(&event, &mut |clock, interval| timeline.add(clock, interval));
 /// }
 /// let mut file = String::new();

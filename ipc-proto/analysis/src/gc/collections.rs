@@ -10,23 +10,21 @@ use crate::durations::elapsed;
 use crate::event_fields::runtime_event_id;
 
 /// Finds the garbage collections of each process in the events of a trace, which must come in the order of time: see
-/// [`EventAssembler::in_order`](nettrace::EventAssembler::in_order).
+/// [`EventOrder::Time`](nettrace::EventOrder::Time).
 ///
 /// Take collections with [`pop`](Self::pop) after each event. Then at most 16,384 collections wait for the end of one
 /// that began before them, in about 4 MB. The events of at most 65,536 processes are taken. The work for each event is
 /// logarithmic in the number of processes.
 ///
 /// ```
-/// use nettrace::{EventAssembler, Limits, AssemblerStep};
+/// use nettrace::{AssemblerStep, BytesOrder, EventAssembler, ReadOptions};
 /// use nettrace_analysis::gc::Collections;
 ///
 /// # let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../testdata/nettrace/gen-net10-small-mixed.nettrace");
 /// # let bytes = std::fs::read(path)?;
-/// let mut assembler = EventAssembler::new(Limits::default()).in_order(EventAssembler::ORDER_LIMIT);
-/// assembler.push(&bytes);
+/// let mut assembler = EventAssembler::of_bytes(bytes, BytesOrder::Time, ReadOptions::default());
 /// let mut collections = Collections::default();
-/// while let AssemblerStep::Event = assembler.step() {
-///     let Some(event) = assembler.event() else { break };
+/// while let AssemblerStep::Event(event) = assembler.step() {
 ///     collections.event(&event);
 ///     while let Some(collection) = collections.pop() {
 ///         println!("{}: paused for {:?} ns", collection.number, collection.pause);

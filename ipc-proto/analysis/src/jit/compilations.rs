@@ -12,7 +12,7 @@ use crate::names::method_name;
 use crate::rows::{JittingRow, MethodRow};
 
 /// Finds the compilations of each process in the events of a trace, which must come in the order of time: see
-/// [`EventAssembler::in_order`](nettrace::EventAssembler::in_order).
+/// [`EventOrder::Time`](nettrace::EventOrder::Time).
 ///
 /// Take compilations with [`pop`](Self::pop) after each event. Compilations that began after one that has not ended
 /// wait, in up to 4 MiB. If they need more memory, the first ones are returned without an end. The work for each event
@@ -20,16 +20,14 @@ use crate::rows::{JittingRow, MethodRow};
 /// method on its thread of its process: one without a start, and a start without a load, stay alone.
 ///
 /// ```
-/// use nettrace::{EventAssembler, Limits, AssemblerStep};
+/// use nettrace::{AssemblerStep, BytesOrder, EventAssembler, ReadOptions};
 /// use nettrace_analysis::jit::Compilations;
 ///
 /// # let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../testdata/analysis/net10-compilations.nettrace");
 /// # let bytes = std::fs::read(path)?;
-/// let mut assembler = EventAssembler::new(Limits::default()).in_order(EventAssembler::ORDER_LIMIT);
-/// assembler.push(&bytes);
+/// let mut assembler = EventAssembler::of_bytes(bytes, BytesOrder::Time, ReadOptions::default());
 /// let mut compilations = Compilations::default();
-/// while let AssemblerStep::Event = assembler.step() {
-///     let Some(event) = assembler.event() else { break };
+/// while let AssemblerStep::Event(event) = assembler.step() {
 ///     compilations.event(&event);
 ///     while let Some(compilation) = compilations.pop() {
 ///         println!("{:?} ns for {}", compilation.duration, compilation.method);

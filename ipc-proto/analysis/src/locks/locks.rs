@@ -15,20 +15,18 @@ use crate::rows::{ContentionRow, ThreadRow, contention_time, runtime_version};
 use crate::{KnownProvider, OwnCode, Part, StackId, Stacks};
 
 /// Finds the locks for which the threads of each process wait. The events must come in the order of time: see
-/// [`EventAssembler::in_order`](nettrace::EventAssembler::in_order). The [module](super) has the rules.
+/// [`EventOrder::Time`](nettrace::EventOrder::Time). The [module](super) has the rules.
 ///
 /// ```
-/// use nettrace::{EventAssembler, Limits, AssemblerStep};
+/// use nettrace::{AssemblerStep, BytesOrder, EventAssembler, ReadOptions};
 /// use nettrace_analysis::OwnCode;
 /// use nettrace_analysis::locks::Locks;
 ///
 /// # let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../testdata/analysis/net10-locks.nettrace");
 /// # let bytes = std::fs::read(path)?;
-/// let mut assembler = EventAssembler::new(Limits::default()).in_order(EventAssembler::ORDER_LIMIT);
-/// assembler.push(&bytes);
+/// let mut assembler = EventAssembler::of_bytes(bytes, BytesOrder::Time, ReadOptions::default());
 /// let mut locks = Locks::default();
-/// while let AssemblerStep::Event = assembler.step() {
-///     let Some(event) = assembler.event() else { break };
+/// while let AssemblerStep::Event(event) = assembler.step() {
 ///     locks.event(&event);
 /// }
 /// let report = locks.finish(&OwnCode::default());

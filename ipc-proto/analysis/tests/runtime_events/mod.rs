@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 
 use ipc_proto::Guid;
 use nettrace::{
-    AssemblerStep, Event, EventAssembler, Fields, Label, Limits, Metadata, Scalar, Stack, ThreadEntry, Trace,
-    TraceEvent, TraceWriter, Version,
+    AssemblerStep, Event, EventAssembler, EventOrder, Fields, Label, Metadata, ReadOptions, Scalar, Stack,
+    ThreadEntry, Trace, TraceEvent, TraceWriter, Version,
 };
 
 /// Returns the path of a file in `testdata`.
@@ -17,14 +17,14 @@ pub(crate) fn path(name: &str) -> PathBuf {
 
 /// Passes the events of a trace in the order of time.
 pub(crate) fn each_event(trace: &[u8], mut take: impl FnMut(&TraceEvent<'_>)) {
-    let mut assembler = EventAssembler::new(Limits::default()).in_order(EventAssembler::ORDER_LIMIT);
+    let mut assembler = EventAssembler::new(EventOrder::BY_TIME, ReadOptions::default());
     let mut pieces = trace.chunks(64 << 10);
     loop {
         match assembler.step() {
-            AssemblerStep::Event => take(&assembler.event().unwrap()),
+            AssemblerStep::Event(event) => take(&event),
             AssemblerStep::More => match pieces.next() {
                 Some(piece) => assembler.push(piece),
-                None => assembler.advance(0),
+                None => assembler.finish(),
             },
             AssemblerStep::End(_) => return,
         }
@@ -233,9 +233,9 @@ pub(crate) fn utf16(text: &str) -> Vec<u8> {
 
 /// Passes the events of a trace in the order of the stream.
 pub(crate) fn each_event_of_stream(trace: &[u8], mut take: impl FnMut(&TraceEvent<'_>)) {
-    let mut assembler = EventAssembler::new(Limits::default());
+    let mut assembler = EventAssembler::new(EventOrder::Stream, ReadOptions::default());
     assembler.push(trace);
-    while let AssemblerStep::Event = assembler.step() {
-        take(&assembler.event().unwrap());
+    while let AssemblerStep::Event(event) = assembler.step() {
+        take(&event);
     }
 }

@@ -23,7 +23,7 @@ const MAX_BYTES: usize = 32 << 20;
 #[derive(Debug)]
 pub(crate) struct StreamContext {
     pub(crate) catalog: Catalog,
-    omits_stacks: bool,
+    stores_stacks: bool,
     stacks: GrowingMap<StoredStack>,
     /// The number of stacks that were stored; it wraps.
     stored_stacks: u32,
@@ -56,10 +56,10 @@ struct StoredStack {
 }
 
 impl StreamContext {
-    pub(crate) fn new() -> Self {
+    pub(crate) fn new(stores_stacks: bool) -> Self {
         Self {
             catalog: Catalog::new(),
-            omits_stacks: false,
+            stores_stacks,
             stacks: GrowingMap::default(),
             stored_stacks: 0,
             label_lists: GrowingMap::default(),
@@ -67,15 +67,10 @@ impl StreamContext {
         }
     }
 
-    /// Stores no stacks from now on.
-    pub(crate) const fn omit_stacks(&mut self) {
-        self.omits_stacks = true;
-    }
-
     /// Stores a record that events refer to; other records change nothing.
     pub(crate) fn store(&mut self, record: &Record<'_>) {
         match record {
-            Record::Stack(stack) if !self.omits_stacks => self.store_stack(stack),
+            Record::Stack(stack) if self.stores_stacks => self.store_stack(stack),
             Record::LabelList(list) => self.store_label_list(list),
             record => self.catalog.store(record),
         }

@@ -5,6 +5,8 @@ use core::ops::{ControlFlow, Range};
 
 use ipc_proto::wire::steps;
 
+#[cfg(feature = "std")]
+use crate::assemble::read::read_uninterrupted;
 use crate::assemble::whole_bytes::{WholeBytes, bytes_of};
 use crate::parse::event::Event;
 use crate::parse::parser::{Limits, Parser, Record};
@@ -67,15 +69,15 @@ impl ParserBuf {
         Self { parser: Parser::new(limits), whole: None, buf: Vec::new(), start: 0, end: 0, is_closed: false }
     }
 
-    /// Reads `bytes`, which are a whole stream, in place, instead of bytes that arrive: a mapped file, for example. Call
-    /// it first. Bytes that arrive nevertheless are ignored.
+    /// Creates a parser of `bytes`, which are a whole stream, and are read in place: those of a mapped file, for example.
+    /// No record is a [`Record::More`]. Bytes that arrive nevertheless are ignored.
     ///
     /// ```
     /// use nettrace::{End, Limits, ParserBuf, Record};
     ///
     /// # let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../testdata/nettrace/gen-net10-lab-small.nettrace");
     /// let bytes = std::fs::read(path)?;
-    /// let mut records = ParserBuf::new(Limits::default()).of_bytes(bytes);
+    /// let mut records = ParserBuf::of_bytes(bytes, Limits::default());
     /// let mut stacks = 0;
     /// let end = loop {
     ///     match records.next_record() {
@@ -88,11 +90,9 @@ impl ParserBuf {
     /// # Ok::<(), std::io::Error>(())
     /// ```
     #[must_use]
-    pub fn of_bytes(mut self, bytes: impl AsRef<[u8]> + Send + Sync + 'static) -> Self {
+    pub fn of_bytes(bytes: impl AsRef<[u8]> + Send + Sync + 'static, limits: Limits) -> Self {
         let whole = WholeBytes::new(bytes);
-        (self.end, self.is_closed) = (whole.len(), true);
-        self.whole = Some(whole);
-        self
+        Self { end: whole.len(), whole: Some(whole), is_closed: true, ..Self::new(limits) }
     }
 
     /// Returns the next record, or [`Record::More`] if its bytes have not arrived.
@@ -126,7 +126,7 @@ impl ParserBuf {
     ///         ControlFlow::<()>::Continue(())
     ///     });
     ///     match records.next_record() {
-    ///         Record::More { .. } => records.advance(0),
+    ///         Record::More { .. } => records.finish(),
     ///         Record::End(end) => break end,
     ///         _ => {}
     ///     }
@@ -173,7 +173,45 @@ impl ParserBuf {
         self.end = self.end.saturating_add(n).min(self.buf.len());
     }
 
-    /// Appends all of `bytes`, the next bytes of the stream. An empty slice changes nothing.
+    /// Reports the end of the input: [`next_record`](Self::next_record) returns a [`Record::End`] instead of
+    /// [`Record::More`].
+    pub fn finish(&mut self) {
+        self.advance(0);
+    }
+
+    /// Reads the next bytes of the stream from `reader`, once, and returns their number; 0 at the end of the input.
+    ///
+    /// ```
+    /// use nettrace::{End, Limits, ParserBuf, Record};
+    ///
+    /// # let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../testdata/nettrace/gen-net10-lab-small.nettrace");
+    /// let mut file = std::fs::File::open(path)?;
+    /// let mut records = ParserBuf::new(Limits::default());
+    /// let mut events = 0;
+    /// let end = loop {
+    ///     match records.next_record() {
+    ///         Record::More { .. } => _ = records.read_from(&mut file)?,
+    ///         Record::Event(_) => events += 1,
+    ///         Record::End(end) => break end,
+    ///         _ => {}
+    ///     }
+    /// };
+    /// assert_eq!((events, end), (142, End::Complete));
+    /// # Ok::<(), std::io::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// Returns the reader's error, except [`Interrupted`](std::io::ErrorKind::Interrupted), which is retried. No bytes
+    /// are lost: after a timeout the call can be repeated.
+    #[cfg(feature = "std")]
+    pub fn read_from(&mut self, reader: &mut impl std::io::Read) -> std::io::Result<usize> {
+        let n = read_uninterrupted(reader, self.space())?;
+        self.advance(n);
+        Ok(n)
+    }
+
+    /// Appends all of `bytes`, the next bytes of the stream. An empty slice changes nothing; [`finish`](Self::finish) reports the
+    /// end.
     pub fn push(&mut self, mut bytes: &[u8]) {
         while !bytes.is_empty() {
             let space = self.space();

@@ -3,15 +3,18 @@ use alloc::vec::Vec;
 
 use ipc_proto::wire::{copy, steps};
 
+use crate::assemble::trace_event::TraceEvent;
 use crate::assemble::whole_bytes::{WholeBytes, bytes_of};
-use crate::parse::parser::Limits;
-use crate::segments::segment_core::{Rest, SegmentCore, SegmentStep};
+use crate::catalog::trace_summary::TraceSummary;
+use crate::parse::end::End;
+use crate::segments::read_options::ReadOptions;
+use crate::segments::segment_core::{Rest, SegmentCore};
 use crate::segments::segment_event::SegmentEvent;
 
 /// A [`SegmentCore`] with the bytes of its segment, or with those of the whole trace.
 #[derive(Debug)]
 pub(crate) struct SegmentBuf {
-    pub(crate) core: SegmentCore,
+    core: SegmentCore,
     /// All bytes of the trace, if they are in memory already.
     whole: Option<WholeBytes>,
     /// The bytes of the segment, then those that follow, up to `end`; then space.
@@ -40,10 +43,10 @@ const RATIO: usize = 4;
 const FIRST: usize = 4 << 20;
 
 impl SegmentBuf {
-    pub(crate) fn new(limits: Limits, limit: usize) -> Self {
-        let core = SegmentCore::new(limits);
+    /// Creates a buffer of bytes that arrive.
+    pub(crate) fn new(options: ReadOptions, sorts: bool, limit: usize) -> Self {
         Self {
-            core,
+            core: SegmentCore::new(options, sorts),
             whole: None,
             buf: Vec::new(),
             window: 0,
@@ -55,45 +58,66 @@ impl SegmentBuf {
         }
     }
 
-    /// Reads these bytes, which are a whole trace.
-    pub(crate) fn read_whole(&mut self, bytes: WholeBytes) {
-        (self.end, self.is_closed) = (bytes.len(), true);
-        self.core.reserve(self.end);
-        self.whole = Some(bytes);
+    /// Creates a reader of these bytes, which are a whole trace.
+    pub(crate) fn of_bytes(bytes: WholeBytes, options: ReadOptions, sorts: bool) -> Self {
+        let mut segments = Self { end: bytes.len(), is_closed: true, ..Self::new(options, sorts, 0) };
+        segments.core.reserve(bytes.len());
+        segments.whole = Some(bytes);
+        segments
     }
 
-    /// Finds the next event; a step other than `Segment` if there is none in the bytes that have arrived.
+    #[cfg(feature = "std")]
+    pub(crate) const fn has_whole_trace(&self) -> bool {
+        self.whole.is_some()
+    }
+
+    /// Skips the blocks whose stated range is outside of these ticks.
+    pub(crate) fn skip_outside(&mut self, from: u64, to: u64) {
+        self.core.skip_outside(from, to);
+    }
+
+    /// Returns what is known about the trace.
+    pub(crate) fn summary(&self) -> TraceSummary<'_> {
+        self.core.summary()
+    }
+
     #[inline]
-    pub(crate) fn step(&mut self) -> SegmentStep {
+    pub(crate) const fn end(&self) -> Option<End> {
+        self.core.end()
+    }
+
+    /// Finds the next event in the bytes that have arrived. Returns whether there is one.
+    #[inline]
+    pub(crate) fn find(&mut self) -> bool {
         if self.returned < self.core.ready_len() {
             self.returned = self.returned.wrapping_add(1);
             self.has_event = true;
-            return SegmentStep::Segment;
+            return true;
         }
-        self.step_slowly()
+        self.find_slowly()
     }
 
     #[cold]
     #[inline(never)]
-    fn step_slowly(&mut self) -> SegmentStep {
+    fn find_slowly(&mut self) -> bool {
         self.release();
         let rest = if self.is_closed { Rest::Closed } else { self.reduce() };
         let Self { core, whole, buf, window, end, .. } = self;
-        let step = core.step(bytes_of(whole.as_ref(), buf).get(*window..*end).unwrap_or_default(), rest);
-        self.has_event = matches!(step, SegmentStep::Segment);
+        self.has_event =
+            core.find(bytes_of(whole.as_ref(), buf).get(*window..*end).unwrap_or_default(), rest);
         self.returned = usize::from(self.has_event);
-        step
+        self.has_event
     }
 
-    /// Returns the event that [`step`](Self::step) found last, if [`space`](Self::space) was not called since.
+    /// Returns the event that [`find`](Self::find) found last, if [`space`](Self::space) was not called since.
     #[inline]
-    pub(crate) fn event(&self) -> Option<SegmentEvent<'_>> {
+    pub(crate) fn event(&self) -> Option<TraceEvent<'_>> {
         if !self.has_event {
             return None;
         }
         let bytes = bytes_of(self.whole.as_ref(), &self.buf);
         let bytes = bytes.get(self.first()..self.end).unwrap_or_default();
-        SegmentEvent::ready(self.core.view(bytes), self.returned.checked_sub(1)?)
+        SegmentEvent::ready(self.core.view(bytes), self.returned.checked_sub(1)?).map(TraceEvent::of_segment)
     }
 
     /// Returns the place in the buffer of the segment's first byte.

@@ -1,20 +1,18 @@
 //! Whole events from bytes that arrive in pieces, in the order of the stream or of time.
-use alloc::vec::Vec;
 use core::ops::Range;
 
-use crate::assemble::assembler_step::AssemblerStep;
 use crate::assemble::context::{References, StreamContext};
 use crate::assemble::event_queue::EventQueue;
 use crate::assemble::parser_buf::ParserBuf;
 use crate::assemble::stream_event::StreamEvent;
-use crate::catalog::catalog::Catalog;
-use crate::join::id_map::Slot;
-use crate::join::loss::{Counter, LossCounter};
+use crate::assemble::trace_event::TraceEvent;
+use crate::catalog::trace_log::TraceLog;
+use crate::catalog::trace_summary::TraceSummary;
 use crate::parse::end::End;
 use crate::parse::event::Event;
-use crate::parse::parser::{Limits, Record};
+use crate::parse::parser::Record;
 use crate::parse::sequence_point::SequencePoint;
-use crate::parse::time_filter::TimeFilter;
+use crate::segments::read_options::ReadOptions;
 
 /// Joins the records of a stream, and returns each event as soon as its bytes have arrived, or as soon as it is certain
 /// that no older event follows.
@@ -22,16 +20,13 @@ use crate::parse::time_filter::TimeFilter;
 pub(crate) struct StreamAssembler {
     records: ParserBuf,
     context: StreamContext,
-    loss: LossCounter<Vec<Slot<Counter>>>,
-    /// The filter of blocks by their times, if there is one.
-    times: Option<TimeFilter>,
+    log: TraceLog,
     /// The events that wait, if events are returned in the order of time.
     queue: Option<EventQueue>,
     /// A sequence point that takes effect when the queue is empty.
     passed: Option<SequencePoint>,
     /// The event that was found last.
     current: Current,
-    end: Option<End>,
 }
 
 /// The event that was found last.
@@ -64,46 +59,36 @@ impl Current {
 }
 
 impl StreamAssembler {
-    pub(crate) fn new(limits: Limits) -> Self {
+    /// Creates an assembler of events in the order of time if there is a limit for those that wait.
+    pub(crate) fn new(options: ReadOptions, limit: Option<usize>) -> Self {
         Self {
-            records: ParserBuf::new(limits),
-            context: StreamContext::new(),
-            loss: LossCounter::default(),
-            times: None,
-            queue: None,
+            records: ParserBuf::new(options.limits),
+            context: StreamContext::new(options.stacks),
+            log: TraceLog::default(),
+            queue: limit.map(EventQueue::new),
             passed: None,
             current: Current::None,
-            end: None,
         }
-    }
-
-    /// Returns events in the order of time from now on.
-    pub(crate) fn sort(&mut self, limit: usize) {
-        self.queue = Some(EventQueue::new(limit));
-    }
-
-    /// Stores no stacks from now on.
-    pub(crate) const fn omit_stacks(&mut self) {
-        self.context.omit_stacks();
     }
 
     /// Skips the blocks whose stated range is outside of these ticks.
     pub(crate) fn skip_outside(&mut self, from: u64, to: u64) {
-        self.times = Some(self.context.catalog.time_filter(from, to));
-    }
-
-    pub(crate) const fn times(&self) -> Option<&TimeFilter> {
-        self.times.as_ref()
-    }
-
-    /// Finds the next event in the bytes that have arrived.
-    #[inline]
-    pub(crate) fn step(&mut self) -> AssemblerStep {
-        if self.queue.is_some() { self.step_in_time() } else { self.step_in_stream() }
+        self.log.times = Some(self.context.catalog.time_filter(from, to));
     }
 
     #[inline]
-    pub(crate) fn event(&self) -> Option<StreamEvent<'_>> {
+    pub(crate) const fn end(&self) -> Option<End> {
+        self.log.end
+    }
+
+    /// Finds the next event in the bytes that have arrived. Returns whether there is one.
+    #[inline]
+    pub(crate) fn find(&mut self) -> bool {
+        if self.queue.is_some() { self.find_in_time() } else { self.find_in_stream() }
+    }
+
+    #[inline]
+    pub(crate) fn event(&self) -> Option<TraceEvent<'_>> {
         let (header, references) = match &self.current {
             Current::None => return None,
             Current::Read { header, payload, stack, references } => {
@@ -117,7 +102,7 @@ impl StreamAssembler {
                 (queue.event(*place)?, queue.references(*place)?)
             }
         };
-        Some(StreamEvent { header, context: &self.context, references })
+        Some(TraceEvent::of_stream(StreamEvent { header, context: &self.context, references }))
     }
 
     pub(crate) fn space(&mut self) -> &mut [u8] {
@@ -129,51 +114,34 @@ impl StreamAssembler {
         self.records.advance(n);
     }
 
-    pub(crate) const fn catalog(&self) -> &Catalog {
-        &self.context.catalog
-    }
-
-    pub(crate) const fn end(&self) -> Option<End> {
-        self.end
-    }
-
-    pub(crate) const fn loss(&self) -> &LossCounter<Vec<Slot<Counter>>> {
-        &self.loss
-    }
-
-    /// Returns how many events came after a younger one although they are sorted.
-    pub(crate) fn late(&self) -> u64 {
-        self.queue.as_ref().map_or(0, EventQueue::late)
-    }
-
-    /// Returns whether the memory for waiting events was not enough to sort all of them.
-    pub(crate) fn exceeded_limit(&self) -> bool {
-        self.queue.as_ref().is_some_and(EventQueue::exceeded_limit)
+    /// Returns what is known about the trace.
+    pub(crate) fn summary(&self) -> TraceSummary<'_> {
+        let late = self.queue.as_ref().map_or(0, EventQueue::late);
+        let exceeded_limit = self.queue.as_ref().is_some_and(EventQueue::exceeded_limit);
+        self.log.summary(&self.context.catalog, late, exceeded_limit)
     }
 
     #[inline]
-    fn step_in_stream(&mut self) -> AssemblerStep {
+    fn find_in_stream(&mut self) -> bool {
         let (event, references) = loop {
             match self.records.next_record() {
                 Record::Event(event) => {
-                    self.loss.event(&event);
-                    if let Some(times) = &mut self.times {
-                        times.event(&event);
-                    }
+                    self.log.event(&event);
                     break (event, self.context.refer(&event));
                 }
                 record => {
                     self.current = Current::None;
-                    if self.times.as_mut().is_some_and(|times| times.record(&record)) {
+                    if self.log.skips(&record) {
                         self.records.skip_block();
-                        self.loss.resync();
                         continue;
                     }
-                    if let Some(step) = Self::store(&mut self.context, &mut self.loss, &record) {
-                        if let AssemblerStep::End(end) = step {
-                            self.end = Some(end);
+                    match record {
+                        Record::More { .. } => return false,
+                        Record::End(end) => {
+                            self.log.end = Some(end);
+                            return false;
                         }
-                        return step;
+                        record => self.context.store(&record),
                     }
                     // No event waits, so no event refers to retired values.
                     self.context.catalog.drop_retired();
@@ -185,18 +153,18 @@ impl StreamAssembler {
         };
         let (header, lengths) = (event.without_payload(), (event.payload.len(), event.stack.len()));
         self.current = Current::read(&self.records, header, lengths, references);
-        AssemblerStep::Event
+        true
     }
 
-    fn step_in_time(&mut self) -> AssemblerStep {
+    fn find_in_time(&mut self) -> bool {
         self.current = Current::None;
-        let Self { records, context, loss, times, queue: Some(queue), .. } = self else {
-            return AssemblerStep::More;
+        let Self { records, context, log, queue: Some(queue), .. } = self else {
+            return false;
         };
         'released: loop {
             if let Some(place) = queue.pop() {
                 self.current = Current::Popped(place);
-                return AssemblerStep::Event;
+                return true;
             }
             if queue.is_empty() {
                 context.catalog.drop_retired();
@@ -204,8 +172,8 @@ impl StreamAssembler {
             if let Some(point) = self.passed.take() {
                 context.pass(&point);
             }
-            if let Some(end) = self.end {
-                return AssemblerStep::End(end);
+            if log.end.is_some() {
+                return false;
             }
             let record = loop {
                 let event = match records.next_event() {
@@ -215,56 +183,34 @@ impl StreamAssembler {
                         record => break record,
                     },
                 };
-                loss.event(&event);
-                if let Some(times) = times {
-                    times.event(&event);
-                }
+                log.event(&event);
                 let references = context.refer(&event);
                 if event.sorted && queue.pass(event.timestamp) {
                     let (header, lengths) =
                         (event.without_payload(), (event.payload.len(), event.stack.len()));
                     self.current = Current::read(records, header, lengths, references);
-                    return AssemblerStep::Event;
+                    return true;
                 }
                 queue.push(&event, references);
                 if queue.is_released() {
                     continue 'released;
                 }
             };
-            if times.as_mut().is_some_and(|times| times.record(&record)) {
+            if log.skips(&record) {
                 records.skip_block();
-                loss.resync();
                 continue;
             }
-            match Self::store(context, loss, &record) {
-                Some(AssemblerStep::End(end)) => {
-                    self.end = Some(end);
+            match record {
+                Record::More { .. } => return false,
+                Record::End(end) => {
+                    log.end = Some(end);
                     queue.release_all();
                 }
-                Some(step) => return step,
-                None => {
-                    if let Record::SequencePoint(point) = record {
-                        self.passed = Some(point);
-                        queue.release_all();
-                    }
+                Record::SequencePoint(point) => {
+                    self.passed = Some(point);
+                    queue.release_all();
                 }
-            }
-        }
-    }
-
-    /// Stores a record that is not an event, and returns `None`. Returns the step if `record` is `More` or `End`.
-    fn store(
-        context: &mut StreamContext,
-        loss: &mut LossCounter<Vec<Slot<Counter>>>,
-        record: &Record<'_>,
-    ) -> Option<AssemblerStep> {
-        match record {
-            Record::More { .. } => Some(AssemblerStep::More),
-            Record::End(end) => Some(AssemblerStep::End(*end)),
-            record => {
-                loss.record(record);
-                context.store(record);
-                None
+                record => context.store(&record),
             }
         }
     }

@@ -24,15 +24,13 @@ use crate::values::value::Value;
 /// that it refers to.
 ///
 /// ```
-/// use nettrace::{EventAssembler, Limits, AssemblerStep};
+/// use nettrace::{AssemblerStep, BytesOrder, EventAssembler, ReadOptions};
 ///
 /// # let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../testdata/nettrace/gen-net10-small-counters.nettrace");
 /// # let bytes = std::fs::read(path)?;
-/// let mut assembler = EventAssembler::new(Limits::default());
-/// assembler.push(&bytes);
+/// let mut assembler = EventAssembler::of_bytes(bytes, BytesOrder::Stream, ReadOptions::default());
 /// let mut means = 0;
-/// while let AssemblerStep::Event = assembler.step() {
-///     let Some(event) = assembler.event() else { break };
+/// while let AssemblerStep::Event(event) = assembler.step() {
 ///     if event.metadata().is_some_and(|metadata| metadata.name == "EventCounters") {
 ///         let text = |path| event.field(path).and_then(|value| value.as_str());
 ///         let name = text("Payload.Name").ok_or("a counter without a name")?;

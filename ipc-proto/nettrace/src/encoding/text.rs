@@ -3,7 +3,7 @@ use core::cmp::Ordering;
 use core::fmt;
 use core::hash::{Hash, Hasher};
 
-use ipc_proto::wire::{Reader, steps, to_usize};
+use ipc_proto::wire::{Reader, Utf16, steps, to_usize};
 
 use crate::encoding::varint::Varint32;
 use crate::error::{DecodeError, DecodeErrorKind};
@@ -41,7 +41,7 @@ impl<'a> Str<'a> {
     }
 
     /// Returns the UTF-16 code units; U+FFFD for invalid UTF-8.
-    pub fn units(&self) -> impl Iterator<Item = u16> + use<'a> {
+    pub fn units(&self) -> impl Iterator<Item = u16> + Clone + use<'a> {
         let (wide, narrow): (&[u8], &[u8]) = match *self {
             Self::Utf16(bytes) => (bytes, &[]),
             Self::Utf8(bytes) => (&[], bytes),
@@ -58,7 +58,7 @@ impl<'a> Str<'a> {
 
     /// Returns the characters; U+FFFD for each lone surrogate and for invalid UTF-8.
     pub fn chars(&self) -> impl Iterator<Item = char> + use<'a> {
-        char::decode_utf16(self.units()).map(|c| c.unwrap_or(char::REPLACEMENT_CHARACTER))
+        Utf16(self.units()).chars()
     }
 }
 
@@ -151,21 +151,13 @@ impl Hash for Str<'_> {
 }
 impl fmt::Display for Str<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.chars().try_for_each(|c| fmt::Write::write_char(f, c))
+        fmt::Display::fmt(&Utf16(self.units()), f)
     }
 }
 /// Writes `"text"`, escaped as Rust would, with a lone surrogate as `\u{d800}`.
 impl fmt::Debug for Str<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("\"")?;
-        for c in char::decode_utf16(self.units()) {
-            match c {
-                Ok('\'') => f.write_str("'")?,
-                Ok(c) => write!(f, "{}", c.escape_debug())?,
-                Err(lone) => write!(f, "\\u{{{:x}}}", lone.unpaired_surrogate())?,
-            }
-        }
-        f.write_str("\"")
+        fmt::Debug::fmt(&Utf16(self.units()), f)
     }
 }
 

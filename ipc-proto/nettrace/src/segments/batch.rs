@@ -98,11 +98,11 @@ struct Mark {
 }
 
 impl Batch {
-    pub(crate) fn new() -> Self {
+    pub(crate) fn new(sorts: bool) -> Self {
         let mut batch = Self {
             base: 0,
             entries: Vec::new(),
-            sorts: true,
+            sorts,
             runs: Runs::default(),
             origins: Vec::new(),
             captures: Vec::new(),
@@ -129,11 +129,6 @@ impl Batch {
         if self.sorts {
             self.entries.reserve((len / 32).min(RESERVED));
         }
-    }
-
-    /// Returns events in the order of the stream from now on.
-    pub(crate) const fn keep_order(&mut self) {
-        self.sorts = false;
     }
 
     /// Returns the release of events that need not be sorted, once they are worth it.

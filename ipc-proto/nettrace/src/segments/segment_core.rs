@@ -2,14 +2,14 @@
 use alloc::vec::Vec;
 
 use crate::catalog::catalog::Catalog;
-use crate::join::id_map::Slot;
-use crate::join::loss::{Counter, LossCounter};
+use crate::catalog::trace_log::TraceLog;
+use crate::catalog::trace_summary::TraceSummary;
 use crate::parse::end::End;
-use crate::parse::parser::{Limits, Parser, Record};
+use crate::parse::parser::{Parser, Record};
 use crate::parse::sequence_point::SequencePoint;
-use crate::parse::time_filter::TimeFilter;
 use crate::parse::trace::Version;
 use crate::segments::batch::{Batch, LONGEST_BLOCK};
+use crate::segments::read_options::ReadOptions;
 use crate::segments::runs::Release;
 use crate::segments::segment_view::SegmentView;
 
@@ -22,25 +22,12 @@ pub(crate) struct SegmentCore {
     parser: Parser,
     batch: Batch,
     catalog: Catalog,
-    loss: LossCounter<Vec<Slot<Counter>>>,
-    /// The filter of blocks by their times, if there is one.
-    times: Option<TimeFilter>,
-    omits_stacks: bool,
+    log: TraceLog,
+    stores_stacks: bool,
     /// A sequence point that takes effect when its segment was read.
     passed: Option<SequencePoint>,
     /// Whether the parser is at the start of a block that is read as a whole.
     is_before_block: bool,
-    end: Option<End>,
-}
-
-/// What a [`SegmentCore`] found.
-#[derive(Debug, Clone, Copy)]
-pub(crate) enum SegmentStep {
-    /// At least one event is ready.
-    Segment,
-    /// The next event needs more bytes.
-    More,
-    End(End),
 }
 
 /// The state of the bytes that follow the window.
@@ -55,17 +42,16 @@ pub(crate) enum Rest {
 }
 
 impl SegmentCore {
-    pub(crate) fn new(limits: Limits) -> Self {
+    /// Creates a reader of the first window. It returns events in the order of time if `sorts`.
+    pub(crate) fn new(options: ReadOptions, sorts: bool) -> Self {
         Self {
-            parser: Parser::new(limits),
-            batch: Batch::new(),
+            parser: Parser::new(options.limits),
+            batch: Batch::new(sorts),
             catalog: Catalog::new(),
-            loss: LossCounter::default(),
-            times: None,
-            omits_stacks: false,
+            log: TraceLog::default(),
+            stores_stacks: options.stacks,
             passed: None,
             is_before_block: false,
-            end: None,
         }
     }
 
@@ -74,35 +60,21 @@ impl SegmentCore {
         self.batch.reserve(len);
     }
 
-    /// Returns events in the order of the stream.
-    pub(crate) const fn keep_order(&mut self) {
-        self.batch.keep_order();
-    }
-
-    /// Stores no stacks from now on.
-    pub(crate) const fn omit_stacks(&mut self) {
-        self.omits_stacks = true;
-    }
-
     /// Skips the blocks whose stated range is outside of these ticks.
     pub(crate) fn skip_outside(&mut self, from: u64, to: u64) {
-        self.times = Some(self.catalog.time_filter(from, to));
+        self.log.times = Some(self.catalog.time_filter(from, to));
     }
 
-    pub(crate) const fn times(&self) -> Option<&TimeFilter> {
-        self.times.as_ref()
-    }
-
-    /// Drops the events that are ready, and reads the next ones from the window.
-    pub(crate) fn step(&mut self, window: &[u8], rest: Rest) -> SegmentStep {
+    /// Drops the events that are ready, and reads the next ones from the window. Returns whether there are some.
+    pub(crate) fn find(&mut self, window: &[u8], rest: Rest) -> bool {
         loop {
             self.remove_ready();
-            if let Some(end) = self.end {
-                return SegmentStep::End(end);
+            if self.log.end.is_some() {
+                return false;
             }
-            let Some(release) = self.read(window, rest) else { return SegmentStep::More };
+            let Some(release) = self.read(window, rest) else { return false };
             if self.batch.make_ready(release) {
-                return SegmentStep::Segment;
+                return true;
             }
         }
     }
@@ -143,30 +115,25 @@ impl SegmentCore {
             let record = self.parser.next(window);
             let position = self.parser.position();
             if let Record::Event(event) = &record {
-                self.loss.event(event);
-                if let Some(times) = &mut self.times {
-                    times.event(event);
-                }
+                self.log.event(event);
                 let (payload, _) = self.parser.event_ranges(event.payload.len(), event.stack.len());
                 self.batch.add_event(event, payload, &self.catalog);
                 continue;
             }
-            if self.times.as_mut().is_some_and(|times| times.record(&record)) {
+            if self.log.skips(&record) {
                 self.parser.skip_block();
-                self.loss.resync();
                 continue;
             }
-            self.loss.record(&record);
             match record {
                 // A filter needs the range that the block states, which follows.
                 Record::Block(_) => {
-                    self.is_before_block = self.times.is_none() && self.parser.is_before_events();
+                    self.is_before_block = self.log.times.is_none() && self.parser.is_before_events();
                     let released = self.batch.release_after_block();
                     if released.is_some() {
                         return released;
                     }
                 }
-                Record::Stack(stack) if !self.omits_stacks => {
+                Record::Stack(stack) if self.stores_stacks => {
                     self.batch.store_stack(stack.id, stack.bytes.len(), position);
                 }
                 Record::LabelList(list) => self.batch.store_labels(&list, position),
@@ -178,11 +145,11 @@ impl SegmentCore {
                     return self.batch.release_before_more(rest == Rest::OverLimit);
                 }
                 Record::More { .. } => {
-                    self.end = Some(self.parser.finish(window));
+                    self.log.end = Some(self.parser.finish(window));
                     return Some(Release::ALL);
                 }
                 Record::End(end) => {
-                    self.end = Some(end);
+                    self.log.end = Some(end);
                     return Some(Release::ALL);
                 }
                 record => self.catalog.store(&record),
@@ -196,7 +163,7 @@ impl SegmentCore {
         let Some((block, body)) = self.parser.event_block(window) else { return };
         let Some(numbers) = self.batch.add_block(block, body, &self.catalog) else { return };
         for numbers in numbers {
-            self.loss.numbers(numbers.thread, numbers.first, numbers.count, numbers.time);
+            self.log.loss.numbers(numbers.thread, numbers.first, numbers.count, numbers.time);
         }
         self.parser.skip_block();
     }
@@ -251,25 +218,12 @@ impl SegmentCore {
         SegmentView { bytes, batch: &self.batch, catalog: &self.catalog, has_own_stacks }
     }
 
-    pub(crate) const fn catalog(&self) -> &Catalog {
-        &self.catalog
-    }
-
     pub(crate) const fn end(&self) -> Option<End> {
-        self.end
+        self.log.end
     }
 
-    pub(crate) const fn loss(&self) -> &LossCounter<Vec<Slot<Counter>>> {
-        &self.loss
-    }
-
-    /// Returns how many events came after a younger one.
-    pub(crate) const fn late(&self) -> u64 {
-        self.batch.late()
-    }
-
-    /// Returns whether events were returned before it was certain that no older one follows.
-    pub(crate) const fn exceeded_limit(&self) -> bool {
-        self.batch.exceeded_limit()
+    /// Returns what is known about the trace.
+    pub(crate) fn summary(&self) -> TraceSummary<'_> {
+        self.log.summary(&self.catalog, self.batch.late(), self.batch.exceeded_limit())
     }
 }

@@ -14,7 +14,7 @@ async fn main() -> Result<(), Box<dyn core::error::Error>> {
     use ipc_proto::SetEnvironmentVariable;
     use ipc_proto::types::{EventLevel, Provider, SessionBufferMode};
     use ipc_testkit::{FakeRuntime, Profile};
-    use nettrace::{AssemblerStep, EventAssembler, Limits};
+    use nettrace::{AssemblerStep, EventAssembler, EventOrder, ReadOptions};
 
     let fake = FakeRuntime::start(Profile::net10())?;
     let path = std::env::args_os().nth(1).map_or_else(|| fake.path().to_owned(), Into::into);
@@ -31,7 +31,7 @@ async fn main() -> Result<(), Box<dyn core::error::Error>> {
     let config = TraceConfig { buffer_mode: SessionBufferMode::BLOCK, ..TraceConfig::new(&providers) };
     let mut session = client.start_tracing(&config).await?;
     session.lost_features().iter().for_each(|loss| println!("{loss}"));
-    let (mut trace, mut events) = (EventAssembler::new(Limits::default()), 0);
+    let (mut trace, mut events) = (EventAssembler::new(EventOrder::Stream, ReadOptions::default()), 0);
     let mut second = Box::pin(tokio::time::sleep(Duration::from_secs(1)));
     loop {
         match trace.step() {
@@ -40,11 +40,11 @@ async fn main() -> Result<(), Box<dyn core::error::Error>> {
                 n = session.read(trace.space()) => trace.advance(n?),
                 () = &mut second, if !second.is_elapsed() => session.stop(),
             },
-            AssemblerStep::Event => events += 1,
+            AssemblerStep::Event(_) => events += 1,
             AssemblerStep::End(_) => break,
         }
     }
-    println!("{events} events, {:?}", trace.end());
+    println!("{events} events, {:?}", trace.summary().end);
     // A session that is dropped is cancelled.
     drop(client.start_tracing(&config).await?);
     Ok(())

@@ -8,7 +8,8 @@ use std::rc::Rc;
 use dotnet_ipc_syntax::only_arg::OnlyArg;
 use ipc_proto::Guid;
 use ipc_std::{Client, TraceReader, TraceSession};
-use nettrace::{End, EventAssembler, Metadata, Value};
+use memmap2::Mmap;
+use nettrace::{BytesOrder, End, EventAssembler, EventOrder, Metadata, ReadOptions, TraceEvent, Value};
 use nettrace_analysis::names::Names;
 
 use crate::args::process_arg::ProcessArg;
@@ -112,10 +113,12 @@ fn show_file(file: &Path, args: &Args, part: TracePart, globals: &Globals) -> Re
     // Blocks outside of a part of the trace are skipped from the first event on, so that event must come soon.
     let may_delay = source.is_regular() && part.is_whole();
     let bytes = if may_delay { source.map(globals)? } else { None };
-    let mut events = Events::new(source, args, part, None, names, may_delay, &output);
-    if let Some(bytes) = bytes {
-        events.trace = events.trace.of_bytes(bytes);
-    }
+    let input = match bytes {
+        Some(bytes) => EventInput::Bytes(bytes),
+        None if may_delay => EventInput::File,
+        None => EventInput::Live,
+    };
+    let mut events = Events::new(source, input, args, part, None, names, &output);
     let end = loop {
         match events.show_next() {
             Ok(Some(end)) => break Ok(end),
@@ -154,7 +157,7 @@ fn show_process(
         session::start(client.clone(), &plan, None, globals)?;
     // The names are read after the session has started, so that no method is compiled in between.
     let names = args.stacks.then(|| names_of(&client)).transpose()?;
-    let mut events = Events::new(session, args, part, Some(&plan), names, false, &output);
+    let mut events = Events::new(session, EventInput::Live, args, part, Some(&plan), names, &output);
     let (end, read) = session::read_events(&mut events);
     let written = events.finish(&output, globals);
     let bytes = events.source().received();
@@ -185,6 +188,16 @@ fn names_of(client: &Client) -> Result<StackNames, Failure> {
     let mut names = Names::default();
     rundown::read(client, |event| names.event(event))?;
     Ok(StackNames::of_process(names))
+}
+
+/// How the bytes of a trace are available.
+enum EventInput {
+    /// All of them are in memory.
+    Bytes(Mmap),
+    /// They are read, and events may be returned some time later.
+    File,
+    /// They are read, and each event is returned as soon as possible.
+    Live,
 }
 
 /// The events of a trace, and the output that shows them.
@@ -219,28 +232,28 @@ struct Events<'a, R> {
 impl<'a, R: Read> Events<'a, R> {
     fn new(
         reader: R,
+        input: EventInput,
         args: &'a Args,
         part: TracePart,
         plan: Option<&'a SessionPlan<'a>>,
         names: Option<StackNames>,
-        may_delay: bool,
         output: &Rc<RefCell<EventOutput>>,
     ) -> Self {
         let reader = FlushingReader { reader, output: Rc::clone(output) };
         // The address of a method can belong to another method later. So names need the events in the order of time.
         let sorts = args.ordered || (names.is_some() && plan.is_none());
-        let trace = TraceReader::new(reader);
-        let mut trace = match (sorts, may_delay) {
-            (true, true) => trace.by_segment(EventAssembler::SEGMENT_LIMIT),
-            (false, true) => trace.by_block(),
-            (true, false) => trace.in_order(EventAssembler::ORDER_LIMIT),
-            (false, false) => trace,
-        };
         // The stacks of a process are dropped unless `--stacks` asks for them: only old runtimes send them then.
         let shows_addresses = output.borrow().lines.shows_addresses() && plan.is_none();
-        if names.is_none() && !shows_addresses {
-            trace = trace.without_stacks();
-        }
+        let options = ReadOptions { stacks: names.is_some() || shows_addresses, ..ReadOptions::default() };
+        let assembler = match (input, sorts) {
+            (EventInput::Bytes(bytes), true) => EventAssembler::of_bytes(bytes, BytesOrder::Time, options),
+            (EventInput::Bytes(bytes), false) => EventAssembler::of_bytes(bytes, BytesOrder::Stream, options),
+            (EventInput::File, true) => EventAssembler::new(EventOrder::BY_SEGMENT, options),
+            (EventInput::File, false) => EventAssembler::new(EventOrder::Block, options),
+            (EventInput::Live, true) => EventAssembler::new(EventOrder::BY_TIME, options),
+            (EventInput::Live, false) => EventAssembler::new(EventOrder::Stream, options),
+        };
+        let trace = TraceReader::with_assembler(reader, assembler);
         Self {
             trace,
             args,
@@ -263,12 +276,12 @@ impl<'a, R: Read> Events<'a, R> {
     fn show_next(&mut self) -> io::Result<Option<End>> {
         let (args, output) = (self.args, Rc::clone(&self.trace.get_ref().output));
         // With `--stacks` no block is skipped: a skipped event can have the name of a method.
-        if self.names.is_none() && self.trace.times().is_none() {
-            if let Some(times) = self.trace.trace().and_then(|trace| self.part.ticks(&trace)) {
+        if self.names.is_none() && self.trace.summary().times.is_none() {
+            if let Some(times) = self.trace.summary().trace.and_then(|trace| self.part.ticks(&trace)) {
                 self.trace.skip_outside(*times.start(), *times.end());
             }
         }
-        let Some(event) = self.trace.next_event()? else { return Ok(self.trace.end()) };
+        let Some(event) = self.trace.next_event()? else { return Ok(self.trace.summary().end) };
         self.read = self.read.saturating_add(1);
         if let Some(names) = &mut self.names {
             names.event(&event);
@@ -346,7 +359,7 @@ impl<'a, R: Read> Events<'a, R> {
                  System.Threading.Tasks.TplEventSource:80, or use `dotnet-ipc requests`",
             );
         }
-        if let Some(times) = self.trace.times() {
+        if let Some(times) = self.trace.summary().times {
             report_skipped(times, globals);
         }
         trace_file::report_late(&self.trace, globals);
@@ -364,7 +377,7 @@ impl<'a, R: Read> Events<'a, R> {
             return Ok(());
         }
         self.args.process.check(&name)?;
-        let has_skipped = self.trace.times().is_some_and(|times| times.skipped_blocks() > 0);
+        let has_skipped = self.trace.summary().times.is_some_and(|times| times.skipped_blocks() > 0);
         // The times of blocks that were skipped are not known.
         let part = self.part.check(&name);
         part.map_err(|failure| if has_skipped { failure.without_hint() } else { failure })?;

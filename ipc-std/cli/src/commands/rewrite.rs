@@ -69,7 +69,7 @@ const LABELS: usize = 1 << 16;
 
 pub(crate) fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
     let only: Vec<EventSelector<'_>> = args.only.iter().map(OnlyArg::as_filter).collect();
-    let mut records = Source::open(&args.file)?.records(globals)?;
+    let (mut records, mut source) = Source::open(&args.file)?.records(globals)?;
     let mut output = AtomicOutput::open(&args.output, &args.overwrite)?;
     let mut buffer = vec![0; BUFFER];
     let (mut metadata, mut threads) = (vec![Slot::default(); SLOTS], vec![Slot::default(); SLOTS]);
@@ -117,16 +117,16 @@ pub(crate) fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
                 }
             }
             Record::More { .. } => {
-                if let Err(e) = records.read_more() {
-                    return Err(records.get_ref().failed(&e));
+                if let Err(e) = records.read_from(&mut source) {
+                    return Err(source.failed(&e));
                 }
             }
             Record::End(end) => break end,
             _ => {}
         }
     };
-    records.get_mut().hide_progress();
-    let name = records.get_ref().name().to_string();
+    source.hide_progress();
+    let name = source.name().to_string();
     let Some(rewrite) = rewrite else {
         // Without a valid part there is nothing to write.
         return source::check(end, name);

@@ -52,7 +52,7 @@ pub(crate) fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
     // Before the trace is read, which a pipe allows only once.
     let mut stats =
         Stats { part: args.part.part(TraceTarget::File(&args.file), globals)?, ..Stats::default() };
-    let mut steps = Source::open(&args.file)?.records(globals)?;
+    let (mut steps, mut source) = Source::open(&args.file)?.records(globals)?;
     let mut digest = if args.digest { Some(EventDigest::new()?) } else { None };
     let end = loop {
         let _ = steps.try_for_each_event(|event| {
@@ -64,8 +64,8 @@ pub(crate) fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
         });
         match steps.next_record() {
             Record::More { .. } => {
-                if let Err(e) = steps.read_more() {
-                    return Err(steps.get_ref().failed(&e));
+                if let Err(e) = steps.read_from(&mut source) {
+                    return Err(source.failed(&e));
                 }
             }
             Record::End(end) => break end,
@@ -77,7 +77,7 @@ pub(crate) fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
             step => stats.step(&step, &args.process),
         }
     };
-    steps.get_mut().hide_progress();
+    source.hide_progress();
     stats.processes.count_last();
     stats.number = match end {
         End::Corrupt { reason: Corruption::Version(version), .. } => Some(version),
@@ -90,9 +90,9 @@ pub(crate) fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
         to_stdout(|out| stats.write(end, digest, out))?;
         show_next(&format!("dotnet-ipc diagnose {}", TraceTarget::File(&args.file).argument()), globals)?;
     }
-    source::check(end, steps.get_ref().name())?;
-    args.process.check(steps.get_ref().name())?;
-    stats.part.check(steps.get_ref().name())
+    source::check(end, source.name())?;
+    args.process.check(source.name())?;
+    stats.part.check(source.name())
 }
 
 #[derive(Default)]

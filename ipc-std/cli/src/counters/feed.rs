@@ -453,7 +453,7 @@ fn read(
 ) -> Result<(), Failure> {
     let (mut has_lost, mut has_samples) = (false, false);
     loop {
-        let id = stream.trace().trace().and_then(|trace| trace.process_id).map(u64::from);
+        let id = stream.trace().summary().trace.and_then(|trace| trace.process_id).map(u64::from);
         if !has_lost && trace_file::lost(stream.trace()) > 0 {
             has_lost = true;
             let losses = trace_file::loss_report(stream.trace());
@@ -496,13 +496,13 @@ fn lost_problem<R: Read>(trace: &TraceReader<R>) -> Option<Report> {
 fn end(stream: &CounterStream, has_samples: bool) -> Result<(), Failure> {
     let session = stream.session();
     if session.is_stopping() {
-        let process_id = stream.trace().trace().and_then(|trace| trace.process_id);
+        let process_id = stream.trace().summary().trace.and_then(|trace| trace.process_id);
         return match !has_samples && session.stop_error().is_none() && is_suspended(session, process_id) {
             true => Err(suspended("reports no counters")),
             false => Ok(()),
         };
     }
-    match stream.trace().end() {
+    match stream.trace().summary().end {
         // A runtime that exits ends its sessions, so the trace is complete. If the runtime is killed, the trace is
         // truncated.
         Some(End::Complete | End::Truncated { .. }) | None => Err(exited()),
@@ -519,7 +519,7 @@ pub(crate) fn read_file(
     mut part: Part,
     mut take: impl FnMut(&Process, Report) -> ControlFlow<()>,
 ) -> Result<(), Failure> {
-    let mut trace = TraceReader::new(Source::open(file)?).without_stacks();
+    let mut trace = trace_file::without_stacks(Source::open(file)?);
     let mut counters = CounterReader::new().only(selections).preferring_meters();
     // What the trace has instead, if it has nothing that is selected.
     let mut others = (!selections.is_empty()).then(CounterReader::new);
@@ -561,7 +561,7 @@ pub(crate) fn read_file(
         // This report is the last one, so it does not matter whether more are wanted.
         let _ = take(&process, problem);
     }
-    source::check(trace.end().unwrap_or(End::Complete), trace.get_ref().name())?;
+    source::check(trace.summary().end.unwrap_or(End::Complete), trace.get_ref().name())?;
     only_process.check(trace.get_ref().name())
 }
 

@@ -9,9 +9,8 @@ use std::os::fd::AsFd;
 use std::os::windows::io::AsHandle;
 use std::path::{Path, PathBuf};
 
-use ipc_std::RecordReader;
 use memmap2::Mmap;
-use nettrace::{Corruption, End};
+use nettrace::{Corruption, End, Limits, ParserBuf};
 
 use super::reading_progress::ReadingProgress;
 use crate::output::failure::{Failure, Kind};
@@ -60,14 +59,15 @@ impl Source {
         map.map(Some).map_err(|e| Failure::io(format_args!("cannot map {}", self.name()), &e))
     }
 
-    /// Returns a reader of the records of the trace. A terminal shows the progress of reading.
-    pub(crate) fn records(self, globals: &Globals) -> Result<RecordReader<Self>, Failure> {
-        let bytes = self.map(globals)?;
-        let records = RecordReader::new(self.with_progress());
-        Ok(match bytes {
-            Some(bytes) => records.of_bytes(bytes),
-            None => records,
-        })
+    /// Returns the parser of the records of the trace, and the source to read from. A terminal shows the progress of
+    /// reading.
+    pub(crate) fn records(self, globals: &Globals) -> Result<(ParserBuf, Self), Failure> {
+        let limits = Limits::default();
+        let records = match self.map(globals)? {
+            Some(bytes) => ParserBuf::of_bytes(bytes, limits),
+            None => ParserBuf::new(limits),
+        };
+        Ok((records, self.with_progress()))
     }
 
     /// Returns the source with its progress, which standard error shows if it is a terminal.

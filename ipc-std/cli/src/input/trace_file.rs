@@ -3,23 +3,30 @@ use core::ops::ControlFlow;
 use std::io::Read;
 use std::path::Path;
 
-use ipc_std::TraceReader;
-use nettrace::{End, EventAssembler, TraceClock, TraceEvent};
+use nettrace::{
+    BytesOrder, End, EventAssembler, EventOrder, ReadOptions, TraceClock, TraceEvent, TraceReader,
+};
 use nettrace_analysis::{EventBuffer, LossReport};
 
 use super::source::{self, Source};
 use crate::output::failure::Failure;
 use crate::output::globals::Globals;
 
-/// Opens a trace, to be read with its stacks in the order of time. A terminal shows the progress of reading.
-pub(crate) fn open(file: &Path, globals: &Globals) -> Result<TraceReader<Source>, Failure> {
+/// Opens a trace, to be read in the order of time, with its stacks or without. A terminal shows the progress of reading.
+pub(crate) fn open(file: &Path, stacks: bool, globals: &Globals) -> Result<TraceReader<Source>, Failure> {
     let source = Source::open(file)?;
-    let bytes = source.map(globals)?;
-    let trace = TraceReader::new(source.with_progress()).by_segment(EventAssembler::SEGMENT_LIMIT);
-    Ok(match bytes {
-        Some(bytes) => trace.of_bytes(bytes),
-        None => trace,
-    })
+    let options = ReadOptions { stacks, ..ReadOptions::default() };
+    let assembler = match source.map(globals)? {
+        Some(bytes) => EventAssembler::of_bytes(bytes, BytesOrder::Time, options),
+        None => EventAssembler::new(EventOrder::BY_SEGMENT, options),
+    };
+    Ok(TraceReader::with_assembler(source.with_progress(), assembler))
+}
+
+/// Returns a reader of a trace in the order of the stream, without its stacks.
+pub(crate) fn without_stacks<R: Read>(reader: R) -> TraceReader<R> {
+    let options = ReadOptions { stacks: false, ..ReadOptions::default() };
+    TraceReader::with_assembler(reader, EventAssembler::new(EventOrder::Stream, options))
 }
 
 /// Passes each event of the trace to `take`, until that breaks.
@@ -45,12 +52,12 @@ pub(crate) fn read_all(
     }
     report_lost(trace, globals);
     report_late(trace, globals);
-    source::check(trace.end().unwrap_or(End::Complete), trace.get_ref().name())
+    source::check(trace.summary().end.unwrap_or(End::Complete), trace.get_ref().name())
 }
 
 /// Returns how many events the runtime did not record, also before the first event of their thread.
-pub(crate) const fn lost<R: Read>(trace: &TraceReader<R>) -> u64 {
-    trace.losses().lost
+pub(crate) fn lost<R: Read>(trace: &TraceReader<R>) -> u64 {
+    trace.summary().losses.lost
 }
 
 /// Reports events that the runtime did not record.
@@ -63,17 +70,19 @@ pub(crate) fn report_lost<R: Read>(trace: &TraceReader<R>, globals: &Globals) {
 
 /// Returns what is known about the lost events.
 pub(crate) fn loss_report<R: Read>(trace: &TraceReader<R>) -> LossReport {
-    let clock = trace.trace().map(|trace| TraceClock::new(&trace));
-    LossReport { losses: trace.losses(), clock, buffer: EventBuffer::MayFill }
+    let summary = trace.summary();
+    let clock = summary.trace.map(|trace| TraceClock::new(&trace));
+    LossReport { losses: summary.losses, clock, buffer: EventBuffer::MayFill }
 }
 
 /// Reports events that could not be sorted.
 pub(crate) fn report_late<R: Read>(trace: &TraceReader<R>, globals: &Globals) {
-    let why = match trace.exceeded_limit() {
+    let summary = trace.summary();
+    let why = match summary.exceeded_limit {
         true => "sorting them needs too much memory",
         false => "the trace has them after younger events, as if its clock went back",
     };
-    if let late @ 1.. = trace.late() {
+    if let late @ 1.. = summary.late {
         globals.note(&format!("{late} events are out of order: {why}"));
     }
 }

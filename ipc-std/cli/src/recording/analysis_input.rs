@@ -9,7 +9,7 @@ use dotnet_ipc_syntax::keywords::{self, RUNTIME_PROVIDER};
 use dotnet_ipc_syntax::provider::{self, ProviderSpec};
 use ipc_proto::types::EventLevel;
 use ipc_std::{Client, TraceReader, TraceSession};
-use nettrace::{End, EventAssembler, TraceEvent};
+use nettrace::{End, EventAssembler, EventOrder, ReadOptions, TraceEvent};
 use nettrace_analysis::samples::Clock;
 
 use super::args::LiveArgs;
@@ -175,7 +175,7 @@ impl InputRead {
     /// Returns the result of reading a trace, after its end.
     pub(crate) fn of<R: io::Read>(trace: &TraceReader<R>, result: Result<(), Failure>) -> Self {
         let lost = trace_file::lost(trace);
-        let process_id = trace.trace().and_then(|trace| trace.process_id);
+        let process_id = trace.summary().trace.and_then(|trace| trace.process_id);
         Self { lost, process_id, cpu: None, client: None, result }
     }
 }
@@ -208,10 +208,7 @@ impl AnalysisInput<'_> {
         };
         let mut read = match self.target {
             TraceTarget::File(path) => {
-                let mut trace = trace_file::open(path, globals)?;
-                if !needs.stacks {
-                    trace = trace.without_stacks();
-                }
+                let mut trace = trace_file::open(path, needs.stacks, globals)?;
                 if is_output {
                     trace.get_mut().hide_progress();
                 }
@@ -243,10 +240,8 @@ impl AnalysisInput<'_> {
         let system = target.process_id().filter(|_| needs.stacks);
         let cpu = system.and_then(RecordedCpu::start);
         let progress = (!is_output).then(|| Progress::start(started, plan.duration, Arc::clone(&stopping)));
-        let mut trace = TraceReader::new(session).in_order(EventAssembler::ORDER_LIMIT);
-        if !needs.stacks {
-            trace = trace.without_stacks();
-        }
+        let options = ReadOptions { stacks: needs.stacks, ..ReadOptions::default() };
+        let trace = TraceReader::with_assembler(session, EventAssembler::new(EventOrder::BY_TIME, options));
         let mut recorded = AnalysedEvents { trace, take, is_done: false, events: 0, progress, cpu, stopping };
         let (end, read) = session::read_events(&mut recorded);
         let AnalysedEvents { trace, events, progress, cpu, .. } = recorded;
@@ -318,7 +313,7 @@ impl<T: FnMut(&TraceEvent<'_>) -> ControlFlow<()>> LiveEvents for AnalysedEvents
                 *events = events.saturating_add(1);
                 *is_done = *is_done || take(&event).is_break();
             }
-            None => return Ok(trace.end()),
+            None => return Ok(trace.summary().end),
         }
         if let Some(progress) = progress {
             progress.update(trace.get_ref().received(), *events, trace_file::lost(trace));

@@ -102,7 +102,7 @@ fn names_of(target: TraceTarget<'_>, globals: &Globals) -> Result<BTreeMap<u64, 
 
 /// Reads a whole trace for the names of its threads. The next reader reports where the trace is truncated or corrupt.
 fn read_names(file: &Path, globals: &Globals) -> Result<BTreeMap<u64, String>, Failure> {
-    let mut trace = trace_file::open(file, globals)?;
+    let mut trace = trace_file::open(file, true, globals)?;
     // Each event with a stack is weighed, because its stack can show the purpose of its thread.
     let mut samples = Samples::new([Clock::AllEvents]);
     loop {

@@ -2,10 +2,11 @@
 use dotnet_ipc_syntax::keywords;
 use dotnet_ipc_syntax::provider::ProviderSpec;
 use ipc_proto::types::EventLevel;
-use ipc_std::{Client, TraceConfig, TraceReader, TraceSession};
+use ipc_std::{Client, TraceConfig, TraceSession};
 use nettrace::TraceEvent;
 
 use super::stopped_session;
+use crate::input::trace_file;
 use crate::output::failure::Failure;
 
 /// The keywords of methods and modules, without the maps of their instructions. Runtimes before .NET 9 ignore keywords
@@ -26,5 +27,5 @@ pub(crate) fn start(client: &Client) -> Result<TraceSession, Failure> {
 
 /// Passes each row of the rundown of a process to `take`. A suspended runtime sends none.
 pub(crate) fn read(client: &Client, take: impl FnMut(&TraceEvent<'_>)) -> Result<(), Failure> {
-    stopped_session::read(TraceReader::new(start(client)?).without_stacks(), take)
+    stopped_session::read(trace_file::without_stacks(start(client)?), take)
 }

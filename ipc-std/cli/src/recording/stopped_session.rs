@@ -17,5 +17,5 @@ pub(super) fn read(
             Err(e) => read_failure(trace.get_ref(), e)?,
         }
     }
-    check_stream(trace.end(), trace.get_ref(), Ok(()))
+    check_stream(trace.summary().end, trace.get_ref(), Ok(()))
 }

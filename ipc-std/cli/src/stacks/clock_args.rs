@@ -148,7 +148,7 @@ pub(crate) fn samples(
 
 /// Reads the samples of a trace, up to its end.
 pub(crate) fn read_samples(mut samples: Samples, file: &Path, globals: &Globals) -> Result<Samples, Failure> {
-    trace_file::read_all(&mut trace_file::open(file, globals)?, globals, |event| {
+    trace_file::read_all(&mut trace_file::open(file, true, globals)?, globals, |event| {
         samples.event(event);
         ControlFlow::Continue(())
     })?;

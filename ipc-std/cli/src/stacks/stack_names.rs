@@ -40,7 +40,7 @@ impl StackNames {
     /// Reads a whole trace, because a name can follow the stacks that contain it. The next reader reports where the
     /// trace is truncated or corrupt.
     pub(crate) fn of_file(file: &Path, globals: &Globals) -> Result<Self, Failure> {
-        let mut trace = trace_file::open(file, globals)?;
+        let mut trace = trace_file::open(file, true, globals)?;
         let mut names = Self::default();
         loop {
             match trace.next_event() {

@@ -67,8 +67,13 @@ fn a_session_that_was_not_read_is_stopped_and_complete() {
         while reader.next_event().unwrap().is_some() {
             events += 1;
         }
-        eprintln!("{}: {} bytes, {events} events, {} lost", load.runtime.name, trace.len(), reader.lost());
-        assert_eq!(reader.end(), Some(End::Complete));
+        eprintln!(
+            "{}: {} bytes, {events} events, {} lost",
+            load.runtime.name,
+            trace.len(),
+            reader.summary().losses.lost
+        );
+        assert_eq!(reader.summary().end, Some(End::Complete));
         assert!(events > 100, "{}: {events}", load.runtime.name);
     });
 }

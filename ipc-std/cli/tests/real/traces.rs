@@ -7,7 +7,7 @@ use std::time::Instant;
 use ipc_proto::types::{EventLevel, Format, Provider};
 use ipc_proto::{Array, CollectTracing, StopTracing};
 use ipc_std::{Client, TraceReader};
-use nettrace::{End, EventAssembler, Version};
+use nettrace::{End, EventAssembler, EventOrder, ReadOptions, Version};
 use serde_json::Value;
 
 use crate::runtime::{Runtime, each_runtime, with_runtimes};
@@ -25,7 +25,8 @@ struct Seen {
 /// Reads a trace in order of time. Asserts that every event has metadata and every field a value.
 fn read(runtime: &Runtime, bytes: &[u8]) -> Seen {
     let name = &runtime.name;
-    let mut trace = TraceReader::new(bytes).in_order(EventAssembler::ORDER_LIMIT);
+    let mut trace =
+        TraceReader::with_assembler(bytes, EventAssembler::new(EventOrder::BY_TIME, ReadOptions::default()));
     let (mut events, mut last) = (0, i64::MIN);
     while let Some(event) = trace.next_event().unwrap() {
         let metadata = event.metadata().unwrap_or_else(|| panic!("{name}: an event without metadata"));
@@ -39,10 +40,11 @@ fn read(runtime: &Runtime, bytes: &[u8]) -> Seen {
         last = event.nanoseconds();
         events += 1;
     }
-    assert_eq!(trace.late(), 0, "{name}");
-    let version = trace.trace().map(|trace| trace.version);
-    assert_eq!(trace.trace().and_then(|trace| trace.process_id), Some(runtime.process_id), "{name}");
-    Seen { version, end: trace.end(), events, lost: trace.losses().lost }
+    let summary = trace.summary();
+    assert_eq!(summary.late, 0, "{name}");
+    let version = summary.trace.map(|trace| trace.version);
+    assert_eq!(summary.trace.and_then(|trace| trace.process_id), Some(runtime.process_id), "{name}");
+    Seen { version, end: summary.end, events, lost: summary.losses.lost }
 }
 
 #[test]

@@ -103,7 +103,7 @@ impl Open<'_> {
     /// have happened, or reading has failed.
     fn is_closed(&mut self) -> bool {
         self.has_events = false;
-        self.recording.lost = self.reader.lost();
+        self.recording.lost = self.reader.summary().losses.lost;
         loop {
             match self.reader.get_mut().poll_read(&mut [0; 64]) {
                 Ok(Poll::Ready(0)) => self.recording.end = self.reader.get_ref().end(),

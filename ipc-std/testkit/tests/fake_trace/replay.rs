@@ -6,7 +6,7 @@ use ipc_proto::Guid;
 use ipc_proto::types::SessionBufferMode;
 use ipc_std::{TraceConfig, TraceReader};
 use ipc_testkit::{Profile, Recording, Replay};
-use nettrace::{CalendarTime, EventAssembler, Limits, Parser, Record, Version};
+use nettrace::{CalendarTime, EventAssembler, EventOrder, Limits, Parser, ReadOptions, Record, Version};
 
 use crate::recordings::*;
 use crate::stream::*;
@@ -151,13 +151,16 @@ fn events_that_are_not_sent_do_not_affect_the_order() {
     let numbers: Vec<u32> = whole.events.iter().filter(full).map(|event| event.sequence).collect();
     // A reader cannot notice losses before the first event of a thread.
     assert_eq!(numbers, [1, 6, 11]);
-    let mut reader = TraceReader::new(&*stream).in_order(EventAssembler::ORDER_LIMIT);
+    let mut reader = TraceReader::with_assembler(
+        &*stream,
+        EventAssembler::new(EventOrder::BY_TIME, ReadOptions::default()),
+    );
     let mut times = Vec::new();
     while let Some(event) = reader.next_event().unwrap() {
         times.push(event.timestamp());
     }
     assert!(times.is_sorted() && times.len() == whole.events.len(), "{times:?}");
-    assert_eq!(reader.late(), 0);
+    assert_eq!(reader.summary().late, 0);
 }
 
 #[test]

@@ -7,7 +7,7 @@ use ipc_proto::types::{Format, Provider, SessionId};
 use ipc_proto::{CollectTracing2, Session, SessionEnd};
 use ipc_std::{Client, Connection, Stream, Timeouts, TraceConfig, TraceReader};
 use ipc_testkit::{FakeRuntime, Fault, Profile};
-use nettrace::{End, EventAssembler, Version};
+use nettrace::{End, EventAssembler, EventOrder, ReadOptions, Version};
 
 use crate::peer::{HANGS, connect, is_ready, pair};
 use crate::recordings::*;
@@ -37,7 +37,10 @@ fn format_0_gives_net_perf() {
                 stopper.stop();
             }
         }
-        assert_eq!((trace.trace().unwrap().version, trace.end()), (Version::V3, Some(End::Complete)));
+        assert_eq!(
+            (trace.summary().trace.unwrap().version, trace.summary().end),
+            (Version::V3, Some(End::Complete))
+        );
         assert!(events >= 12);
     }
 }
@@ -196,17 +199,15 @@ fn a_closed_connection_ends_the_session() {
 #[test]
 fn a_session_is_over_after_its_last_event() {
     let runtime = replaying(Profile::net10(), &alternating(Version::V4));
-    for limit in [None, Some(EventAssembler::ORDER_LIMIT)] {
+    for order in [EventOrder::Stream, EventOrder::BY_TIME] {
         let session = Client::at(runtime.path()).start_tracing(&TraceConfig::new(&APP)).unwrap();
         let stopper = session.stopper();
-        let mut reader = TraceReader::new(session);
-        if let Some(limit) = limit {
-            reader = reader.in_order(limit);
-        }
+        let assembler = EventAssembler::new(order, ReadOptions::default());
+        let mut reader = TraceReader::with_assembler(session, assembler);
         while reader.next_event().unwrap().is_some() {
             stopper.stop();
         }
-        assert_eq!(reader.end(), Some(End::Complete));
+        assert_eq!(reader.summary().end, Some(End::Complete));
         let session = reader.get_ref();
         assert_eq!((session.end(), session.is_complete()), (Some(SessionEnd::Complete), true));
         assert!(session.stop_error().is_none());
@@ -229,7 +230,10 @@ fn a_nonblocking_session_is_over_after_its_last_event() {
             }
         }
     }
-    assert_eq!((reader.end(), reader.get_ref().end()), (Some(End::Complete), Some(SessionEnd::Complete)));
+    assert_eq!(
+        (reader.summary().end, reader.get_ref().end()),
+        (Some(End::Complete), Some(SessionEnd::Complete))
+    );
 }
 
 /// A stream that reports what it reads to a session, as a program with a transport of its own does.
@@ -266,7 +270,7 @@ fn a_session_of_the_core_is_over_after_its_last_event() {
         stopping.join().unwrap().unwrap();
     });
     assert_eq!(
-        (reader.end(), reader.get_ref().session.end()),
+        (reader.summary().end, reader.get_ref().session.end()),
         (Some(End::Complete), Some(SessionEnd::Complete))
     );
 }

@@ -214,7 +214,7 @@ impl Parser {
     /// Returns the next record of the stream, or [`Record::More`] if `window` does not hold all of it.
     ///
     /// `window` must start with the first byte that is not [released](Self::release).
-    #[inline]
+    #[inline(always)]
     pub fn next<'w>(&mut self, window: &'w [u8]) -> Record<'w> {
         match self.next_event(window) {
             Some(event) => Record::Event(event),
@@ -222,31 +222,12 @@ impl Parser {
         }
     }
 
-    /// Returns the next record if it is an event that the fast path can read, as it can nearly all events. On `None`
-    /// call [`next`](Self::next).
+    /// Returns the next record if it is an event that the fast path can read, as it can nearly all events. On `None`,
+    /// [`next`](Self::next) returns the record.
     ///
-    /// This method saves nanoseconds per event for a reader of single events. To read all events,
-    /// [`try_for_each_event`](Self::try_for_each_event) is faster. On bare metal this method always returns `None`, which
-    /// saves two kilobytes of code.
-    ///
-    /// ```
-    /// # use nettrace::{Limits, Parser, Record};
-    /// # let (mut parser, window) = (Parser::new(Limits::default()), b"N");
-    /// # let mut events = 0;
-    /// loop {
-    ///     let event = match parser.next_event(window) {
-    ///         Some(event) => event,
-    ///         None => match parser.next(window) {
-    ///             Record::Event(event) => event,
-    ///             Record::More { .. } | Record::End(_) => break,
-    ///             _ => continue,
-    ///         },
-    ///     };
-    ///     events += event.sequence;
-    /// }
-    /// ```
+    /// On bare metal this method always returns `None`, which saves two kilobytes of code.
     #[inline(always)]
-    pub fn next_event<'w>(&mut self, window: &'w [u8]) -> Option<Event<'w>> {
+    pub(crate) fn next_event<'w>(&mut self, window: &'w [u8]) -> Option<Event<'w>> {
         if cfg!(target_os = "none") {
             return None;
         }

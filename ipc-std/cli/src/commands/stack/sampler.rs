@@ -50,7 +50,7 @@ impl Recorded {
             recorded.rundown.event(&event);
             recorded.event(&event);
         }
-        (trace.end() == Some(End::Complete)).then_some(recorded)
+        (trace.summary().end == Some(End::Complete)).then_some(recorded)
     }
 
     fn event(&mut self, event: &TraceEvent<'_>) {
@@ -121,8 +121,8 @@ impl Sampler<'_> {
             let note = format!("{lost} events were lost, so that threads or names may be missing {report}");
             self.globals.note(&note);
         }
-        let is_here = trace.trace().is_some_and(|trace| trace.process_id == self.process_id);
-        check_stream(trace.end(), &trace.get_ref().reader, Err(suspended(NO_THREADS)))?;
+        let is_here = trace.summary().trace.is_some_and(|trace| trace.process_id == self.process_id);
+        check_stream(trace.summary().end, &trace.get_ref().reader, Err(suspended(NO_THREADS)))?;
         recorded.trace = trace.into_inner().copy.filter(|_| lost == 0);
         if let (true, Some(process_id)) = (is_here, self.process_id) {
             let threads = system_threads::ids(process_id);

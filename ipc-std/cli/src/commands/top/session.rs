@@ -7,7 +7,7 @@ use dotnet_ipc_syntax::keywords;
 use dotnet_ipc_syntax::provider::ProviderSpec;
 use ipc_proto::types::EventLevel;
 use ipc_std::{Client, TraceConfig, TraceReader, TraceSession};
-use nettrace::{End, EventAssembler};
+use nettrace::{End, EventAssembler, EventOrder, ReadOptions};
 use nettrace_analysis::KnownProvider;
 use nettrace_analysis::live::Live;
 
@@ -55,8 +55,9 @@ pub(super) fn read_in_background(
 ) -> Result<(), Failure> {
     let reader = spawn("reader", move || {
         let stopper = session.stopper();
+        let assembler = EventAssembler::new(EventOrder::BY_TIME, ReadOptions::default());
         let mut reader = Reader {
-            trace: TraceReader::new(session).in_order(EventAssembler::ORDER_LIMIT),
+            trace: TraceReader::with_assembler(session, assembler),
             live,
             lost: 0,
             cpu: [None; 2],
@@ -134,7 +135,7 @@ impl Reader {
             let _ = self.messages.send(Message::Period(last));
         }
         let session = self.trace.get_ref();
-        match self.trace.end() {
+        match self.trace.summary().end {
             Some(End::Complete | End::Truncated { .. }) if !session.is_stopping() => Err(exited()),
             Some(End::Complete) if self.live.total().samples.total() == 0 && self.is_suspended() => {
                 Err(suspended(NO_THREADS))
@@ -146,7 +147,7 @@ impl Reader {
     fn next_period(&mut self) -> Box<Period> {
         let last = self.live.next_period();
         let lost = trace_file::lost(&self.trace);
-        let process_id = self.trace.trace().and_then(|trace| trace.process_id);
+        let process_id = self.trace.summary().trace.and_then(|trace| trace.process_id);
         // The system can know another process by the id that the runtime has in its own container.
         let local = self.process_id.filter(|id| process_id == Some(*id));
         let now = local.and_then(CpuTime::of);

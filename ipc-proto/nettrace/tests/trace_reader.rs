@@ -1,4 +1,5 @@
 //! `TraceReader` over the recorded traces: whole, in pieces, with errors between them, cut, damaged, in order.
+#![cfg(feature = "std")]
 #![allow(
     clippy::arithmetic_side_effects,
     clippy::expect_used,
@@ -12,8 +13,10 @@ use core::time::Duration;
 use std::io::{self, ErrorKind, Read};
 use std::time::SystemTime;
 
-use ipc_std::{RecordReader, TraceReader, system_time};
-use nettrace::{Corruption, End, EventAssembler, Limits, Parser, Record, TraceEvent, Truncation};
+use nettrace::{
+    Corruption, End, EventAssembler, EventOrder, Limits, Parser, ParserBuf, ReadOptions, Record, TraceEvent,
+    TraceReader, Truncation, system_time,
+};
 
 /// Returns name, bytes and expected numbers of each trace.
 fn traces() -> Vec<(String, Vec<u8>, serde_json::Value)> {
@@ -38,6 +41,17 @@ fn text_of(event: &TraceEvent<'_>) -> String {
     let payload = event.payload();
     let time = event.nanoseconds();
     format!("{time} {about:?} {values:?} {thread} {activity:?} {labels:?} {stack:?} {header:?} {payload:?}")
+}
+
+/// Returns the number of lost events as Microsoft's reader counts them.
+fn lost_events<R: Read>(trace: &TraceReader<R>) -> u64 {
+    let losses = trace.summary().losses;
+    losses.lost - losses.at_start
+}
+
+fn in_order<R: Read>(reader: R, limit: usize) -> TraceReader<R> {
+    let assembler = EventAssembler::new(EventOrder::Time { limit }, ReadOptions::default());
+    TraceReader::with_assembler(reader, assembler)
 }
 
 /// Returns all events, and how often reading timed out.
@@ -92,9 +106,9 @@ fn whole_in_pieces_and_in_order() {
         let mut reader = TraceReader::new(&bytes[..]);
         let (whole, _) = read(&mut reader);
         assert_eq!(whole.len() as u64, expected["events"].as_u64().unwrap(), "{name}");
-        assert_eq!(reader.lost(), expected["dropped_strict"].as_u64().unwrap(), "{name}");
-        assert_eq!(reader.late(), 0);
-        let (end, lost) = (reader.end().unwrap(), reader.lost());
+        assert_eq!(lost_events(&reader), expected["dropped_strict"].as_u64().unwrap(), "{name}");
+        assert_eq!(reader.summary().late, 0);
+        let (end, lost) = (reader.summary().end.unwrap(), lost_events(&reader));
         match expected["end"].as_str().unwrap() {
             "null tag" | "EndOfStream" if expected["error"].is_null() => {
                 assert_eq!(end, End::Complete, "{name}")
@@ -105,7 +119,7 @@ fn whole_in_pieces_and_in_order() {
                 "{name}: {end}"
             ),
         }
-        let trace = reader.trace().unwrap();
+        let trace = reader.summary().trace.unwrap();
         assert_eq!(u64::from(trace.version.number()), expected["version"].as_u64().unwrap());
         assert_eq!(trace.frequency, expected["trace"]["freq"].as_u64().unwrap());
         assert_eq!(
@@ -124,13 +138,12 @@ fn whole_in_pieces_and_in_order() {
             let mut reader = TraceReader::new(Pieces::new(&bytes, piece, errors));
             let (read, timeouts) = read(&mut reader);
             assert!(read == whole, "{name} in pieces of {piece}");
-            assert_eq!((reader.end(), reader.lost()), (Some(end), lost), "{name}");
+            assert_eq!((reader.summary().end, lost_events(&reader)), (Some(end), lost), "{name}");
             assert_eq!(timeouts > 0, errors.contains(&ErrorKind::TimedOut));
             events = read;
         }
 
-        let mut reader = TraceReader::new(Pieces::new(&bytes, 100, &[ErrorKind::TimedOut]))
-            .in_order(EventAssembler::ORDER_LIMIT);
+        let mut reader = in_order(Pieces::new(&bytes, 100, &[ErrorKind::TimedOut]), 16 << 20);
         let mut last = i64::MIN;
         let mut ordered = Vec::new();
         loop {
@@ -144,7 +157,11 @@ fn whole_in_pieces_and_in_order() {
                 Err(_) => {}
             }
         }
-        assert_eq!((reader.end(), reader.lost(), reader.late()), (Some(end), lost, 0), "{name}");
+        assert_eq!(
+            (reader.summary().end, lost_events(&reader), reader.summary().late),
+            (Some(end), lost, 0),
+            "{name}"
+        );
         // Sorted events keep the stack and the thread of their place in the stream. Events of the same time keep their
         // order.
         events.sort_by_key(|text| text.split(' ').next().unwrap().parse::<i64>().unwrap());
@@ -190,9 +207,9 @@ fn complete_events_do_not_wait() {
             let mut reader = TraceReader::new(&bytes[..len]);
             let (cut, _) = read(&mut reader);
             assert!(cut == events, "{name} {len}");
-            assert_eq!(reader.end(), Some(end), "{name} {len}");
+            assert_eq!(reader.summary().end, Some(end), "{name} {len}");
             // In the order of time, the events that wait to be sorted are returned, too.
-            let mut reader = TraceReader::new(&bytes[..len]).in_order(1 << 20);
+            let mut reader = in_order(&bytes[..len], 1 << 20);
             assert_eq!(read(&mut reader).0.len(), there, "{name} {len}");
         }
     }
@@ -203,10 +220,10 @@ fn empty_and_foreign() {
     let mut reader = TraceReader::new(&[][..]);
     assert!(reader.next_event().unwrap().is_none());
     let truncated = End::Truncated { offset: 0, reason: Truncation::Header };
-    assert_eq!((reader.end(), reader.trace()), (Some(truncated), None));
+    assert_eq!((reader.summary().end, reader.summary().trace), (Some(truncated), None));
     let mut reader = TraceReader::new(&b"PK\x03\x04 an archive"[..]);
     assert!(reader.next_event().unwrap().is_none());
-    assert_eq!(reader.end(), Some(End::Corrupt { offset: 0, reason: Corruption::NotNetTrace }));
+    assert_eq!(reader.summary().end, Some(End::Corrupt { offset: 0, reason: Corruption::NotNetTrace }));
 }
 
 /// Bytes after the end mark are not part of the trace. Only one of them is read, to find out whether the reader ends.
@@ -219,11 +236,11 @@ fn bytes_after_the_end() {
     assert_eq!(source.turn, 2, "the first bytes contain the end mark");
     let longer = [&bytes[..], b"whatever"].concat();
     let mut reader = TraceReader::new(&longer[..]);
-    assert_eq!((read(&mut reader).0.len(), reader.end()), (142, Some(End::Complete)));
+    assert_eq!((read(&mut reader).0.len(), reader.summary().end), (142, Some(End::Complete)));
     // The next trace begins in the next piece.
     let mut source = Pieces::new(&longer, bytes.len(), &[]);
     let mut reader = TraceReader::new(&mut source);
-    assert_eq!((read(&mut reader).0.len(), reader.end()), (142, Some(End::Complete)));
+    assert_eq!((read(&mut reader).0.len(), reader.summary().end), (142, Some(End::Complete)));
     assert_eq!((source.turn, source.bytes), (2, &b"hatever"[..]));
 }
 
@@ -237,7 +254,7 @@ fn only_a_complete_trace_is_read_beyond_its_end() {
         let mut source = Pieces::new(bytes, bytes.len(), &[]);
         let mut reader = TraceReader::new(&mut source);
         read(&mut reader);
-        assert_ne!(reader.end(), Some(End::Complete));
+        assert_ne!(reader.summary().end, Some(End::Complete));
         assert_eq!(source.turn, turns);
     }
 }
@@ -261,7 +278,7 @@ fn a_reader_that_does_not_end() {
         }
         for _ in 0..3 {
             assert_eq!(reader.next_event().unwrap_err().kind(), kind);
-            assert_eq!(reader.end(), Some(End::Complete), "the end of the trace is known");
+            assert_eq!(reader.summary().end, Some(End::Complete), "the end of the trace is known");
         }
         assert_eq!(
             reader.poll_next_event().is_ok_and(|poll| poll.is_pending()),
@@ -301,13 +318,13 @@ fn the_window_grows_with_the_bytes() {
     bytes.extend(0x00ef_ff00_u32.to_le_bytes());
     bytes.extend(vec![0; 1_000_000]);
     let mut source = Pieces::new(&bytes, 1000, &[]);
-    let mut steps = RecordReader::new(&mut source);
+    let mut records = ParserBuf::new(Limits::default());
     let mut more = 0;
     let end = loop {
-        match steps.next_record() {
+        match records.next_record() {
             Record::More { .. } => {
                 more += 1;
-                steps.read_more().unwrap();
+                records.read_from(&mut source).unwrap();
             }
             Record::End(end) => break end,
             _ => {}
