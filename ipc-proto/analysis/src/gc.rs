@@ -18,6 +18,7 @@
 //! The events come from the provider `Microsoft-Windows-DotNETRuntime` with keyword GC (0x1) and level informational.
 mod collection;
 mod collections;
+mod gc_rows;
 mod process_collections;
 mod statistics;
 

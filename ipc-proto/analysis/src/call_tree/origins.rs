@@ -4,9 +4,9 @@ use alloc::vec::Vec;
 
 use super::machinery;
 use crate::names::FrameId;
-use crate::place::at;
+use crate::names::place::at;
 use crate::samples::{Clock, Samples};
-use crate::snapshot::Snapshot;
+use crate::stacks::snapshot::Snapshot;
 use crate::{StackId, Stacks};
 
 /// For each stack, the stack without its innermost machinery; empty if all frames are part of a tree.

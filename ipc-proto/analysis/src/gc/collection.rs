@@ -1,7 +1,7 @@
 //! One garbage collection: its times, sizes and reason.
 use core::fmt;
 
-use crate::place::at;
+use crate::names::place::at;
 
 /// A garbage collection. Times are nanoseconds from the start of the trace, durations nanoseconds. What the trace does
 /// not have is `None`.

@@ -6,8 +6,8 @@ use nettrace::TraceEvent;
 use super::process_collections::ProcessCollections;
 use super::{Collection, GcStatistics};
 use crate::Part;
-use crate::durations::elapsed;
-use crate::event_fields::runtime_event_id;
+use crate::event::event_fields::runtime_event_id;
+use crate::trace::durations::elapsed;
 
 /// Finds the garbage collections of each process in the events of a trace, which must come in the order of time: see
 /// [`EventAssembler::in_order`](nettrace::EventAssembler::in_order).

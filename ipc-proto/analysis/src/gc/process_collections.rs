@@ -4,9 +4,9 @@ use alloc::collections::VecDeque;
 use ipc_proto::wire::{Reader, to_u64};
 use nettrace::TraceEvent;
 
+use super::gc_rows::{GcHeapRow, GcStartRow};
 use super::{Collection, CollectionType, HeapSizes, Reason};
-use crate::durations::elapsed;
-use crate::rows::{GcHeapRow, GcStartRow};
+use crate::trace::durations::elapsed;
 
 /// Finds the garbage collections of one process.
 #[derive(Debug, Clone, Default)]

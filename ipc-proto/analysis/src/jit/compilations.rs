@@ -4,12 +4,13 @@ use alloc::collections::{BTreeMap, VecDeque};
 use ipc_proto::wire::to_u64;
 use nettrace::TraceEvent;
 
+use super::jitting_row::JittingRow;
 use super::{Compilation, JitStatistics, Tier};
 use crate::Part;
-use crate::durations::elapsed;
-use crate::event_fields::runtime_event_id;
+use crate::event::event_fields::runtime_event_id;
+use crate::names::code_row::MethodRow;
 use crate::names::method_name;
-use crate::rows::{JittingRow, MethodRow};
+use crate::trace::durations::elapsed;
 
 /// Finds the compilations of each process in the events of a trace, which must come in the order of time: see
 /// [`EventAssembler::in_order`](nettrace::EventAssembler::in_order).

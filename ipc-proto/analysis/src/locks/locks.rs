@@ -3,15 +3,16 @@ use alloc::collections::BTreeMap;
 
 use nettrace::TraceEvent;
 
+use super::contention_row::{ContentionRow, contention_time, runtime_version};
 use super::lock_report::LockReport;
 use super::process_locks::{ProcessLocks, WaitSample};
 use super::report::report;
 use super::room::{self, Room};
-use crate::durations::elapsed;
-use crate::event_fields::pointer_size;
-use crate::event_kinds::EventKinds;
+use crate::event::event_fields::pointer_size;
+use crate::event::event_kinds::EventKinds;
 use crate::names::Names;
-use crate::rows::{ContentionRow, ThreadRow, contention_time, runtime_version};
+use crate::names::thread_row::ThreadRow;
+use crate::trace::durations::elapsed;
 use crate::{KnownProvider, OwnCode, Part, StackId, Stacks};
 
 /// Finds the locks for which the threads of each process wait. The events must come in the order of time: see

@@ -1,11 +1,12 @@
 //! The locks and the threads of one process.
 use alloc::collections::{BTreeMap, BTreeSet};
 
+use super::contention_row::ContentionRow;
 use super::room::Room;
 use super::wait_times::WaitTimes;
 use crate::StackId;
-use crate::durations::elapsed;
-use crate::rows::{ContentionRow, ThreadRow};
+use crate::names::thread_row::ThreadRow;
+use crate::trace::durations::elapsed;
 
 /// The id of a lock; `None` for all locks of a runtime that does not state it.
 pub(super) type LockKey = Option<u64>;

@@ -5,7 +5,7 @@ use ipc_proto::wire::to_usize;
 use nettrace::TraceEvent;
 
 use crate::KnownProvider;
-use crate::known_provider::is_name;
+use crate::event::known_provider::is_name;
 
 /// The kinds of the events of one trace, each searched once.
 #[derive(Debug, Default)]

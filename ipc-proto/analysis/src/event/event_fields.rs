@@ -2,8 +2,7 @@
 use ipc_proto::wire::to_usize;
 use nettrace::{Str, TraceEvent};
 
-use crate::KnownProvider;
-use crate::rows::AllocationRow;
+use super::known_provider::KnownProvider;
 
 /// Returns the id of an event of the runtime's provider; `None` for events of other providers.
 pub(crate) fn runtime_event_id(event: &TraceEvent<'_>) -> Option<u32> {
@@ -25,16 +24,7 @@ pub(crate) fn text<'e>(event: &TraceEvent<'e>, field: &str) -> Option<Str<'e>> {
     event.field(field)?.as_str()
 }
 
-/// Returns an AllocationTick.
-pub(crate) fn allocation_tick<'e>(event: &TraceEvent<'e>) -> AllocationRow<'e> {
-    AllocationRow::decode_tick(event.payload(), pointer_size(event))
-}
-
-/// Returns an AllocationSampled.
-pub(crate) fn sampled_allocation<'e>(event: &TraceEvent<'e>) -> AllocationRow<'e> {
-    AllocationRow::decode_sampled(event.payload(), pointer_size(event))
-}
-
+/// Returns the size of a pointer of the program in bytes.
 pub(crate) fn pointer_size(event: &TraceEvent<'_>) -> usize {
     event.trace().map_or(8, |trace| to_usize(trace.pointer_size))
 }

@@ -1,0 +1,4 @@
+//! What concerns a trace as a whole: its part that counts, the durations in it and its lost events.
+pub(crate) mod durations;
+pub(crate) mod loss_report;
+pub(crate) mod part;
