@@ -20,6 +20,7 @@ mod stacks;
 mod trace;
 
 pub use event::known_provider::KnownProvider;
+pub use event::runtime_event::RuntimeEvent;
 pub use names::own_code::OwnCode;
 pub use stacks::outline::outline;
 pub use stacks::wait_kind::WaitKind;

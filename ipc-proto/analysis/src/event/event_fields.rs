@@ -1,15 +1,6 @@
-//! Single events: their ids, and their fields by name.
+//! The fields of single events by name.
 use ipc_proto::wire::to_usize;
 use nettrace::{Str, TraceEvent};
-
-use super::known_provider::KnownProvider;
-
-/// Returns the id of an event of the runtime's provider; `None` for events of other providers.
-pub(crate) fn runtime_event_id(event: &TraceEvent<'_>) -> Option<u32> {
-    let description = event.description()?;
-    let is_runtime = KnownProvider::of(description.provider()) == Some(KnownProvider::Runtime);
-    is_runtime.then_some(description.event_id())
-}
 
 /// Returns whether the event has this name.
 pub(crate) fn is_named(event: &TraceEvent<'_>, name: &str) -> bool {

@@ -5,9 +5,8 @@ use nettrace::TraceEvent;
 
 use super::process_collections::ProcessCollections;
 use super::{Collection, GcStatistics};
-use crate::Part;
-use crate::event::event_fields::runtime_event_id;
 use crate::trace::durations::elapsed;
+use crate::{Part, RuntimeEvent};
 
 /// Finds the garbage collections of each process in the events of a trace, which must come in the order of time: see
 /// [`EventAssembler::in_order`](nettrace::EventAssembler::in_order).
@@ -82,14 +81,14 @@ impl Collections {
         if let Some((first, now)) = self.part.overlap(first, now) {
             self.statistics.span = self.statistics.span.max(elapsed(first, now));
         }
-        if let Some(id) = runtime_event_id(event) {
-            self.runtime_event(event, id);
+        if let Some(of_runtime) = RuntimeEvent::of(event) {
+            self.runtime_event(event, of_runtime);
         }
     }
 
-    /// Takes an event of the runtime's provider. The time of the event does not extend the span of the statistics.
-    pub(crate) fn runtime_event(&mut self, event: &TraceEvent<'_>, id: u32) {
-        if !ProcessCollections::is_needed(id) {
+    /// Takes an event of the runtime. The time of the event does not extend the span of the statistics.
+    pub(crate) fn runtime_event(&mut self, event: &TraceEvent<'_>, of_runtime: RuntimeEvent) {
+        if !ProcessCollections::is_needed(of_runtime) {
             return;
         }
         let process_id = event.process_id();
@@ -98,7 +97,7 @@ impl Collections {
         }
         let process = self.processes.entry(process_id).or_default();
         let waited = process.waiting();
-        process.event(event, id);
+        process.event(event, of_runtime);
         self.waiting = self.waiting.saturating_add(process.waiting()).saturating_sub(waited);
         while self.waiting > 0 {
             let Some((collection, (first, last))) = process.pop(self.waiting > MAX_WAITING) else { return };

@@ -6,11 +6,10 @@ use nettrace::TraceEvent;
 
 use super::jitting_row::JittingRow;
 use super::{Compilation, JitStatistics, Tier};
-use crate::Part;
-use crate::event::event_fields::runtime_event_id;
 use crate::names::code_row::MethodRow;
 use crate::names::method_name;
 use crate::trace::durations::elapsed;
+use crate::{Part, RuntimeEvent};
 
 /// Finds the compilations of each process in the events of a trace, which must come in the order of time: see
 /// [`EventAssembler::in_order`](nettrace::EventAssembler::in_order).
@@ -84,12 +83,6 @@ const FIXED_BYTES: usize = size_of::<WaitingCompilation>() + 160;
 /// The most bytes of memory for compilations that wait.
 const MAX_WAITING_BYTES: usize = 4 << 20;
 
-mod id {
-    pub(super) const LOAD: u32 = 141;
-    pub(super) const LOAD_VERBOSE: u32 = 143;
-    pub(super) const JITTING_STARTED: u32 = 145;
-}
-
 impl Compilations {
     /// Returns only the compilations of a part of the trace: those that begin in it, on its threads. Takes all events
     /// of the trace nevertheless.
@@ -101,10 +94,14 @@ impl Compilations {
     /// Takes an event of any kind.
     pub fn event(&mut self, event: &TraceEvent<'_>) {
         self.part.includes(event);
-        match runtime_event_id(event) {
-            Some(id::JITTING_STARTED) => self.jitting_started(event),
-            Some(id::LOAD) => self.load(event, MethodRow::decode_without_names(event.payload()).ok()),
-            Some(id::LOAD_VERBOSE) => self.load(event, MethodRow::decode(event.payload()).ok()),
+        match RuntimeEvent::of(event) {
+            Some(RuntimeEvent::MethodJittingStarted) => self.jitting_started(event),
+            Some(RuntimeEvent::MethodLoad) => {
+                self.load(event, MethodRow::decode_without_names(event.payload()).ok())
+            }
+            Some(RuntimeEvent::MethodLoadVerbose) => {
+                self.load(event, MethodRow::decode(event.payload()).ok())
+            }
             _ => {}
         }
     }

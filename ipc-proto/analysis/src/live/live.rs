@@ -5,8 +5,8 @@ use alloc::vec::Vec;
 
 use nettrace::TraceEvent;
 
+use crate::RuntimeEvent;
 use crate::call_tree::{CallTree, Order, Origins};
-use crate::event::event_fields::runtime_event_id;
 use crate::gc::Collections;
 use crate::names::{FrameId, Names};
 use crate::samples::{AllocationRow, Clock, CpuCauses, Samples, ThreadNumber, ThreadRoles, Weight};
@@ -180,23 +180,23 @@ impl Live {
 
     /// Takes the next event of the session.
     pub fn event(&mut self, event: &TraceEvent<'_>) {
-        const ALLOCATION_TICK: u32 = 10;
-        const EXCEPTION_THROWN: u32 = 80;
         let time = event.nanoseconds();
         let latest = self.now.map_or(time, |now| now.max(time));
         self.now = Some(latest);
         self.start.get_or_insert(time);
         self.has_events = true;
         self.samples.event(event);
-        match runtime_event_id(event) {
+        match RuntimeEvent::of(event) {
             None => {}
-            Some(ALLOCATION_TICK) => {
+            Some(RuntimeEvent::GCAllocationTick) => {
                 let amount = AllocationRow::of_tick(event).amount;
                 self.counts.allocated = self.counts.allocated.saturating_add(amount.unwrap_or_default());
             }
-            Some(EXCEPTION_THROWN) => self.counts.exceptions = self.counts.exceptions.saturating_add(1),
-            Some(id) => {
-                self.collections.runtime_event(event, id);
+            Some(RuntimeEvent::ExceptionThrown) => {
+                self.counts.exceptions = self.counts.exceptions.saturating_add(1);
+            }
+            Some(of_runtime) => {
+                self.collections.runtime_event(event, of_runtime);
                 while let Some(collection) = self.collections.pop() {
                     self.counts.collections = self.counts.collections.saturating_add(1);
                     self.counts.paused =

@@ -13,7 +13,7 @@ use crate::event::event_kinds::EventKinds;
 use crate::names::Names;
 use crate::names::thread_row::ThreadRow;
 use crate::trace::durations::elapsed;
-use crate::{KnownProvider, OwnCode, Part, StackId, Stacks};
+use crate::{OwnCode, Part, RuntimeEvent, StackId, Stacks};
 
 /// Finds the locks for which the threads of each process wait. The events must come in the order of time: see
 /// [`EventAssembler::in_order`](nettrace::EventAssembler::in_order). The [module](super) has the rules.
@@ -55,16 +55,6 @@ pub struct Locks {
     is_rundown: bool,
 }
 
-mod id {
-    pub(super) const CONTENTION_START: u32 = 81;
-    pub(super) const CONTENTION_STOP: u32 = 91;
-    pub(super) const THREAD_CREATED: u32 = 85;
-    pub(super) const RUNTIME_INFORMATION: u32 = 187;
-    /// Of the rundown.
-    pub(super) const RUNDOWN_END: u32 = 146;
-    pub(super) const THREAD: u32 = 159;
-}
-
 impl Locks {
     /// How many threads are distinguished at most.
     pub const THREADS: usize = room::THREADS;
@@ -94,31 +84,32 @@ impl Locks {
         }
         self.is_rundown = is_rundown;
         let Some(provider) = kind.provider else { return };
-        self.names.known_event(event, provider, kind.event_id);
+        self.names.known_event(event, provider, kind.of_runtime);
+        let Some(of_runtime) = kind.of_runtime else { return };
         let payload = event.payload();
-        match (provider, kind.event_id) {
-            (KnownProvider::Runtime, id::CONTENTION_START) if is_inside => self.contention_start(event, time),
-            (KnownProvider::Runtime, id::CONTENTION_STOP) if is_inside => {
+        match of_runtime {
+            RuntimeEvent::ContentionStart if is_inside => self.contention_start(event, time),
+            RuntimeEvent::ContentionStop if is_inside => {
                 if let Some((process, room)) = self.process(event) {
                     process.stop(event.thread_id(), time, contention_time(payload), room);
                 }
             }
-            (KnownProvider::Runtime, id::THREAD_CREATED) | (KnownProvider::Rundown, id::THREAD) => {
+            RuntimeEvent::ThreadCreated | RuntimeEvent::ThreadDC => {
                 if let (Ok(row), Some((process, room))) = (ThreadRow::decode(payload), self.process(event)) {
                     process.thread_row(&row, room);
                 }
             }
-            (KnownProvider::Runtime | KnownProvider::Rundown, id::RUNTIME_INFORMATION) => {
+            RuntimeEvent::RuntimeInformationStart | RuntimeEvent::RuntimeInformationDCStart => {
                 if let (Some(version), Some((process, _))) = (runtime_version(payload), self.process(event)) {
                     process.version = Some(version);
                 }
             }
-            (KnownProvider::Rundown, id::RUNDOWN_END) => {
+            RuntimeEvent::DCEndComplete => {
                 if let Some((process, _)) = self.process(event) {
                     process.has_rundown = true;
                 }
             }
-            (KnownProvider::SampleProfiler, 0) if is_inside => self.sample(event, time),
+            RuntimeEvent::ThreadSample if is_inside => self.sample(event, time),
             _ => {}
         }
     }

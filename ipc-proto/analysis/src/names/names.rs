@@ -12,7 +12,7 @@ use super::modules::{Modules, NO_MODULE, ROWS};
 use super::spelling::{MAX_METHOD, cut, is_method, module_name, short_name, split_managed};
 use crate::event::event_fields::{is_named, number, text};
 use crate::event::text::owned;
-use crate::{KnownProvider, OwnCode};
+use crate::{KnownProvider, OwnCode, RuntimeEvent};
 
 /// Names addresses by the events of a trace. The [module](self) has the rules.
 ///
@@ -61,33 +61,43 @@ impl Names {
     pub fn event(&mut self, event: &TraceEvent<'_>) {
         let Some(description) = event.description() else { return };
         if let Some(provider) = KnownProvider::of(description.provider()) {
-            self.known_event(event, provider, description.event_id());
+            self.known_event(event, provider, RuntimeEvent::new(provider, description.event_id()));
         }
     }
 
     /// Takes an event whose provider is known.
-    pub(crate) fn known_event(&mut self, event: &TraceEvent<'_>, provider: KnownProvider, event_id: u32) {
+    pub(crate) fn known_event(
+        &mut self,
+        event: &TraceEvent<'_>,
+        provider: KnownProvider,
+        of_runtime: Option<RuntimeEvent>,
+    ) {
+        use RuntimeEvent as Is;
+
         let payload = event.payload();
-        match (provider, event_id) {
-            (KnownProvider::Runtime, 143) | (KnownProvider::Rundown, 143 | 144) => {
+        match of_runtime {
+            Some(Is::MethodLoadVerbose | Is::MethodDCStartVerbose | Is::MethodDCEndVerbose) => {
                 if let Ok(row) = CodeRow::decode(payload) {
                     self.load(process_of(event), &row);
                 }
             }
-            (KnownProvider::Runtime, 144) => {
+            Some(Is::MethodUnloadVerbose) => {
                 if let Ok(row) = CodeRow::decode(payload) {
                     self.unload(process_of(event), &row);
                 }
             }
-            (KnownProvider::Runtime, 152) | (KnownProvider::Rundown, 153 | 154) => {
+            Some(Is::ModuleLoad | Is::ModuleDCStart | Is::ModuleDCEnd) => {
                 if let Ok(row) = ModuleRow::decode(payload) {
                     self.modules.load(process_of(event), &row);
                 }
             }
-            (KnownProvider::UniversalSystem, _) if is_named(event, "ProcessMapping") => {
-                self.modules.map(process_of(event), event)
+            None if provider == KnownProvider::UniversalSystem => {
+                if is_named(event, "ProcessMapping") {
+                    self.modules.map(process_of(event), event);
+                } else if is_named(event, "ProcessSymbol") {
+                    self.symbol(event);
+                }
             }
-            (KnownProvider::UniversalSystem, _) if is_named(event, "ProcessSymbol") => self.symbol(event),
             _ => {}
         }
     }

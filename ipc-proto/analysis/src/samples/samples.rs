@@ -23,7 +23,7 @@ use crate::names::{FrameId, Names, cut, process_of};
 use crate::stacks::snapshot::Snapshot;
 use crate::stacks::stack_values::stack_values;
 use crate::trace::durations::elapsed;
-use crate::{KnownProvider, Part, StackId, Stacks};
+use crate::{KnownProvider, Part, RuntimeEvent, StackId, Stacks};
 
 /// What a stack of a thread weighs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -321,17 +321,16 @@ impl Samples {
         let is_inside = self.part.includes(event);
         let event = Seen { event, kind, is_inside };
         if let Some(provider) = kind.provider {
-            self.names.known_event(event.event, provider, kind.event_id);
-            match (provider, kind.event_id) {
-                (KnownProvider::Runtime, 85) | (KnownProvider::Rundown, 159) => self.thread_row(event.event),
-                // GCFinalizersBegin.
-                (KnownProvider::Runtime, 14) => {
+            self.names.known_event(event.event, provider, kind.of_runtime);
+            match kind.of_runtime {
+                Some(RuntimeEvent::ThreadCreated | RuntimeEvent::ThreadDC) => self.thread_row(event.event),
+                Some(RuntimeEvent::GCFinalizersBegin) => {
                     self.name_thread((process_of(event.event), event.event.thread_id()), FINALIZER);
                 }
-                (KnownProvider::Runtime, ALLOCATION_SAMPLED) => {
+                Some(RuntimeEvent::AllocationSampled) => {
                     self.sampled.insert(process_of(event.event));
                 }
-                (KnownProvider::UniversalSystem, _) => self.process_row(event.event),
+                None if provider == KnownProvider::UniversalSystem => self.process_row(event.event),
                 _ => {}
             }
             if let Some(sample) = event.sample().filter(|_| is_inside) {
@@ -847,9 +846,9 @@ impl<'a> Seen<'a> {
                     .filter(|effect| !matches!(effect, Effect::Show { has_label: true, .. }));
             }
             Clock::Allocations | Clock::AllocatedTypes => return self.allocation(),
-            Clock::Exceptions if self.is_runtime(80) => one,
-            Clock::Contention if self.is_runtime(81) => return Some(Effect::StartWaiting),
-            Clock::Contention if self.is_runtime(91) => return Some(Effect::StopWaiting),
+            Clock::Exceptions if self.is(RuntimeEvent::ExceptionThrown) => one,
+            Clock::Contention if self.is(RuntimeEvent::ContentionStart) => return Some(Effect::StartWaiting),
+            Clock::Contention if self.is(RuntimeEvent::ContentionStop) => return Some(Effect::StopWaiting),
             Clock::Events { provider, event_id } => {
                 let selector = EventSelector { provider, event_id: *event_id, event_name: None };
                 selector.keeps(&self.event.metadata()?).then_some(one)?
@@ -861,24 +860,22 @@ impl<'a> Seen<'a> {
     }
 
     fn allocation(&self) -> Option<Effect<'a>> {
-        let (row, is_sampled) = if self.is_runtime(ALLOCATION_TICK) {
-            (AllocationRow::of_tick(self.event), false)
-        } else if self.is_runtime(ALLOCATION_SAMPLED) {
-            (AllocationRow::of_sampled(self.event), true)
-        } else {
-            return None;
+        let (row, is_sampled) = match self.kind.of_runtime? {
+            RuntimeEvent::GCAllocationTick => (AllocationRow::of_tick(self.event), false),
+            RuntimeEvent::AllocationSampled => (AllocationRow::of_sampled(self.event), true),
+            _ => return None,
         };
         Some(Effect::Allocate { row, is_sampled })
     }
 
-    fn is_runtime(&self, event_id: u32) -> bool {
-        self.kind.provider == Some(KnownProvider::Runtime) && self.kind.event_id == event_id
+    fn is(&self, event: RuntimeEvent) -> bool {
+        self.kind.of_runtime == Some(event)
     }
 
     /// Returns what a sample of a thread weighs; `None` for other events.
     fn sample(&self) -> Option<Weight> {
         match self.kind.provider? {
-            KnownProvider::SampleProfiler if self.kind.event_id == 0 => {
+            KnownProvider::SampleProfiler if self.is(RuntimeEvent::ThreadSample) => {
                 let kind = self.event.payload().first_chunk().map(|kind| u32::from_le_bytes(*kind));
                 Some(Weight::new(1, kind == Some(MANAGED)))
             }
@@ -906,13 +903,16 @@ impl<'a> Seen<'a> {
     }
 
     fn is_allocation(&self) -> bool {
-        matches!(self.kind.event_id, ALLOCATION_TICK | 20 | 32)
+        matches!(
+            self.kind.of_runtime,
+            Some(
+                RuntimeEvent::GCAllocationTick
+                    | RuntimeEvent::GCSampledObjectAllocationHigh
+                    | RuntimeEvent::GCSampledObjectAllocationLow
+            )
+        )
     }
 }
-
-/// Events of the runtime.
-const ALLOCATION_TICK: u32 = 10;
-const ALLOCATION_SAMPLED: u32 = 303;
 
 /// The frame of an allocated object whose type the trace does not name.
 pub const UNKNOWN_TYPE: &str = "?";

@@ -8,16 +8,11 @@ use nettrace_analysis::jit::{Compilations, Tier};
 use nettrace_analysis::locks::Locks;
 use nettrace_analysis::requests::Requests;
 use nettrace_analysis::samples::{Clock, Samples};
-use nettrace_analysis::{KnownProvider, OwnCode, Part};
-
-/// The runtime's events whose stacks show who starts a thread, a collection or a compilation.
-pub(super) const THREAD_CREATING: u32 = 70;
-pub(super) const COLLECTION_TRIGGERED: u32 = 35;
-pub(super) const JITTING_STARTED: u32 = 145;
+use nettrace_analysis::{KnownProvider, OwnCode, Part, RuntimeEvent};
 
 /// Returns the clock that counts events of the runtime.
-pub(super) fn runtime_events(event_id: u32) -> Clock {
-    Clock::Events { provider: KnownProvider::Runtime.name().to_owned(), event_id: Some(event_id) }
+pub(super) fn runtime_events(event: RuntimeEvent) -> Clock {
+    Clock::Events { provider: KnownProvider::Runtime.name().to_owned(), event_id: Some(event.id()) }
 }
 
 /// Returns the clock that counts the HTTP requests that the program sends.
@@ -87,7 +82,10 @@ impl Evidence {
 
     /// Returns the clocks whose samples are the evidence.
     fn clocks() -> Vec<Clock> {
-        let events = [THREAD_CREATING, COLLECTION_TRIGGERED, JITTING_STARTED].map(runtime_events);
+        // Their stacks show who starts a thread, a collection or a compilation.
+        let events =
+            [RuntimeEvent::ThreadCreating, RuntimeEvent::GCTriggered, RuntimeEvent::MethodJittingStarted]
+                .map(runtime_events);
         let clocks = [Clock::Cpu, Clock::Wall, Clock::Allocations, Clock::Exceptions, Clock::Contention];
         clocks.into_iter().chain(events).chain([outgoing_requests()]).collect()
     }
@@ -146,9 +144,11 @@ impl Evidence {
                 self.counter(sample.name, value);
             }
         }
-        match (provider, metadata.event_id) {
-            _ if !is_inside => {}
-            (Some(KnownProvider::Runtime), 80) => {
+        if !is_inside {
+            return;
+        }
+        match provider.and_then(|provider| RuntimeEvent::new(provider, metadata.event_id)) {
+            Some(RuntimeEvent::ExceptionThrown) => {
                 let name = event.field("ExceptionType").and_then(|field| field.as_str());
                 let name = name.map(|name| name.chars().take(Self::NAME).collect()).unwrap_or_default();
                 if self.exceptions.len() < Self::LIMIT || self.exceptions.contains_key(&name) {
@@ -156,12 +156,12 @@ impl Evidence {
                     *count = count.saturating_add(1);
                 }
             }
-            (Some(KnownProvider::Runtime), 91) if self.ended_waits.len() < Self::LIMIT => {
+            Some(RuntimeEvent::ContentionStop) if self.ended_waits.len() < Self::LIMIT => {
                 self.ended_waits.insert(event.thread_id());
             }
-            // RuntimeInformationStart: the recording has the start of the process.
-            (Some(KnownProvider::Runtime), 187) => self.is_start = true,
-            (None, 4) if metadata.provider == "System.Net.Http" => {
+            // The recording has the start of the process.
+            Some(RuntimeEvent::RuntimeInformationStart) => self.is_start = true,
+            None if metadata.event_id == 4 && metadata.provider == "System.Net.Http" => {
                 self.connections = self.connections.saturating_add(1);
             }
             _ => {}
