@@ -23,5 +23,5 @@ mod process_collections;
 mod statistics;
 
 pub use collection::{Collection, CollectionType, HeapSizes, Reason};
-pub use collections::{Collections, OpenSuspension};
+pub use collections::{Collections, GcReport, OpenSuspension};
 pub use statistics::{GcStatistics, GenerationStatistics};

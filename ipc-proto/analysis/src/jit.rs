@@ -19,5 +19,5 @@ mod jitting_row;
 mod statistics;
 
 pub use compilation::{Compilation, Tier};
-pub use compilations::Compilations;
+pub use compilations::{Compilations, JitReport};
 pub use statistics::{JitStatistics, TierStatistics};

@@ -25,6 +25,7 @@ pub use names::own_code::OwnCode;
 pub use stacks::outline::outline;
 pub use stacks::wait_kind::WaitKind;
 pub use stacks::{StackId, Stacks};
+pub use trace::analysis::Analysis;
 pub use trace::durations::Durations;
 pub use trace::loss_report::{EventBuffer, LossReport};
 pub use trace::part::{Part, TraceTime};

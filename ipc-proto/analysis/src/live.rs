@@ -15,7 +15,7 @@
 //! A session sends only the names of code that is compiled or loaded while the session runs. So after the start of the
 //! session, start a second one with a rundown of the keywords Loader, Jit, NGen and ForceEndRundown (0x138), and stop
 //! the second one immediately. Pass its events to [`Live::names_mut`] before you pass events of the first session to
-//! [`Live::event`].
+//! [`Live::event`](crate::Analysis::event).
 //!
 //! # Memory
 //!

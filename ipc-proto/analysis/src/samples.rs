@@ -21,7 +21,7 @@
 //! # Waiting in managed code
 //!
 //! A thread whose wait ends while the runtime is stopped for a sample is in managed code, although it has not run.
-//! [`Samples::finish`] makes such samples those of a waiting thread, for `Cpu` and `Wall`: samples whose innermost
+//! [`Samples::finish`](crate::Analysis::finish) makes such samples those of a waiting thread, for `Cpu` and `Wall`: samples whose innermost
 //! method waits, as `Thread.Sleep` does, or is a loop around a wait. It needs the names of methods, which a trace can
 //! have at its end. A thread that spins runs: [`Samples::cpu_causes`] has the samples of idle threads of the pool that
 //! spin. `ThreadTime` and `SampledTime` have the rule of Microsoft's tools, without this one.
@@ -44,7 +44,7 @@
 //!
 //! # Waits
 //!
-//! A wait ends with the next ContentionStop of its thread. [`Samples::finish`] adds the waits that have not ended, up
+//! A wait ends with the next ContentionStop of its thread. [`Samples::finish`](crate::Analysis::finish) adds the waits that have not ended, up
 //! to the last event before the rundown. A wait that another wait of the thread follows, and an end without a start,
 //! have no time: [`Samples::waits`] counts them.
 //!
@@ -59,16 +59,35 @@
 //! thread and stack, at most [`Samples::ENTRIES`] for each clock. [`Samples::dropped`] counts the events that have no
 //! room, and [`Samples::clear`] makes room.
 mod allocation_row;
+mod allocations;
 mod clock;
+mod contention;
+mod cpu;
 mod cpu_causes;
+mod events;
+mod exceptions;
+mod interval;
 mod method_table;
+mod process_names;
 mod program_name;
+mod recording;
 mod samples;
+mod seen_event;
+mod site;
 mod thread_roles;
+mod thread_time;
+mod threads;
 mod waiting;
+mod wall;
+mod weight;
 
 pub(crate) use self::allocation_row::AllocationRow;
+pub use self::allocations::UNKNOWN_TYPE;
 pub use self::clock::{Clock, Unit};
+pub use self::contention::Waits;
 pub use self::cpu_causes::CpuCauses;
-pub use self::samples::{Interval, SampledThread, Samples, ThreadNumber, UNKNOWN_TYPE, Waits, Weight};
+pub use self::interval::Interval;
+pub use self::samples::Samples;
 pub use self::thread_roles::ThreadRoles;
+pub use self::threads::{SampledThread, ThreadNumber};
+pub use self::weight::Weight;

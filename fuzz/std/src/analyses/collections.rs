@@ -1,6 +1,7 @@
 //! The property of collections and compilations: each is returned once and does not change.
 use std::collections::BTreeMap;
 
+use nettrace_analysis::Analysis as _;
 use nettrace_analysis::RuntimeEvent;
 use nettrace_analysis::gc::{Collection, Collections, GcStatistics};
 use nettrace_analysis::jit::{Compilation, Compilations, JitStatistics};
@@ -63,9 +64,9 @@ fn collections_of(trace: &[u8], early: bool) -> (Vec<Collection>, GcStatistics) 
             found.push(collection);
         }
     });
-    collections.finish();
-    found.extend(core::iter::from_fn(|| collections.pop()));
-    (found, collections.statistics().clone())
+    let report = collections.finish();
+    found.extend(report.collections);
+    (found, report.statistics)
 }
 
 fn compilations_of(trace: &[u8], early: bool) -> (Vec<Compilation>, JitStatistics) {
@@ -76,7 +77,7 @@ fn compilations_of(trace: &[u8], early: bool) -> (Vec<Compilation>, JitStatistic
             found.push(compilation);
         }
     });
-    compilations.finish();
-    found.extend(core::iter::from_fn(|| compilations.pop()));
-    (found, compilations.statistics().clone())
+    let report = compilations.finish();
+    found.extend(report.compilations);
+    (found, report.statistics)
 }

@@ -1,5 +1,6 @@
 //! Finds the compilations in events.
 use alloc::collections::{BTreeMap, VecDeque};
+use alloc::vec::Vec;
 
 use ipc_proto::wire::to_u64;
 use nettrace::TraceEvent;
@@ -9,7 +10,7 @@ use super::{Compilation, JitStatistics, Tier};
 use crate::names::code_row::MethodRow;
 use crate::names::method_name;
 use crate::trace::durations::elapsed;
-use crate::{Part, RuntimeEvent};
+use crate::{Analysis, Part, RuntimeEvent};
 
 /// Finds the compilations of each process in the events of a trace, which must come in the order of time: see
 /// [`EventAssembler::in_order`](nettrace::EventAssembler::in_order).
@@ -21,6 +22,7 @@ use crate::{Part, RuntimeEvent};
 ///
 /// ```
 /// use nettrace::{EventAssembler, Limits, AssemblerStep};
+/// use nettrace_analysis::Analysis;
 /// use nettrace_analysis::jit::Compilations;
 ///
 /// # let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../testdata/analysis/net10-compilations.nettrace");
@@ -35,8 +37,8 @@ use crate::{Part, RuntimeEvent};
 ///         println!("{:?} ns for {}", compilation.duration, compilation.method);
 ///     }
 /// }
-/// compilations.finish();
-/// assert!(compilations.statistics().all.durations.longest() > 1_000_000);
+/// let report = compilations.finish();
+/// assert!(report.statistics.all.durations.longest() > 1_000_000);
 /// # Ok::<(), std::io::Error>(())
 /// ```
 #[derive(Debug, Clone, Default)]
@@ -53,6 +55,19 @@ pub struct Compilations {
     open: BTreeMap<Key, VecDeque<u64>>,
     is_finished: bool,
     statistics: JitStatistics,
+    has_start: bool,
+}
+
+/// The report on the compilations of a trace.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[non_exhaustive]
+pub struct JitReport {
+    /// The compilations that [`Compilations::pop`] has not returned, complete or not.
+    pub compilations: Vec<Compilation>,
+    /// The statistics of all compilations whose load was in the events.
+    pub statistics: JitStatistics,
+    /// Whether the trace has the start of a runtime.
+    pub has_start: bool,
 }
 
 /// A process, a thread and a method.
@@ -91,21 +106,6 @@ impl Compilations {
         Self { part, ..self }
     }
 
-    /// Takes an event of any kind.
-    pub fn event(&mut self, event: &TraceEvent<'_>) {
-        self.part.includes(event);
-        match RuntimeEvent::of(event) {
-            Some(RuntimeEvent::MethodJittingStarted) => self.jitting_started(event),
-            Some(RuntimeEvent::MethodLoad) => {
-                self.load(event, MethodRow::decode_without_names(event.payload()).ok())
-            }
-            Some(RuntimeEvent::MethodLoadVerbose) => {
-                self.load(event, MethodRow::decode(event.payload()).ok())
-            }
-            _ => {}
-        }
-    }
-
     /// Returns the next compilation that no later event can change, in the order of their start.
     pub fn pop(&mut self) -> Option<Compilation> {
         loop {
@@ -124,17 +124,6 @@ impl Compilations {
                 return Some(waiting.compilation);
             }
         }
-    }
-
-    /// Ends the trace: [`pop`](Self::pop) returns all remaining compilations, complete or not.
-    pub const fn finish(&mut self) {
-        self.is_finished = true;
-    }
-
-    /// Returns the statistics of the compilations whose load was in the events so far.
-    #[must_use]
-    pub const fn statistics(&self) -> &JitStatistics {
-        &self.statistics
     }
 
     fn jitting_started(&mut self, event: &TraceEvent<'_>) {
@@ -211,6 +200,31 @@ impl Compilations {
                 self.open.remove(&key);
             }
         }
+    }
+}
+
+impl Analysis for Compilations {
+    type Report = JitReport;
+
+    fn event(&mut self, event: &TraceEvent<'_>) {
+        self.part.includes(event);
+        match RuntimeEvent::of(event) {
+            Some(RuntimeEvent::MethodJittingStarted) => self.jitting_started(event),
+            Some(RuntimeEvent::MethodLoad) => {
+                self.load(event, MethodRow::decode_without_names(event.payload()).ok())
+            }
+            Some(RuntimeEvent::MethodLoadVerbose) => {
+                self.load(event, MethodRow::decode(event.payload()).ok())
+            }
+            Some(RuntimeEvent::RuntimeInformationStart) => self.has_start = true,
+            _ => {}
+        }
+    }
+
+    fn finish(mut self) -> JitReport {
+        self.is_finished = true;
+        let compilations = core::iter::from_fn(|| self.pop()).collect();
+        JitReport { compilations, statistics: self.statistics, has_start: self.has_start }
     }
 }
 

@@ -5,12 +5,12 @@ use alloc::vec::Vec;
 
 use nettrace::TraceEvent;
 
-use crate::RuntimeEvent;
 use crate::call_tree::{CallTree, Order, Origins};
 use crate::gc::Collections;
 use crate::names::{FrameId, Names};
 use crate::samples::{AllocationRow, Clock, CpuCauses, Samples, ThreadNumber, ThreadRoles, Weight};
 use crate::trace::durations::elapsed;
+use crate::{Analysis, RuntimeEvent};
 
 /// What a program did in a period of time.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -101,6 +101,7 @@ impl Activity {
 ///
 /// ```
 /// use nettrace::{EventAssembler, Limits, AssemblerStep};
+/// use nettrace_analysis::Analysis;
 /// use nettrace_analysis::live::Live;
 ///
 /// # let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../testdata/analysis/net31-sampled.nettrace");
@@ -178,34 +179,6 @@ impl Live {
         self.is_raw = true;
     }
 
-    /// Takes the next event of the session.
-    pub fn event(&mut self, event: &TraceEvent<'_>) {
-        let time = event.nanoseconds();
-        let latest = self.now.map_or(time, |now| now.max(time));
-        self.now = Some(latest);
-        self.start.get_or_insert(time);
-        self.has_events = true;
-        self.samples.event(event);
-        match RuntimeEvent::of(event) {
-            None => {}
-            Some(RuntimeEvent::GCAllocationTick) => {
-                let amount = AllocationRow::of_tick(event).amount;
-                self.counts.allocated = self.counts.allocated.saturating_add(amount.unwrap_or_default());
-            }
-            Some(RuntimeEvent::ExceptionThrown) => {
-                self.counts.exceptions = self.counts.exceptions.saturating_add(1);
-            }
-            Some(of_runtime) => {
-                self.collections.runtime_event(event, of_runtime);
-                while let Some(collection) = self.collections.pop() {
-                    self.counts.collections = self.counts.collections.saturating_add(1);
-                    self.counts.paused =
-                        self.counts.paused.saturating_add(collection.pause.unwrap_or_default());
-                }
-            }
-        }
-    }
-
     /// Returns the names, to add the names of a rundown or a perf map.
     pub const fn names_mut(&mut self) -> &mut Names {
         self.samples.names_mut()
@@ -219,7 +192,7 @@ impl Live {
 
     /// Ends the period, and returns what the program did in it.
     pub fn next_period(&mut self) -> Activity {
-        self.samples.finish(&mut |_, _| {});
+        self.samples.finish_with(&mut |_, _| {});
         self.add_thread_names();
         let mut period = self.sampled();
         if let (Some(start), Some(now)) = (self.start, self.now) {
@@ -318,6 +291,43 @@ impl Live {
         let mut threads: Vec<_> = sums.into_iter().filter_map(activity).collect();
         threads.sort_by_key(|thread| thread.id);
         threads
+    }
+}
+
+/// The report is what the program did in all periods together.
+impl Analysis for Live {
+    type Report = Activity;
+
+    fn event(&mut self, event: &TraceEvent<'_>) {
+        let time = event.nanoseconds();
+        let latest = self.now.map_or(time, |now| now.max(time));
+        self.now = Some(latest);
+        self.start.get_or_insert(time);
+        self.has_events = true;
+        self.samples.event(event);
+        match RuntimeEvent::of(event) {
+            None => {}
+            Some(RuntimeEvent::GCAllocationTick) => {
+                let amount = AllocationRow::of_tick(event).amount;
+                self.counts.allocated = self.counts.allocated.saturating_add(amount.unwrap_or_default());
+            }
+            Some(RuntimeEvent::ExceptionThrown) => {
+                self.counts.exceptions = self.counts.exceptions.saturating_add(1);
+            }
+            Some(of_runtime) => {
+                self.collections.runtime_event(event, of_runtime);
+                while let Some(collection) = self.collections.pop() {
+                    self.counts.collections = self.counts.collections.saturating_add(1);
+                    self.counts.paused =
+                        self.counts.paused.saturating_add(collection.pause.unwrap_or_default());
+                }
+            }
+        }
+    }
+
+    fn finish(mut self) -> Activity {
+        self.next_period();
+        self.total()
     }
 }
 

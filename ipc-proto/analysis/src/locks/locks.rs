@@ -13,14 +13,14 @@ use crate::event::event_kinds::EventKinds;
 use crate::names::Names;
 use crate::names::thread_row::ThreadRow;
 use crate::trace::durations::elapsed;
-use crate::{OwnCode, Part, RuntimeEvent, StackId, Stacks};
+use crate::{Analysis, OwnCode, Part, RuntimeEvent, StackId, Stacks};
 
 /// Finds the locks for which the threads of each process wait. The events must come in the order of time: see
 /// [`EventAssembler::in_order`](nettrace::EventAssembler::in_order). The [module](super) has the rules.
 ///
 /// ```
 /// use nettrace::{EventAssembler, Limits, AssemblerStep};
-/// use nettrace_analysis::OwnCode;
+/// use nettrace_analysis::Analysis;
 /// use nettrace_analysis::locks::Locks;
 ///
 /// # let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../testdata/analysis/net10-locks.nettrace");
@@ -32,7 +32,7 @@ use crate::{OwnCode, Part, RuntimeEvent, StackId, Stacks};
 ///     let Some(event) = assembler.event() else { break };
 ///     locks.event(&event);
 /// }
-/// let report = locks.finish(&OwnCode::default());
+/// let report = locks.finish();
 /// for lock in &report.locks {
 ///     println!("{:?}: {} waits, {} ns", lock.id, lock.waits.count, lock.waits.total);
 /// }
@@ -47,6 +47,7 @@ pub struct Locks {
     stacks: Stacks,
     processes: BTreeMap<Option<u64>, ProcessLocks>,
     room: Room,
+    own: OwnCode,
     /// The time of the first event of the part.
     start: Option<i64>,
     /// The end of the part: the time of its last event, or of the first event of a rundown after it.
@@ -70,8 +71,49 @@ impl Locks {
         Self { part, ..self }
     }
 
-    /// Takes an event of any kind. All events must come from one assembler.
-    pub fn event(&mut self, event: &TraceEvent<'_>) {
+    /// Sets which methods belong to the program: a wait is shown by the innermost of them.
+    #[must_use]
+    pub fn with_own_code(self, own: OwnCode) -> Self {
+        Self { own, ..self }
+    }
+
+    fn contention_start(&mut self, event: &TraceEvent<'_>, time: i64) {
+        let row = ContentionRow::decode(event.payload(), pointer_size(event));
+        let stack = self.stacks.of(event, &mut self.names);
+        if let Some((process, room)) = self.process(event) {
+            process.start(event.thread_id(), time, &row, stack, room);
+        }
+    }
+
+    fn sample(&mut self, event: &TraceEvent<'_>, time: i64) {
+        const MANAGED: [u8; 4] = [2, 0, 0, 0];
+        let stack = self.stacks.of(event, &mut self.names);
+        if stack == StackId::EMPTY {
+            return;
+        }
+        let is_managed = event.payload().first_chunk() == Some(&MANAGED);
+        if let Some((process, room)) = self.process(event) {
+            process.sample(event.thread_id(), WaitSample { time, stack, is_managed }, room);
+        }
+    }
+
+    /// Returns the state of the process of an event, if there is room.
+    fn process(&mut self, event: &TraceEvent<'_>) -> Option<(&mut ProcessLocks, &mut Room)> {
+        let process_id = event.process_id();
+        // Each process has a thread at least.
+        if self.processes.len() >= Self::THREADS && !self.processes.contains_key(&process_id) {
+            self.room.drop_event();
+            return None;
+        }
+        let process = self.processes.entry(process_id).or_insert_with(|| ProcessLocks::new(process_id));
+        Some((process, &mut self.room))
+    }
+}
+
+impl Analysis for Locks {
+    type Report = LockReport;
+
+    fn event(&mut self, event: &TraceEvent<'_>) {
         let Some(kind) = self.kinds.of(event) else { return };
         let is_rundown = kind.is_rundown();
         let time = event.nanoseconds();
@@ -114,44 +156,10 @@ impl Locks {
         }
     }
 
-    /// Ends the trace. `own` decides which methods belong to the program: a wait is shown by the innermost of them.
-    #[must_use]
-    pub fn finish(self, own: &OwnCode) -> LockReport {
-        let Self { names, stacks, processes, room, start, end, .. } = self;
+    fn finish(self) -> LockReport {
+        let Self { names, stacks, processes, room, own, start, end, .. } = self;
         let span = elapsed(start.unwrap_or(end), end);
-        let report = report(processes, names, &stacks, own, end);
+        let report = report(processes, names, &stacks, &own, end);
         LockReport { span, dropped: room.dropped, ..report }
-    }
-
-    fn contention_start(&mut self, event: &TraceEvent<'_>, time: i64) {
-        let row = ContentionRow::decode(event.payload(), pointer_size(event));
-        let stack = self.stacks.of(event, &mut self.names);
-        if let Some((process, room)) = self.process(event) {
-            process.start(event.thread_id(), time, &row, stack, room);
-        }
-    }
-
-    fn sample(&mut self, event: &TraceEvent<'_>, time: i64) {
-        const MANAGED: [u8; 4] = [2, 0, 0, 0];
-        let stack = self.stacks.of(event, &mut self.names);
-        if stack == StackId::EMPTY {
-            return;
-        }
-        let is_managed = event.payload().first_chunk() == Some(&MANAGED);
-        if let Some((process, room)) = self.process(event) {
-            process.sample(event.thread_id(), WaitSample { time, stack, is_managed }, room);
-        }
-    }
-
-    /// Returns the state of the process of an event, if there is room.
-    fn process(&mut self, event: &TraceEvent<'_>) -> Option<(&mut ProcessLocks, &mut Room)> {
-        let process_id = event.process_id();
-        // Each process has a thread at least.
-        if self.processes.len() >= Self::THREADS && !self.processes.contains_key(&process_id) {
-            self.room.drop_event();
-            return None;
-        }
-        let process = self.processes.entry(process_id).or_insert_with(|| ProcessLocks::new(process_id));
-        Some((process, &mut self.room))
     }
 }

@@ -22,28 +22,26 @@ use crate::event::text::owned;
 use crate::names::place::{at, at_mut};
 use crate::names::{Names, cut};
 use crate::trace::durations::elapsed;
-use crate::{OwnCode, Part, StackId, Stacks};
+use crate::{Analysis, OwnCode, Part, StackId, Stacks};
 
 /// Finds the HTTP requests in the events of a trace, which must come in the order of time: see
 /// [`EventAssembler::in_order`](nettrace::EventAssembler::in_order). The [module](self) has the rules.
 ///
 /// ```
 /// use nettrace::{EventAssembler, Limits, AssemblerStep};
-/// use nettrace_analysis::OwnCode;
-/// use nettrace_analysis::names::Names;
+/// use nettrace_analysis::Analysis;
 /// use nettrace_analysis::requests::Requests;
 ///
 /// # let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../testdata/analysis/net10-requests.nettrace");
 /// # let bytes = std::fs::read(path)?;
 /// let mut assembler = EventAssembler::new(Limits::default()).in_order(EventAssembler::ORDER_LIMIT);
 /// assembler.push(&bytes);
-/// let (mut requests, mut names) = (Requests::default(), Names::default());
+/// let mut requests = Requests::default();
 /// while let AssemblerStep::Event = assembler.step() {
 ///     let Some(event) = assembler.event() else { break };
-///     names.event(&event);
-///     requests.event(&event, &mut names);
+///     requests.event(&event);
 /// }
-/// let summary = requests.summary(&mut names, &OwnCode::default());
+/// let summary = requests.finish();
 /// for group in summary.incoming() {
 ///     println!("{} {}: {} in flight", group.method, group.path.text, group.in_flight);
 /// }
@@ -64,6 +62,8 @@ pub struct Requests {
     operations: Operations,
     routes: Routes,
     part: Part,
+    names: Names,
+    own: OwnCode,
     stacks: Stacks,
     clock: Option<TraceClock>,
     /// The end of the recording in ticks: the time of the last event, or of the first event of a rundown after it.
@@ -139,43 +139,18 @@ impl Requests {
         Self { part, ..self }
     }
 
-    /// Takes the next event of the trace. `names` must take the event too, before or after. All events must come from
-    /// one assembler.
-    pub fn event(&mut self, event: &TraceEvent<'_>, names: &mut Names) {
-        let Some(description) = event.description() else { return };
-        let Some(event_kind) = self.kinds.of(event) else { return };
-        let is_rundown = event_kind.is_rundown();
-        if !(is_rundown && self.is_rundown) {
-            self.last_ticks = event.timestamp();
-        }
-        self.is_rundown = is_rundown;
-        self.clock.get_or_insert_with(|| *event.clock());
-        let is_inside = self.part.has_ticks(event.clock(), event.timestamp());
-        // Events before the part can begin requests that end in it, and events after it change nothing.
-        if !is_inside && self.part.overlap(event.nanoseconds(), i64::MAX).is_none() {
-            return;
-        }
-        self.routes.event(event, description, is_inside);
-        let Some(kind) = Kind::of(description) else { return };
-        let activity = event.activity_id();
-        let count = |number: &mut u64| *number = number.saturating_add(is_inside.into());
-        match kind {
-            // Operations that belong to no activity are frequent, and of no interest.
-            Kind::Begin if activity != Guid::NIL => self.begin(event, activity, names),
-            Kind::End => self.operations.end(event),
-            Kind::Begin => {}
-            _ if activity == Guid::NIL => count(&mut self.without_activity),
-            Kind::Start(direction) => self.start(event, direction, activity, names),
-            Kind::Stop(direction) => self.stop(event, direction, activity, is_inside),
-            Kind::Failed(direction) => {
-                if let Some(open) = self.open.get_mut(&(event.process_id(), direction, activity.0)) {
-                    open.is_failed = true;
-                }
-            }
-        }
+    /// Sets which methods belong to the program.
+    #[must_use]
+    pub fn with_own_code(self, own: OwnCode) -> Self {
+        Self { own, ..self }
     }
 
-    fn start(&mut self, event: &TraceEvent<'_>, direction: Direction, activity: Guid, names: &mut Names) {
+    /// Returns the names, to add the names of a perf map.
+    pub const fn names_mut(&mut self) -> &mut Names {
+        &mut self.names
+    }
+
+    fn start(&mut self, event: &TraceEvent<'_>, direction: Direction, activity: Guid) {
         let key = (event.process_id(), direction, activity.0);
         if self.open.len() >= Self::OPEN && !self.open.contains_key(&key) {
             self.dropped = self.dropped.saturating_add(1);
@@ -187,7 +162,7 @@ impl Requests {
         };
         let stack = match direction {
             Direction::Incoming => StackId::EMPTY,
-            Direction::Outgoing => self.stacks.of(event, names),
+            Direction::Outgoing => self.stacks.of(event, &mut self.names),
         };
         let (start, parent) = (event.nanoseconds(), event.related_activity_id().0);
         let open = OpenRequest { group, start, parent, stack, is_failed: false };
@@ -232,12 +207,12 @@ impl Requests {
     }
 
     /// Takes the start of an operation, if it belongs to a request in flight.
-    fn begin(&mut self, event: &TraceEvent<'_>, activity: Guid, names: &mut Names) {
+    fn begin(&mut self, event: &TraceEvent<'_>, activity: Guid) {
         let process = event.process_id();
         let sent = self.open.get(&(process, Direction::Outgoing, activity.0));
         let activity = sent.map_or(activity.0, |request| request.parent);
         if self.open.contains_key(&(process, Direction::Incoming, activity)) {
-            self.operations.begin(event, process, activity, &mut self.stacks, names);
+            self.operations.begin(event, process, activity, &mut self.stacks, &mut self.names);
         }
     }
 
@@ -276,12 +251,51 @@ impl Requests {
         self.numbers.insert(key, number);
         Some(number)
     }
+}
 
-    /// Returns the requests of the events so far, with the methods that the rule `own` attributes to the program.
-    /// Requests in flight are as old as they were at the last event, at the start of the rundown after it, or at the
-    /// end of the part.
-    #[must_use]
-    pub fn summary(&self, names: &mut Names, own: &OwnCode) -> RequestSummary {
+/// Requests in flight are as old as they were at the last event, at the start of the rundown after it, or at the end of
+/// the part.
+impl Analysis for Requests {
+    type Report = RequestSummary;
+
+    fn event(&mut self, event: &TraceEvent<'_>) {
+        let Some(description) = event.description() else { return };
+        let Some(event_kind) = self.kinds.of(event) else { return };
+        if let Some(provider) = event_kind.provider {
+            self.names.known_event(event, provider, event_kind.of_runtime);
+        }
+        let is_rundown = event_kind.is_rundown();
+        if !(is_rundown && self.is_rundown) {
+            self.last_ticks = event.timestamp();
+        }
+        self.is_rundown = is_rundown;
+        self.clock.get_or_insert_with(|| *event.clock());
+        let is_inside = self.part.has_ticks(event.clock(), event.timestamp());
+        // Events before the part can begin requests that end in it, and events after it change nothing.
+        if !is_inside && self.part.overlap(event.nanoseconds(), i64::MAX).is_none() {
+            return;
+        }
+        self.routes.event(event, description, is_inside);
+        let Some(kind) = Kind::of(description) else { return };
+        let activity = event.activity_id();
+        let count = |number: &mut u64| *number = number.saturating_add(is_inside.into());
+        match kind {
+            // Operations that belong to no activity are frequent, and of no interest.
+            Kind::Begin if activity != Guid::NIL => self.begin(event, activity),
+            Kind::End => self.operations.end(event),
+            Kind::Begin => {}
+            _ if activity == Guid::NIL => count(&mut self.without_activity),
+            Kind::Start(direction) => self.start(event, direction, activity),
+            Kind::Stop(direction) => self.stop(event, direction, activity, is_inside),
+            Kind::Failed(direction) => {
+                if let Some(open) = self.open.get_mut(&(event.process_id(), direction, activity.0)) {
+                    open.is_failed = true;
+                }
+            }
+        }
+    }
+
+    fn finish(mut self) -> RequestSummary {
         let end = self.clock.map_or(0, |clock| clock.nanoseconds(self.last_ticks));
         let end = self.part.overlap(i64::MIN, end).map_or(end, |(_, end)| end);
 
@@ -318,7 +332,7 @@ impl Requests {
             }
         }
         let place = |number: u32| at(&places, number).copied().unwrap_or(u32::MAX);
-        let mut own_stacks = OwnStacks::new(&self.stacks, names, own);
+        let mut own_stacks = OwnStacks::new(&self.stacks, &mut self.names, &self.own);
         let mut methods: BTreeMap<(u32, u32), u64> = BTreeMap::new();
         let mut count = |group: u32, method: Option<u32>, number: u64| {
             if let Some(method) = method {

@@ -1,8 +1,8 @@
 //! What a recording amounts to: the input of the rules.
-use nettrace_analysis::RuntimeEvent;
 use nettrace_analysis::locks::LockReport;
 use nettrace_analysis::requests::RequestSummary;
 use nettrace_analysis::samples::Clock;
+use nettrace_analysis::{Analysis as _, RuntimeEvent};
 
 use super::blocked_threads::BlockedThreads;
 use super::evidence::{Evidence, outgoing_requests, runtime_events};
@@ -45,8 +45,8 @@ impl Facts {
         let compilations = shares(&runtime_events(RuntimeEvent::MethodJittingStarted));
         let outgoing = shares(&outgoing_requests());
         let cpu = OwnShares::new(samples, &Clock::Cpu, |weight| weight.running);
-        let requests = evidence.requests.summary(samples.names_mut(), &evidence.own);
-        let locks = core::mem::take(&mut evidence.locks).finish(&evidence.own);
+        let requests = core::mem::take(&mut evidence.requests).finish();
+        let locks = core::mem::take(&mut evidence.locks).finish();
         let blocked = BlockedThreads::new(samples);
         let seconds = evidence.seconds();
         let is_start = evidence.is_start;

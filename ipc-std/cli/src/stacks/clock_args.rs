@@ -4,9 +4,9 @@ use std::path::Path;
 
 use dotnet_ipc_syntax::keywords::RUNTIME_PROVIDER;
 use dotnet_ipc_syntax::only_arg::OnlyArg;
-use nettrace_analysis::RuntimeEvent;
 use nettrace_analysis::call_tree;
 use nettrace_analysis::samples::{Clock, Samples, Unit, Waits};
+use nettrace_analysis::{Analysis as _, RuntimeEvent};
 
 use crate::args::frame_args::FrameArgs;
 use crate::input::trace_file;
@@ -165,8 +165,7 @@ pub(crate) fn read_samples(mut samples: Samples, file: &Path, globals: &Globals)
         samples.event(event);
         ControlFlow::Continue(())
     })?;
-    samples.finish(&mut |_, _| {});
-    Ok(samples)
+    Ok(samples.finish())
 }
 
 /// Returns the failure of a trace or a process that has nothing to show for a clock, and what to do.
