@@ -19,13 +19,7 @@ pub mod samples;
 mod stacks;
 mod trace;
 
-pub use event::known_provider::KnownProvider;
-pub use event::runtime_event::RuntimeEvent;
-pub use names::own_code::OwnCode;
-pub use stacks::outline::outline;
-pub use stacks::wait_kind::WaitKind;
-pub use stacks::{StackId, Stacks};
-pub use trace::analysis::Analysis;
-pub use trace::durations::Durations;
-pub use trace::loss_report::{EventBuffer, LossReport};
-pub use trace::part::{Part, TraceTime};
+pub use event::{KnownProvider, RuntimeEvent};
+pub use names::OwnCode;
+pub use stacks::{StackId, Stacks, WaitKind, outline};
+pub use trace::{Analysis, Durations, EventBuffer, LossReport, Part, TraceTime};

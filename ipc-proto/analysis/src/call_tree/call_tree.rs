@@ -7,10 +7,9 @@ use ipc_proto::wire::{to_u32, to_usize};
 use super::folding::Folding;
 use super::origins::Origins;
 use crate::StackId;
-use crate::names::place::{at, at_mut};
-use crate::names::{FrameId, Names};
+use crate::names::{FrameId, Names, at, at_mut};
 use crate::samples::{Clock, Samples, ThreadNumber, Weight};
-use crate::stacks::snapshot::Snapshot;
+use crate::stacks::Snapshot;
 
 /// A node of a [`CallTree`]: a frame with the frames that called it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]

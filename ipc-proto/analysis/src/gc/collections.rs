@@ -6,7 +6,7 @@ use nettrace::TraceEvent;
 
 use super::process_collections::ProcessCollections;
 use super::{Collection, GcStatistics};
-use crate::trace::durations::elapsed;
+use crate::trace::elapsed;
 use crate::{Analysis, Part, RuntimeEvent};
 
 /// Finds the garbage collections of each process in the events of a trace, which must come in the order of time: see

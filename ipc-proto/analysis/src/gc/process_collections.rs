@@ -7,7 +7,7 @@ use nettrace::TraceEvent;
 use super::gc_rows::{GcHeapRow, GcStartRow};
 use super::{Collection, CollectionType, HeapSizes, Reason};
 use crate::RuntimeEvent;
-use crate::trace::durations::elapsed;
+use crate::trace::elapsed;
 
 /// Finds the garbage collections of one process.
 #[derive(Debug, Clone, Default)]

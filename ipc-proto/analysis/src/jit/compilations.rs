@@ -7,9 +7,8 @@ use nettrace::TraceEvent;
 
 use super::jitting_row::JittingRow;
 use super::{Compilation, JitStatistics, Tier};
-use crate::names::code_row::MethodRow;
-use crate::names::method_name;
-use crate::trace::durations::elapsed;
+use crate::names::{MethodRow, method_name};
+use crate::trace::elapsed;
 use crate::{Analysis, Part, RuntimeEvent};
 
 /// Finds the compilations of each process in the events of a trace, which must come in the order of time: see

@@ -2,7 +2,7 @@
 use ipc_proto::DecodeError;
 use ipc_proto::wire::Reader;
 
-use crate::names::code_row::MethodNames;
+use crate::names::MethodNames;
 
 /// The start of a compilation: MethodJittingStarted.
 ///

@@ -9,7 +9,7 @@ use crate::call_tree::{CallTree, Order, Origins};
 use crate::gc::Collections;
 use crate::names::{FrameId, Names};
 use crate::samples::{AllocationRow, Clock, CpuCauses, Samples, ThreadNumber, ThreadRoles, Weight};
-use crate::trace::durations::elapsed;
+use crate::trace::elapsed;
 use crate::{Analysis, RuntimeEvent};
 
 /// What a program did in a period of time.

@@ -1,7 +1,7 @@
 //! The rows of waits for locks, and of the version of the runtime that sends them.
 use ipc_proto::wire::Reader;
 
-use crate::event::row::pointer;
+use crate::event::row_pointer;
 
 /// The start of a wait for a lock: ContentionStart. `P` has the size of a pointer. Version 1 ends after the runtime.
 ///
@@ -23,8 +23,8 @@ impl ContentionRow {
         let mut r = Reader::new(payload);
         // The flags, and the number of the runtime.
         let _ = r.bytes(1 + 2);
-        let lock = pointer(&mut r, pointer_size);
-        let object = pointer(&mut r, pointer_size);
+        let lock = row_pointer(&mut r, pointer_size);
+        let object = row_pointer(&mut r, pointer_size);
         let owner = object.and_then(|_| r.read().ok()).filter(|owner| *owner != 0);
         Self { lock, object, owner }
     }

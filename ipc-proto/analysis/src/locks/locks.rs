@@ -8,11 +8,9 @@ use super::lock_report::LockReport;
 use super::process_locks::{ProcessLocks, WaitSample};
 use super::report::report;
 use super::room::{self, Room};
-use crate::event::event_fields::pointer_size;
-use crate::event::event_kinds::EventKinds;
-use crate::names::Names;
-use crate::names::thread_row::ThreadRow;
-use crate::trace::durations::elapsed;
+use crate::event::{EventKinds, pointer_size};
+use crate::names::{Names, ThreadRow};
+use crate::trace::elapsed;
 use crate::{Analysis, OwnCode, Part, RuntimeEvent, StackId, Stacks};
 
 /// Finds the locks for which the threads of each process wait. The events must come in the order of time: see

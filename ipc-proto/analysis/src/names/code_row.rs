@@ -3,7 +3,7 @@ use ipc_proto::DecodeError;
 use ipc_proto::wire::Reader;
 use nettrace::Str;
 
-use crate::event::row::text;
+use crate::event::row_text;
 
 /// A method's code: MethodLoadVerbose, MethodUnloadVerbose, both rows of the rundown, and MethodLoad, which has no
 /// names.
@@ -77,7 +77,7 @@ impl<'a> MethodNames<'a> {
     }
 
     pub(crate) fn read(r: &mut Reader<'a>) -> Self {
-        let [type_name, name, signature] = [text(r), text(r), text(r)];
+        let [type_name, name, signature] = [row_text(r), row_text(r), row_text(r)];
         Self { type_name, name, signature }
     }
 }

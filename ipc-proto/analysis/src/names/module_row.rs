@@ -3,7 +3,7 @@ use ipc_proto::DecodeError;
 use ipc_proto::wire::Reader;
 use nettrace::Str;
 
-use crate::event::row::text;
+use crate::event::row_text;
 
 /// A module: ModuleLoad, ModuleUnload, and both rows of the rundown.
 ///
@@ -22,6 +22,6 @@ impl<'a> ModuleRow<'a> {
         let mut r = Reader::new(payload);
         let [module, _assembly]: [u64; 2] = [r.read()?, r.read()?];
         let [_flags, _reserved]: [u32; 2] = [r.read()?, r.read()?];
-        Ok(Self { module, path: text(&mut r), native_path: text(&mut r) })
+        Ok(Self { module, path: row_text(&mut r), native_path: row_text(&mut r) })
     }
 }

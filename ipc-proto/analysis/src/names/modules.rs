@@ -8,8 +8,7 @@ use nettrace::TraceEvent;
 
 use super::module_row::ModuleRow;
 use super::spelling::module_name;
-use crate::event::event_fields::{number, text};
-use crate::event::text::owned;
+use crate::event::{number, owned, text};
 use crate::names::place::{at, at_mut};
 
 /// How many methods, modules and mappings are stored at most, each.

@@ -10,8 +10,7 @@ use super::frames::{Address, AddressId, FOLDED, FrameId, FrameTable, State, UNKN
 use super::module_row::ModuleRow;
 use super::modules::{Modules, NO_MODULE, ROWS};
 use super::spelling::{MAX_METHOD, cut, is_method, module_name, short_name, split_managed};
-use crate::event::event_fields::{is_named, number, text};
-use crate::event::text::owned;
+use crate::event::{is_named, number, owned, text};
 use crate::{KnownProvider, OwnCode, RuntimeEvent};
 
 /// Names addresses by the events of a trace. The [module](self) has the rules.

@@ -2,7 +2,7 @@
 use alloc::string::String;
 
 use super::code_row::MethodNames;
-use crate::event::text::{push_text, split_once};
+use crate::event::{push_text, split_once};
 
 /// Returns a full name without module and arguments. The name of an unknown method stays as it is.
 ///

@@ -9,7 +9,7 @@ use ipc_proto::wire::Reader;
 /// ```
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct ThreadRow {
-    pub(crate) flags: u32,
+    flags: u32,
     /// The number that the runtime gives the thread: its `ManagedThreadId`.
     pub(crate) number: u32,
     /// The operating system's id.
@@ -17,10 +17,21 @@ pub(crate) struct ThreadRow {
 }
 
 impl ThreadRow {
+    pub(crate) const FINALIZER: &str = ".NET Finalizer";
+
     pub(crate) fn decode(payload: &[u8]) -> Result<Self, DecodeError> {
         let mut r = Reader::new(payload);
         let [_managed_id, _domain]: [u64; 2] = [r.read()?, r.read()?];
         let [flags, number, id]: [u32; 3] = [r.read()?, r.read()?, r.read()?];
         Ok(Self { flags, number, id })
+    }
+
+    /// Returns the purpose of the thread in the runtime; empty if it has none.
+    pub(crate) const fn name(&self) -> &'static str {
+        match self.flags {
+            flags if flags & 2 != 0 => Self::FINALIZER,
+            flags if flags & 4 != 0 => ".NET ThreadPool",
+            _ => "",
+        }
     }
 }

@@ -15,13 +15,9 @@ use super::own_stacks::OwnStacks;
 use super::request_state::{Group, GroupKey, OpenRequest, RequestKey};
 use super::routes::Routes;
 use super::summary::{Direction, OwnMethod, RequestGroup, RequestSummary, RouteDurations};
-use crate::event::event_fields::{number, text};
-use crate::event::event_kinds::EventKinds;
-use crate::event::known_provider::is_name;
-use crate::event::text::owned;
-use crate::names::place::{at, at_mut};
-use crate::names::{Names, cut};
-use crate::trace::durations::elapsed;
+use crate::event::{EventKinds, is_name, number, owned, text};
+use crate::names::{Names, at, at_mut, cut};
+use crate::trace::elapsed;
 use crate::{Analysis, OwnCode, Part, StackId, Stacks};
 
 /// Finds the HTTP requests in the events of a trace, which must come in the order of time: see
@@ -78,6 +74,7 @@ pub struct Requests {
 }
 
 /// An event of a request.
+#[derive(Clone, Copy)]
 enum Kind {
     Start(Direction),
     Stop(Direction),
@@ -88,36 +85,28 @@ enum Kind {
     End,
 }
 
+const HOSTING: &str = "Microsoft.AspNetCore.Hosting";
+const HTTP: &str = "System.Net.Http";
+const TASKS: &str = "System.Threading.Tasks.TplEventSource";
+
+/// The events of requests: provider, id and kind.
+const KINDS: [(&str, u32, Kind); 8] = [
+    (HOSTING, 3, Kind::Start(Direction::Incoming)),
+    (HOSTING, 4, Kind::Stop(Direction::Incoming)),
+    (HOSTING, 5, Kind::Failed(Direction::Incoming)),
+    (HTTP, 1, Kind::Start(Direction::Outgoing)),
+    (HTTP, 2, Kind::Stop(Direction::Outgoing)),
+    (HTTP, 3, Kind::Failed(Direction::Outgoing)),
+    (TASKS, 14, Kind::Begin),
+    (TASKS, 15, Kind::End),
+];
+
 impl Kind {
     fn of(description: &MetadataBuf) -> Option<Self> {
-        use Direction::{Incoming, Outgoing};
-
-        let provider = description.provider();
-        if is_name(provider, "Microsoft.AspNetCore.Hosting") {
-            return Some(match description.event_id() {
-                3 => Self::Start(Incoming),
-                4 => Self::Stop(Incoming),
-                // UnhandledException.
-                5 => Self::Failed(Incoming),
-                _ => return None,
-            });
-        }
-        if is_name(provider, "System.Net.Http") {
-            return Some(match description.event_id() {
-                1 => Self::Start(Outgoing),
-                2 => Self::Stop(Outgoing),
-                3 => Self::Failed(Outgoing),
-                _ => return None,
-            });
-        }
-        if is_name(provider, "System.Threading.Tasks.TplEventSource") {
-            return Some(match description.event_id() {
-                14 => Self::Begin,
-                15 => Self::End,
-                _ => return None,
-            });
-        }
-        None
+        let is_of = |(provider, event_id, _): &&(&str, u32, Self)| {
+            *event_id == description.event_id() && is_name(description.provider(), provider)
+        };
+        KINDS.iter().find(is_of).map(|(.., kind)| *kind)
     }
 }
 

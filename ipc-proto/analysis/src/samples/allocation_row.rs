@@ -2,8 +2,7 @@
 use ipc_proto::wire::Reader;
 use nettrace::{Str, TraceEvent};
 
-use crate::event::event_fields::pointer_size;
-use crate::event::row::text;
+use crate::event::{pointer_size, row_text};
 
 /// An allocation: AllocationTick and AllocationSampled. `P` has the size of a pointer.
 ///
@@ -29,14 +28,15 @@ impl<'a> AllocationRow<'a> {
         // The kind, and the number of the runtime.
         let _ = r.bytes(4 + 2);
         let amount = r.read().ok().or_else(|| low.map(u64::from));
-        let type_name = r.bytes(pointer_size(event)).map(|_| text(&mut r)).unwrap_or_default();
+        let type_name = r.bytes(pointer_size(event)).map(|_| row_text(&mut r)).unwrap_or_default();
         Self { amount, fraction: 0.0, type_name }
     }
 
     /// Decodes an AllocationSampled (.NET 10): the event of an object of which a byte was drawn.
     pub(crate) fn of_sampled(event: &TraceEvent<'a>) -> Self {
         let (mut r, pointer_size) = (Reader::new(event.payload()), pointer_size(event));
-        let type_name = r.bytes(pointer_size.saturating_add(4 + 2)).map(|_| text(&mut r)).unwrap_or_default();
+        let type_name =
+            r.bytes(pointer_size.saturating_add(4 + 2)).map(|_| row_text(&mut r)).unwrap_or_default();
         let size = r.bytes(pointer_size).and_then(|_| r.read()).ok();
         let (amount, fraction) = size.and_then(sampled_weight).unzip();
         Self { amount, fraction: fraction.unwrap_or_default(), type_name }

@@ -1,13 +1,11 @@
 //! [`Clock::Allocations`](super::Clock::Allocations) and
 //! [`Clock::AllocatedTypes`](super::Clock::AllocatedTypes): allocated bytes.
 use super::allocation_row::AllocationRow;
-use super::interval::Interval;
-use super::recording::Taken;
+use super::interval::{Interval, Taken};
 use super::seen_event::SeenEvent;
-use super::site::Site;
 use super::weight::Weight;
 use crate::RuntimeEvent;
-use crate::event::text::push_text;
+use crate::event::push_text;
 
 /// The frame of an allocated object whose type the trace does not name.
 pub const UNKNOWN_TYPE: &str = "?";
@@ -30,13 +28,13 @@ impl Allocations {
     }
 
     /// Takes an event. The events are counted with the weights.
-    pub(super) fn event(&mut self, event: &SeenEvent<'_>, site: &mut Site<'_>) -> Option<Taken> {
+    pub(super) fn event(&mut self, event: &mut SeenEvent<'_>) -> Option<Taken> {
         let (row, is_tick) = match event.kind.of_runtime? {
             RuntimeEvent::GCAllocationTick => (AllocationRow::of_tick(event.event), true),
             RuntimeEvent::AllocationSampled => (AllocationRow::of_sampled(event.event), false),
             _ => return None,
         };
-        let (thread, mut stack) = site.place()?;
+        let (thread, mut stack) = event.place()?;
         let Some(mut amount) = row.amount else {
             self.unknown = self.unknown.saturating_add(1);
             return None;
@@ -47,7 +45,7 @@ impl Allocations {
             amount = amount.saturating_add(1);
         }
         if self.has_types {
-            stack = site.labelled(stack, |label| {
+            stack = event.labelled(stack, |label| {
                 push_text(label, row.type_name);
                 // NativeAOT has no names of types, and sends "NULL".
                 if label.is_empty() || label == "NULL" {

@@ -3,10 +3,8 @@ use alloc::vec::Vec;
 
 use nettrace::TraceClock;
 
-use super::interval::Interval;
-use super::recording::Taken;
+use super::interval::{Interval, Taken};
 use super::seen_event::SeenEvent;
-use super::site::Site;
 use super::threads::ThreadNumber;
 use crate::{Part, RuntimeEvent, StackId};
 
@@ -33,13 +31,13 @@ pub(super) struct Contention {
 }
 
 impl Contention {
-    pub(super) fn event(&mut self, event: &SeenEvent<'_>, site: &mut Site<'_>) -> Option<Taken> {
+    pub(super) fn event(&mut self, event: &mut SeenEvent<'_>) -> Option<Taken> {
         let is_start = match event.kind.of_runtime? {
             RuntimeEvent::ContentionStart => true,
             RuntimeEvent::ContentionStop => false,
             _ => return None,
         };
-        let (thread, stack) = site.place()?;
+        let (thread, stack) = event.place()?;
         let time = event.event.nanoseconds();
         if thread.number() >= self.open.len() {
             self.open.resize(thread.number().saturating_add(1), None);
@@ -57,7 +55,7 @@ impl Contention {
             self.waits.without_start = self.waits.without_start.saturating_add(inside);
             return None;
         };
-        let interval = site.inside(Interval::between(thread, stack, start, time, false));
+        let interval = event.inside(Interval::between(thread, stack, start, time, false));
         // A wait that began before the part is counted here, any other one with its start.
         let count = u64::from(interval.is_some_and(|interval| start < interval.start));
         Some(Taken { count, interval })

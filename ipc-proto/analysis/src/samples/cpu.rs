@@ -1,8 +1,7 @@
 //! [`Clock::Cpu`](super::Clock::Cpu): samples of threads that run.
-use super::recording::Weights;
 use super::seen_event::SeenEvent;
 use super::waiting::WaitingStacks;
-use super::weight::Weight;
+use super::weight::{Weight, Weights};
 
 /// Returns the weight of a sample of a thread that runs.
 pub(super) fn weight(event: &SeenEvent<'_>) -> Option<Weight> {

@@ -2,7 +2,7 @@
 use super::threads::ThreadNumber;
 use super::weight::Weight;
 use crate::StackId;
-use crate::trace::durations::elapsed;
+use crate::trace::elapsed;
 
 /// The weight that an event adds to a clock, with its time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -36,4 +36,11 @@ impl Interval {
     pub(super) const fn at(thread: ThreadNumber, stack: StackId, time: i64, weight: Weight) -> Self {
         Self { thread, stack, start: time, weight, is_tick: false }
     }
+}
+
+/// What a clock makes of an event.
+pub(super) struct Taken {
+    /// How many events count.
+    pub(super) count: u64,
+    pub(super) interval: Option<Interval>,
 }

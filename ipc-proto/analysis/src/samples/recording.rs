@@ -1,21 +1,14 @@
 //! The weights by one clock, and the machine that drives the clock.
-use alloc::collections::BTreeMap;
-
 use super::Clock;
 use super::allocations::Allocations;
 use super::contention::Contention;
-use super::interval::Interval;
+use super::interval::{Interval, Taken};
 use super::seen_event::SeenEvent;
-use super::site::Site;
 use super::thread_time::ThreadTime;
-use super::threads::ThreadNumber;
 use super::waiting::WaitingStacks;
-use super::weight::Weight;
+use super::weight::Weights;
 use super::{cpu, events, exceptions, wall};
 use crate::{Part, StackId};
-
-/// The weights of threads and stacks.
-pub(super) type Weights = BTreeMap<(ThreadNumber, StackId), Weight>;
 
 /// The weights by one clock.
 #[derive(Debug)]
@@ -38,13 +31,6 @@ pub(super) enum Meter {
     Contention(Contention),
 }
 
-/// What a clock makes of an event.
-pub(super) struct Taken {
-    /// How many events count.
-    pub(super) count: u64,
-    pub(super) interval: Option<Interval>,
-}
-
 impl Recording {
     /// How many pairs of a thread and a stack a clock has at most.
     pub(super) const ENTRIES: usize = 1 << 20;
@@ -62,32 +48,27 @@ impl Recording {
     }
 
     /// Takes an event, and calls `each` with the interval that it adds.
-    pub(super) fn event(
-        &mut self,
-        event: &SeenEvent<'_>,
-        site: &mut Site<'_>,
-        each: &mut dyn FnMut(&Clock, &Interval),
-    ) {
+    pub(super) fn event(&mut self, event: &mut SeenEvent<'_>, each: &mut dyn FnMut(&Clock, &Interval)) {
         // A time can overlap the part of the trace that is weighed.
         let has_duration = matches!(self.meter, Meter::ThreadTime(_) | Meter::Contention(_));
         if !event.is_inside && !has_duration {
             return;
         }
         let taken = match &mut self.meter {
-            Meter::Each => self.weigh(event, site),
-            Meter::ThreadTime(meter) => meter.event(event, site),
-            Meter::Allocations(meter) => meter.event(event, site),
-            Meter::Contention(meter) => meter.event(event, site),
+            Meter::Each => self.weigh(event),
+            Meter::ThreadTime(meter) => meter.event(event),
+            Meter::Allocations(meter) => meter.event(event),
+            Meter::Contention(meter) => meter.event(event),
         };
         let Some(Taken { count, interval }) = taken else { return };
         self.count = self.count.saturating_add(count);
         if let Some(interval) = interval {
-            self.add(&interval, site.dropped, each);
+            self.add(&interval, event.dropped, each);
         }
     }
 
     /// Weighs an event by itself.
-    fn weigh(&self, event: &SeenEvent<'_>, site: &mut Site<'_>) -> Option<Taken> {
+    fn weigh(&self, event: &mut SeenEvent<'_>) -> Option<Taken> {
         let weight = match &self.clock {
             Clock::Cpu => cpu::weight(event)?,
             Clock::Exceptions => exceptions::weight(event)?,
@@ -95,7 +76,7 @@ impl Recording {
             Clock::AllEvents => events::ONE,
             _ => wall::weight(event)?,
         };
-        let (thread, stack) = site.place()?;
+        let (thread, stack) = event.place()?;
         if self.clock == Clock::AllEvents && stack == StackId::EMPTY {
             return None;
         }

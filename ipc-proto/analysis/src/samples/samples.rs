@@ -12,16 +12,13 @@ use super::interval::Interval;
 use super::process_names::ProcessNames;
 use super::recording::{Meter, Recording};
 use super::seen_event::SeenEvent;
-use super::site::Site;
 use super::thread_roles::ThreadRoles;
 use super::threads::{SampledThread, ThreadNumber, Threads};
 use super::waiting::WaitingStacks;
 use super::weight::Weight;
-use crate::event::event_kinds::EventKinds;
-use crate::names::place::at;
-use crate::names::{FrameId, Names, process_of};
-use crate::stacks::snapshot::Snapshot;
-use crate::stacks::stack_values::stack_values;
+use crate::event::EventKinds;
+use crate::names::{FrameId, Names, at, process_of};
+use crate::stacks::{Snapshot, stack_values};
 use crate::{Analysis, KnownProvider, Part, RuntimeEvent, StackId, Stacks};
 
 /// Weighs the events of a trace by one clock or more.
@@ -123,7 +120,6 @@ impl Samples {
         self.is_rundown = is_rundown;
         self.has_stacks = self.has_stacks || event.stack().len() > 0;
         let is_inside = self.part.includes(event);
-        let seen = SeenEvent { event, kind, is_inside };
         if let Some(provider) = kind.provider {
             self.names.known_event(event, provider, kind.of_runtime);
             match kind.of_runtime {
@@ -133,11 +129,6 @@ impl Samples {
                 None if provider == KnownProvider::UniversalSystem => self.process_names.row(event),
                 _ => {}
             }
-            if let Some(sample) = seen.sample().filter(|_| is_inside) {
-                self.samples = self.samples.saturating_add(1);
-                self.managed = self.managed.saturating_add(u64::from(sample.running > 0));
-                self.has_processor_samples |= provider == KnownProvider::UniversalEvents;
-            }
         } else if kind.is_info {
             self.process_names.info(event);
         }
@@ -145,9 +136,15 @@ impl Samples {
             return;
         }
         let Self { part, names, stacks, threads, label, dropped, .. } = self;
-        let mut site = Site { event, part, names, stacks, threads, label, dropped, place: None };
+        let mut event =
+            SeenEvent { event, kind, is_inside, part, names, stacks, threads, label, dropped, place: None };
+        if let Some(sample) = event.sample().filter(|_| is_inside) {
+            self.samples = self.samples.saturating_add(1);
+            self.managed = self.managed.saturating_add(u64::from(sample.running > 0));
+            self.has_processor_samples |= kind.provider == Some(KnownProvider::UniversalEvents);
+        }
         for recording in &mut self.recordings {
-            recording.event(&seen, &mut site, each);
+            recording.event(&mut event, each);
         }
     }
 

@@ -6,12 +6,9 @@ use core::fmt::Write;
 
 use nettrace::{MetadataBuf, Str, TraceEvent};
 
-use super::interval::Interval;
-use super::recording::Taken;
+use super::interval::{Interval, Taken};
 use super::seen_event::SeenEvent;
-use super::site::Site;
-use crate::event::known_provider::is_name;
-use crate::event::text::push_text;
+use crate::event::{is_name, push_text};
 use crate::{KnownProvider, RuntimeEvent, StackId};
 
 /// The state of a clock of the time of threads.
@@ -44,7 +41,7 @@ impl ThreadTime {
     }
 
     /// Takes an event. Returns the stack in which its thread was up to this event.
-    pub(super) fn event(&mut self, event: &SeenEvent<'_>, site: &mut Site<'_>) -> Option<Taken> {
+    pub(super) fn event(&mut self, event: &mut SeenEvent<'_>) -> Option<Taken> {
         let (runs, has_label) = match event.kind.provider {
             Some(KnownProvider::SampleProfiler) => (event.sample()?.running > 0, false),
             // Each of these shows that the thread runs.
@@ -57,9 +54,9 @@ impl ThreadTime {
             None if self.has_sources && is_event_source(event.event, event.kind.event_id) => (false, true),
             None => return None,
         };
-        let (thread, mut stack) = site.place()?;
+        let (thread, mut stack) = event.place()?;
         if has_label {
-            stack = site.labelled(stack, |label| push_label(label, event.event));
+            stack = event.labelled(stack, |label| push_label(label, event.event));
         }
         if thread.number() >= self.states.len() {
             self.states.resize(thread.number().saturating_add(1), TimeState::default());
@@ -68,7 +65,7 @@ impl ThreadTime {
         let (time, was_running) = (event.event.nanoseconds(), state.is_running);
         let since = state.advance(time, stack, runs);
         let interval = since.map(|(start, stack)| Interval::between(thread, stack, start, time, was_running));
-        let interval = interval.and_then(|interval| site.inside(interval));
+        let interval = interval.and_then(|interval| event.inside(interval));
         Some(Taken { count: event.is_inside.into(), interval })
     }
 }

@@ -6,10 +6,8 @@ use alloc::vec::Vec;
 use ipc_proto::wire::{to_u32, to_usize};
 use nettrace::TraceEvent;
 
-use crate::event::text::push_text;
-use crate::names::place::at_mut;
-use crate::names::process_of;
-use crate::names::thread_row::ThreadRow;
+use crate::event::push_text;
+use crate::names::{ThreadRow, at_mut, process_of};
 
 /// The number of a thread: its index in [`Samples::threads`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -45,8 +43,6 @@ pub(super) struct Threads {
     numbers: BTreeMap<(u64, u64), u32>,
 }
 
-const FINALIZER: &str = ".NET Finalizer";
-
 impl Threads {
     /// How many threads are distinguished at most.
     pub(super) const LIMIT: usize = 1 << 16;
@@ -77,18 +73,15 @@ impl Threads {
 
     /// Takes a row that states the purpose of a thread.
     pub(super) fn row(&mut self, event: &TraceEvent<'_>) {
-        let Ok(ThreadRow { flags, id, .. }) = ThreadRow::decode(event.payload()) else { return };
-        let name = match flags {
-            _ if flags & 2 != 0 => FINALIZER,
-            _ if flags & 4 != 0 => ".NET ThreadPool",
-            _ => return,
-        };
-        self.name((process_of(event), id.into()), name);
+        let Ok(row) = ThreadRow::decode(event.payload()) else { return };
+        if !row.name().is_empty() {
+            self.name((process_of(event), row.id.into()), row.name());
+        }
     }
 
     /// Takes an event that only the finalizer thread sends.
     pub(super) fn finalizer(&mut self, event: &TraceEvent<'_>) {
-        self.name((process_of(event), event.thread_id()), FINALIZER);
+        self.name((process_of(event), event.thread_id()), ThreadRow::FINALIZER);
     }
 
     /// Names a thread that has no name.

@@ -1,8 +1,7 @@
 //! [`Clock::Wall`](super::Clock::Wall): all samples of threads.
-use super::recording::Weights;
 use super::seen_event::SeenEvent;
 use super::waiting::WaitingStacks;
-use super::weight::Weight;
+use super::weight::{Weight, Weights};
 
 /// Returns the weight of a sample.
 pub(super) fn weight(event: &SeenEvent<'_>) -> Option<Weight> {

@@ -1,4 +1,8 @@
 //! What a stack of a thread weighs.
+use alloc::collections::BTreeMap;
+
+use super::threads::ThreadNumber;
+use crate::StackId;
 
 /// What a stack of a thread weighs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -29,3 +33,6 @@ impl Weight {
         self.count = self.count.saturating_add(other.count);
     }
 }
+
+/// The weights of threads and stacks.
+pub(super) type Weights = BTreeMap<(ThreadNumber, StackId), Weight>;

@@ -3,8 +3,7 @@ use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 
 use crate::Stacks;
-use crate::names::Names;
-use crate::names::place::at;
+use crate::names::{Names, at};
 use crate::stacks::snapshot::Snapshot;
 
 /// Returns a value for each stack by the number of the stack: that of its innermost method, joined with the value of its

@@ -5,8 +5,7 @@ use alloc::vec::Vec;
 use ipc_proto::wire::{low_u32, steps, to_u32, to_usize};
 use nettrace::TraceEvent;
 
-use crate::names::place::{at, at_mut};
-use crate::names::{AddressId, Names, process_of};
+use crate::names::{AddressId, Names, at, at_mut, process_of};
 
 /// A stack: its innermost address, and the stack of its caller.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]

@@ -48,20 +48,20 @@ pub(crate) trait FindingsView<const N: usize>: Default {
     /// Returns the next finding.
     fn pop(analysis: &mut Self::Analysis) -> Option<Self::Finding>;
     /// Returns the findings that `pop` has not returned.
-    fn rest(report: &mut Report<N, Self>) -> Vec<Self::Finding>;
+    fn rest(report: &mut ViewReport<N, Self>) -> Vec<Self::Finding>;
     fn row(finding: &Self::Finding) -> Row<N>;
     /// Adds a finding and its number to the summary, which shows `top` findings.
     fn add(&mut self, finding: Self::Finding, number: u64, top: usize);
-    fn to_json(&self, report: &Report<N, Self>) -> Value;
-    fn write(&self, report: &Report<N, Self>, is_summary: bool, out: &mut dyn Write) -> io::Result<()>;
+    fn to_json(&self, report: &ViewReport<N, Self>) -> Value;
+    fn write(&self, report: &ViewReport<N, Self>, is_summary: bool, out: &mut dyn Write) -> io::Result<()>;
     /// Returns remarks on what the trace does not have completely.
-    fn remarks(_report: &Report<N, Self>) -> Vec<String> {
+    fn remarks(_report: &ViewReport<N, Self>) -> Vec<String> {
         Vec::new()
     }
 }
 
 /// The report of the analysis of a view.
-type Report<const N: usize, V> = <<V as FindingsView<N>>::Analysis as Analysis>::Report;
+type ViewReport<const N: usize, V> = <<V as FindingsView<N>>::Analysis as Analysis>::Report;
 
 impl FindingsArgs {
     /// Shows the findings of the process or of the trace.
@@ -71,7 +71,7 @@ impl FindingsArgs {
         globals: &Globals,
     ) -> Result<(), Failure> {
         let input = self.analysis.input(&self.target, globals)?;
-        let (mut view, mut report, mut count) = (V::default(), Report::<N, V>::default(), 0_u64);
+        let (mut view, mut report, mut count) = (V::default(), ViewReport::<N, V>::default(), 0_u64);
         let read = |is_output, show: &mut dyn FnMut(&V::Finding) -> ControlFlow<()>| {
             let mut take = |finding: V::Finding| {
                 count = count.saturating_add(1);
