@@ -44,6 +44,7 @@
 //! [`Locks::LOCKS`] locks, and [`Locks::ENTRIES`] pairs of a lock and a stack, of all processes together.
 //! [`LockReport::dropped`] counts the events for which there was no room. The work for each event is logarithmic in these
 //! numbers: a sample counts for 16 locks of its thread at most.
+mod contention_row;
 mod cycles;
 mod frames;
 mod lock_report;

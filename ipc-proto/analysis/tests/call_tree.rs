@@ -12,6 +12,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 use nettrace::{AssemblerStep, EventAssembler, EventOrder, ReadOptions};
+use nettrace_analysis::Analysis as _;
 use nettrace_analysis::OwnCode;
 use nettrace_analysis::call_tree::{CallTree, Entry, NodeId, Order, ThreadTree, folded_stack, old_waits};
 use nettrace_analysis::samples::{Clock, Samples};
@@ -464,7 +465,7 @@ fn waits_from_before_the_recording() {
     trace.event(5, 7, (81, 1), &[0; 3]).stack(&[0x201, 0x101]);
     let mut samples = Samples::new([Clock::Wall, Clock::Contention]);
     each_event(&trace.bytes(), |event| samples.event(event));
-    samples.finish(&mut |_, _| {});
+    samples.finish_with(&mut |_, _| {});
     let old: Vec<_> =
         old_waits(&mut samples).iter().map(|thread| samples.threads()[thread.number()].id).collect();
     assert_eq!(old, [1, 2]);

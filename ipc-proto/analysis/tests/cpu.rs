@@ -7,6 +7,7 @@
 )]
 mod runtime_events;
 
+use nettrace_analysis::Analysis as _;
 use nettrace_analysis::call_tree::{CallTree, Order, ThreadTree};
 #[cfg(feature = "firefox")]
 use nettrace_analysis::formats::{TimeProfile, Timeline};
@@ -59,7 +60,7 @@ fn read(trace: &[u8], clocks: &[Clock]) -> Samples {
     let mut samples = Samples::new(clocks.iter().cloned());
     each_event(trace, |event| samples.event(event));
     name(samples.names_mut());
-    samples.finish(&mut |_, _| {});
+    samples.finish_with(&mut |_, _| {});
     samples
 }
 
@@ -127,7 +128,7 @@ fn files_in_the_order_of_time() {
         samples.event_with(event, &mut |clock, interval| timeline.add(clock, interval));
     });
     name(samples.names_mut());
-    samples.finish(&mut |_, _| {});
+    samples.finish_with(&mut |_, _| {});
     let file = TimeProfile::new(&mut samples, timeline).to_firefox("app", 0, 0).to_string();
     assert!(file.contains("Shop.Cart.Total") && !file.contains("WaitForSignal"), "{file}");
 }

@@ -7,6 +7,7 @@ use std::collections::BTreeMap;
 use std::fs;
 
 use nettrace::{Event, Metadata, Stack, Trace, TraceWriter, Version};
+use nettrace_analysis::Analysis as _;
 use nettrace_analysis::call_tree::{CallTree, Order};
 use nettrace_analysis::formats::Profile;
 use nettrace_analysis::names::FrameId;

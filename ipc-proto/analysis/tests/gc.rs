@@ -5,6 +5,7 @@ mod runtime_events;
 
 use std::fs;
 
+use nettrace_analysis::Analysis as _;
 use nettrace_analysis::gc::{Collection, CollectionType, Collections, GcStatistics, Reason};
 use serde_json::Value;
 
@@ -25,9 +26,9 @@ fn collections(trace: &[u8]) -> (Vec<Collection>, GcStatistics) {
         collections.event(event);
         found.extend(core::iter::from_fn(|| collections.pop()));
     });
-    collections.finish();
-    found.extend(core::iter::from_fn(|| collections.pop()));
-    (found, collections.statistics().clone())
+    let report = collections.finish();
+    found.extend(report.collections);
+    (found, report.statistics)
 }
 
 fn start(number: u32, generation: u32, reason: Reason, collection_type: CollectionType) -> Vec<u8> {
@@ -259,8 +260,7 @@ fn a_restart_ends_the_suspension_of_its_thread() {
     written.event(2000, 7, SUSPEND, &numbers(&[1, 2])).event(2500, 8, (80, 1), &[]);
     let mut collections = Collections::default();
     each_event(&written.bytes(), |event| collections.event(event));
-    collections.finish();
-    let open: Vec<_> = collections.open_suspensions().collect();
+    let open = collections.finish().open_suspensions;
     assert_eq!(open.iter().map(|open| (open.process_id, open.start)).collect::<Vec<_>>(), [(Some(0), 2000)]);
 }
 
@@ -337,7 +337,6 @@ fn the_number_of_waiting_collections_is_limited() {
         numbers.extend(core::iter::from_fn(|| collections.pop()).map(|collection| collection.number));
     });
     assert!(numbers.len() > 3_000, "{}", numbers.len());
-    collections.finish();
-    numbers.extend(core::iter::from_fn(|| collections.pop()).map(|collection| collection.number));
+    numbers.extend(collections.finish().collections.iter().map(|collection| collection.number));
     assert_eq!(numbers, Vec::from_iter(0..20_000));
 }

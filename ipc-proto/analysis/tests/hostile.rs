@@ -9,12 +9,11 @@
 
 mod runtime_events;
 
-use nettrace_analysis::OwnCode;
+use nettrace_analysis::Analysis as _;
 use nettrace_analysis::call_tree::{CallTree, NodeId, Order, ThreadTree};
 use nettrace_analysis::formats::{Profile, TimeProfile, Timeline};
 use nettrace_analysis::live::Live;
 use nettrace_analysis::locks::Locks;
-use nettrace_analysis::names::Names;
 use nettrace_analysis::requests::Requests;
 use nettrace_analysis::samples::{Clock, Samples, Unit};
 use serde_json::Value;
@@ -62,21 +61,20 @@ fn check(trace: &[u8]) {
     let mut samples = Samples::new(clocks.iter().cloned());
     let mut timelines: Vec<_> = clocks.iter().cloned().map(Timeline::new).collect();
     let (mut live, mut locks) = (Live::default(), Locks::default());
-    let (mut requests, mut names) = (Requests::default(), Names::default());
+    let mut requests = Requests::default();
     each_event(trace, |event| {
         live.event(event);
         locks.event(event);
-        names.event(event);
-        requests.event(event, &mut names);
+        requests.event(event);
         samples.event_with(event, &mut |clock, interval| {
             timelines.iter_mut().for_each(|timeline| timeline.add(clock, interval));
         });
     });
-    let report = locks.finish(&OwnCode::default());
+    let report = locks.finish();
     for lock in &report.locks {
         assert!(lock.waits.longest <= lock.waits.total && lock.waiting.len() as u64 <= lock.waits.count);
     }
-    for group in requests.summary(&mut names, &OwnCode::default()).groups {
+    for group in requests.finish().groups {
         assert!(group.in_flight > 0 || group.durations.count() > 0);
         assert_eq!(group.in_flight > 0, group.oldest.is_some());
         assert!(group.path.text.len() <= 256);

@@ -12,6 +12,7 @@ mod runtime_events;
 
 use std::fs;
 
+use nettrace_analysis::Analysis as _;
 use nettrace_analysis::jit::{Compilation, Compilations, JitStatistics, Tier};
 use serde_json::Value;
 
@@ -31,9 +32,9 @@ fn compilations(trace: &[u8]) -> (Vec<Compilation>, JitStatistics) {
         compilations.event(event);
         found.extend(core::iter::from_fn(|| compilations.pop()));
     });
-    compilations.finish();
-    found.extend(core::iter::from_fn(|| compilations.pop()));
-    (found, compilations.statistics().clone())
+    let report = compilations.finish();
+    found.extend(report.compilations);
+    (found, report.statistics)
 }
 
 fn names(name: &str) -> Vec<u8> {
@@ -265,8 +266,7 @@ fn the_memory_of_waiting_compilations_is_limited() {
         }
     });
     assert!((5_000..12_000).contains(&most_waiting), "{most_waiting}");
-    compilations.finish();
-    sizes.extend(core::iter::from_fn(|| compilations.pop()).map(|found| found.il_size));
+    sizes.extend(compilations.finish().compilations.iter().map(|found| found.il_size));
     // The load of thread 8 comes too late: its start was returned already.
     let expected = (1..15_000).map(Some).chain([None]);
     assert_eq!(sizes, Vec::from_iter(expected));

@@ -11,6 +11,7 @@ mod runtime_events;
 use std::collections::BTreeMap;
 
 use nettrace::TraceEvent;
+use nettrace_analysis::Analysis as _;
 use nettrace_analysis::KnownProvider;
 use nettrace_analysis::call_tree::{CallTree, Order};
 use nettrace_analysis::gc::Collections;
@@ -43,7 +44,7 @@ fn shares_are_those_of_the_call_tree() {
             live.event(event);
             samples.event(event);
         });
-        samples.finish(&mut |_, _| {});
+        samples.finish_with(&mut |_, _| {});
         let period = live.next_period();
         for is_running in [true, false] {
             let part = |weight: Weight| if is_running { weight.running } else { weight.waiting };
@@ -176,7 +177,7 @@ fn pauses_are_those_of_the_collections() {
     let period = live.next_period();
     assert!(count > 3 && paused > 0);
     assert_eq!((period.collections, period.paused), (count, paused));
-    assert_eq!(period.span, collections.statistics().span);
+    assert_eq!(period.span, collections.finish().statistics.span);
     let share = paused as f64 / period.span as f64;
     assert!(share < 1.0 && (period.paused_share() - share).abs() < 1e-9);
     assert!((period.per_second(period.collections) - count as f64 * 1e9 / period.span as f64).abs() < 1e-6);

@@ -11,7 +11,7 @@
 mod runtime_events;
 
 use nettrace_analysis::locks::{ContendedLock, LockReport, Locks, OwnerWait, WaitTimes};
-use nettrace_analysis::{OwnCode, WaitKind};
+use nettrace_analysis::{Analysis as _, WaitKind};
 
 use crate::runtime_events::{Written, each_event, numbers, path};
 
@@ -81,7 +81,7 @@ fn report(trace: &mut Written) -> LockReport {
 fn report_of(trace: &[u8]) -> LockReport {
     let mut locks = Locks::default();
     each_event(trace, |event| locks.event(event));
-    locks.finish(&OwnCode::default())
+    locks.finish()
 }
 
 fn times(lock: &ContendedLock) -> (u64, u64, u64) {

@@ -15,7 +15,7 @@ use std::fs;
 use nettrace_analysis::gc::Collections;
 use nettrace_analysis::jit::Compilations;
 use nettrace_analysis::samples::{Clock, Samples, Waits};
-use nettrace_analysis::{Part, TraceTime};
+use nettrace_analysis::{Analysis as _, Part, TraceTime};
 
 use crate::runtime_events::{Written, each_event, numbers, path};
 
@@ -34,7 +34,7 @@ fn of_threads(threads: &[u64]) -> Part {
 fn read(trace: &[u8], clocks: &[Clock], part: Part) -> Samples {
     let mut samples = Samples::new(clocks.iter().cloned()).of_part(part);
     each_event(trace, |event| samples.event(event));
-    samples.finish(&mut |_, _| {});
+    samples.finish_with(&mut |_, _| {});
     samples
 }
 
@@ -241,11 +241,10 @@ fn collections_overlap() {
             collections.event(event);
             found.extend(core::iter::from_fn(|| collections.pop()));
         });
-        collections.finish();
-        found.extend(core::iter::from_fn(|| collections.pop()));
+        let report = collections.finish();
+        found.extend(report.collections);
         let numbers: Vec<u32> = found.iter().map(|collection| collection.number).collect();
-        let suspended = collections.open_suspensions().count();
-        (numbers, collections.statistics().all.count, collections.statistics().span, suspended)
+        (numbers, report.statistics.all.count, report.statistics.span, report.open_suspensions.len())
     };
     assert_eq!(found(Part::default()), (vec![1, 2, 3], 2, 8_000, 1));
     for (from, to, numbers, complete, open) in [
@@ -287,9 +286,9 @@ fn compilations_start() {
             compilations.event(event);
             found.extend(core::iter::from_fn(|| compilations.pop()));
         });
-        compilations.finish();
-        found.extend(core::iter::from_fn(|| compilations.pop()));
-        assert_eq!(compilations.statistics().all.count, found.len() as u64);
+        let report = compilations.finish();
+        found.extend(report.compilations);
+        assert_eq!(report.statistics.all.count, found.len() as u64);
         let name = |method: &str| method.trim_start_matches("Shop.Cart.").trim_end_matches("()").to_owned();
         found.iter().map(|compilation| name(&compilation.method)).collect::<Vec<_>>()
     };

@@ -11,9 +11,8 @@ mod runtime_events;
 use std::fs;
 
 use nettrace::Scalar;
-use nettrace_analysis::names::Names;
 use nettrace_analysis::requests::{Direction, RequestGroup, RequestSummary, Requests};
-use nettrace_analysis::{OwnCode, Part, TraceTime};
+use nettrace_analysis::{Analysis as _, Part, TraceTime};
 
 use crate::runtime_events::{Written, each_event, path, utf16};
 
@@ -22,17 +21,13 @@ const HTTP: &str = "System.Net.Http";
 const TPL: &str = "System.Threading.Tasks.TplEventSource";
 const METRICS: &str = "System.Diagnostics.Metrics";
 
-fn summary_with(trace: &[u8], mut names: Names) -> RequestSummary {
-    let mut requests = Requests::default();
-    each_event(trace, |event| {
-        names.event(event);
-        requests.event(event, &mut names);
-    });
-    requests.summary(&mut names, &OwnCode::default())
+fn summary_with(trace: &[u8], mut requests: Requests) -> RequestSummary {
+    each_event(trace, |event| requests.event(event));
+    requests.finish()
 }
 
 fn summary(trace: &[u8]) -> RequestSummary {
-    summary_with(trace, Names::default())
+    summary_with(trace, Requests::default())
 }
 
 fn recorded(name: &str) -> RequestSummary {
@@ -107,8 +102,9 @@ impl WrittenRequests for Written {
 }
 
 /// Names the addresses 0xa0, 0xb0 and 0xc0 as methods of a program, and 0xf0 as one of the framework.
-fn named() -> Names {
-    let mut names = Names::default();
+fn named() -> Requests {
+    let mut requests = Requests::default();
+    let names = requests.names_mut();
     for line in [
         "a0 10 void [Shop] Shop.Api+<GetAsync>d__1::MoveNext()[Tier0]",
         "b0 10 void [Shop] Shop.Bank+<PayAsync>d__2::MoveNext()[Tier0]",
@@ -117,7 +113,7 @@ fn named() -> Names {
     ] {
         assert!(names.perf_map_line(0, line));
     }
-    names
+    requests
 }
 
 #[test]
@@ -198,9 +194,7 @@ fn requests_of_a_part() {
         .received(7_000, 5, "/after")
         .bytes();
     let part = Part::default().since(TraceTime::SinceStart(2_500)).until(TraceTime::SinceStart(5_500));
-    let (mut requests, mut names) = (Requests::default().of_part(part), Names::default());
-    each_event(&trace, |event| requests.event(event, &mut names));
-    let found = requests.summary(&mut names, &OwnCode::default());
+    let found = summary_with(&trace, Requests::default().of_part(part));
     let rows: Vec<_> = found
         .incoming()
         .map(|of| (of.path.text.as_str(), of.in_flight, of.oldest, of.durations.longest()))

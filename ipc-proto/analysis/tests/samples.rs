@@ -9,6 +9,7 @@
 mod runtime_events;
 
 use nettrace::{Event, Metadata, Pairs, Trace, TraceWriter, Version};
+use nettrace_analysis::Analysis as _;
 use nettrace_analysis::call_tree::CallTree;
 use nettrace_analysis::samples::{Clock, Samples, Unit, Weight};
 
@@ -48,7 +49,7 @@ fn contention() {
     assert_eq!(weights(&samples, &Clock::Contention), [(1, waited(2000, 1)), (2, waited(400, 1))]);
     assert_eq!(samples.count(&Clock::Contention), 4);
     let mut intervals = Vec::new();
-    samples.finish(&mut |_, interval| intervals.push((interval.start, interval.weight)));
+    samples.finish_with(&mut |_, interval| intervals.push((interval.start, interval.weight)));
     assert_eq!(intervals, [(4000, waited(1000, 1))]);
     assert_eq!(weights(&samples, &Clock::Contention), [(1, waited(3000, 2)), (2, waited(400, 1))]);
     let waits = samples.waits();

@@ -433,7 +433,7 @@ mod firefox {
             [(Clock::Wall, "samples"), (Clock::Cpu, "samples"), (Clock::AllEvents, "samples")]
         {
             let (mut samples, timeline) = recorded("net10-startup", &clock);
-            samples.finish(&mut |_, _| {});
+            samples.finish_with(&mut |_, _| {});
             let tree = CallTree::new(&mut samples, &clock, |_, weight| weight.total());
             let expected: BTreeMap<String, f64> = tree
                 .top(Order::Exclusive)

@@ -54,22 +54,9 @@ const NETTRACE: Layers = &[
 ];
 
 const ANALYSIS: Layers = &[
-    &[
-        "durations",
-        "event_fields",
-        "event_kinds",
-        "known_provider",
-        "loss_report",
-        "outline",
-        "own_code",
-        "part",
-        "place",
-        "rows",
-        "text",
-        "wait_kind",
-    ],
+    &["event", "trace"],
     &["names"],
-    &["snapshot", "stacks"],
+    &["stacks"],
     &["samples"],
     &["call_tree", "counters", "gc", "jit", "locks"],
     &["formats", "live", "requests"],

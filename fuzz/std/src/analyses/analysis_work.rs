@@ -1,7 +1,7 @@
 //! The property of the work of all analyses: it is proportional to the bytes of the trace.
 use allocation_counter::measure;
 use ipc_proto::wire::steps;
-use nettrace_analysis::OwnCode;
+use nettrace_analysis::Analysis as _;
 use nettrace_analysis::call_tree::{CallTree, NodeId, Order, ThreadTree};
 use nettrace_analysis::counters::CounterReader;
 use nettrace_analysis::formats::{Profile, TimeProfile, Timeline};
@@ -9,12 +9,11 @@ use nettrace_analysis::gc::Collections;
 use nettrace_analysis::jit::Compilations;
 use nettrace_analysis::live::Live;
 use nettrace_analysis::locks::Locks;
-use nettrace_analysis::names::Names;
 use nettrace_analysis::requests::Requests;
 use nettrace_analysis::samples::{Clock, Samples};
 
 use super::repeated_events::repeated_events;
-use super::traces::{clocks, each_event, samples_of};
+use super::traces::{clocks, each_event, report_of, samples_of};
 
 /// Checks that the work and the memory of each analysis, and of each format of a file, are at most proportional to the
 /// bytes of the trace.
@@ -56,10 +55,10 @@ const MEMORY: u64 = 150;
 const FREE_STEPS: u64 = 20_000;
 const FREE_BYTES: u64 = 2 << 20;
 
-type Analysis = fn(&[u8]);
+type AnalysisWork = fn(&[u8]);
 
 /// The analyses and the formats of files, but for folded stacks, whose lines repeat whole names.
-const ANALYSES: [(&str, Analysis); 13] = [
+const ANALYSES: [(&str, AnalysisWork); 14] = [
     ("call trees", |trace| {
         let mut samples = samples_of(trace);
         for clock in clocks() {
@@ -105,30 +104,10 @@ const ANALYSES: [(&str, Analysis); 13] = [
         });
     }),
     ("firefox", |trace| timeline(trace, |profile| _ = profile.to_firefox("x", 1, 0))),
-    ("collections and compilations", |trace| {
-        let (mut collections, mut compilations) = (Collections::default(), Compilations::default());
-        each_event(trace, true, |event| {
-            collections.event(event);
-            compilations.event(event);
-        });
-        collections.finish();
-        compilations.finish();
-        while collections.pop().is_some() {}
-        while compilations.pop().is_some() {}
-    }),
-    ("locks", |trace| {
-        let mut locks = Locks::default();
-        each_event(trace, true, |event| locks.event(event));
-        _ = locks.finish(&OwnCode::default());
-    }),
-    ("requests", |trace| {
-        let (mut requests, mut names) = (Requests::default(), Names::default());
-        each_event(trace, true, |event| {
-            names.event(event);
-            requests.event(event, &mut names);
-        });
-        _ = requests.summary(&mut names, &OwnCode::default());
-    }),
+    ("collections", |trace| _ = report_of(trace, Collections::default())),
+    ("compilations", |trace| _ = report_of(trace, Compilations::default())),
+    ("locks", |trace| _ = report_of(trace, Locks::default())),
+    ("requests", |trace| _ = report_of(trace, Requests::default())),
     ("periods of a live analysis", |trace| {
         let (mut live, mut count) = (Live::default(), 0_u32);
         each_event(trace, false, |event| {
@@ -151,6 +130,6 @@ fn timeline(trace: &[u8], write: fn(&TimeProfile<'_>)) {
     each_event(trace, true, |event| {
         samples.event_with(event, &mut |clock, interval| timeline.add(clock, interval));
     });
-    samples.finish(&mut |clock, interval| timeline.add(clock, interval));
+    samples.finish_with(&mut |clock, interval| timeline.add(clock, interval));
     write(&TimeProfile::new(&mut samples, timeline));
 }

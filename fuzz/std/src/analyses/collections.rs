@@ -1,8 +1,8 @@
 //! The property of collections and compilations: each is returned once and does not change.
 use std::collections::BTreeMap;
 
-use nettrace::TraceEvent;
-use nettrace_analysis::KnownProvider;
+use nettrace_analysis::Analysis as _;
+use nettrace_analysis::RuntimeEvent;
 use nettrace_analysis::gc::{Collection, Collections, GcStatistics};
 use nettrace_analysis::jit::{Compilation, Compilations, JitStatistics};
 
@@ -13,7 +13,8 @@ use super::traces::{each_event, trace_of};
 pub fn collections(bytes: &[u8]) {
     let (trace, _) = trace_of(bytes);
     // A collection has a start, or else an end.
-    let ((collections, gc), events) = (collections_of(&trace, true), count(&trace, &[1, 2]));
+    let ((collections, gc), events) =
+        (collections_of(&trace, true), count(&trace, &[RuntimeEvent::GCStart, RuntimeEvent::GCEnd]));
     assert_eq!(collections_of(&trace, false), (collections.clone(), gc.clone()));
     assert!(collections.len() <= events, "{} of {events}", collections.len());
     let mut last = BTreeMap::new();
@@ -29,24 +30,29 @@ pub fn collections(bytes: &[u8]) {
 
     let (compilations, jit) = compilations_of(&trace, true);
     assert_eq!(compilations_of(&trace, false), (compilations.clone(), jit.clone()));
-    assert!(compilations.len() <= count(&trace, &[141, 143, 145]));
+    assert!(
+        compilations.len()
+            <= count(
+                &trace,
+                &[
+                    RuntimeEvent::MethodLoad,
+                    RuntimeEvent::MethodLoadVerbose,
+                    RuntimeEvent::MethodJittingStarted
+                ]
+            )
+    );
     assert!(compilations.windows(2).all(|pair| pair[0].start <= pair[1].start));
     let tiers: u64 = jit.tiers().map(|(_, tier)| tier.count).sum();
     assert_eq!(jit.all.count, tiers);
 }
 
-/// The number of events of the runtime with these ids.
-fn count(trace: &[u8], ids: &[u32]) -> usize {
+/// The number of these events of the runtime.
+fn count(trace: &[u8], events: &[RuntimeEvent]) -> usize {
     let mut count = 0;
-    each_event(trace, false, |event| count += usize::from(is(event, ids)));
+    each_event(trace, false, |event| {
+        count += usize::from(RuntimeEvent::of(event).is_some_and(|event| events.contains(&event)));
+    });
     count
-}
-
-fn is(event: &TraceEvent<'_>, ids: &[u32]) -> bool {
-    event.metadata().is_some_and(|metadata| {
-        ids.contains(&metadata.event_id)
-            && KnownProvider::of(metadata.provider) == Some(KnownProvider::Runtime)
-    })
 }
 
 /// Takes the complete collections after each event, or all at the end.
@@ -58,9 +64,9 @@ fn collections_of(trace: &[u8], early: bool) -> (Vec<Collection>, GcStatistics) 
             found.push(collection);
         }
     });
-    collections.finish();
-    found.extend(core::iter::from_fn(|| collections.pop()));
-    (found, collections.statistics().clone())
+    let report = collections.finish();
+    found.extend(report.collections);
+    (found, report.statistics)
 }
 
 fn compilations_of(trace: &[u8], early: bool) -> (Vec<Compilation>, JitStatistics) {
@@ -71,7 +77,7 @@ fn compilations_of(trace: &[u8], early: bool) -> (Vec<Compilation>, JitStatistic
             found.push(compilation);
         }
     });
-    compilations.finish();
-    found.extend(core::iter::from_fn(|| compilations.pop()));
-    (found, compilations.statistics().clone())
+    let report = compilations.finish();
+    found.extend(report.compilations);
+    (found, report.statistics)
 }

@@ -17,7 +17,7 @@ pub fn profiles(bytes: &[u8]) {
         each_event(&trace, true, |event| {
             samples.event_with(event, &mut |clock, interval| timeline.add(clock, interval));
         });
-        samples.finish(&mut |clock, interval| timeline.add(clock, interval));
+        samples.finish_with(&mut |clock, interval| timeline.add(clock, interval));
         assert_eq!(timeline.dropped(), 0);
         let total =
             samples.weights(&clock).fold(0_u128, |sum, (_, _, weight)| sum + u128::from(weight.total()));

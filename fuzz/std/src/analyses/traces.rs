@@ -1,5 +1,6 @@
 //! The traces of the properties, and the events and samples in them.
 use nettrace::{AssemblerStep, EventAssembler, EventOrder, Limits, ReadOptions, TraceEvent, Version};
+use nettrace_analysis::Analysis;
 use nettrace_analysis::samples::{Clock, Samples};
 
 use super::made_up_events::{self, MadeUp, Naming};
@@ -49,8 +50,11 @@ pub(super) fn each_event(trace: &[u8], in_order: bool, mut take: impl FnMut(&Tra
 }
 
 pub(super) fn samples_of(trace: &[u8]) -> Samples {
-    let mut samples = Samples::new(clocks());
-    each_event(trace, true, |event| samples.event(event));
-    samples.finish(&mut |_, _| {});
-    samples
+    report_of(trace, Samples::new(clocks()))
+}
+
+/// Returns the report of an analysis of a trace, in the order of time.
+pub(super) fn report_of<A: Analysis>(trace: &[u8], mut analysis: A) -> A::Report {
+    each_event(trace, true, |event| analysis.event(event));
+    analysis.finish()
 }

@@ -1,7 +1,7 @@
 //! Which methods only carry out what a clock counts: they throw, wait, send events, allocate, or stop for a sample for
 //! their callers.
-use crate::KnownProvider;
 use crate::samples::Clock;
+use crate::{KnownProvider, RuntimeEvent};
 
 /// What a method carries out for its caller.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -107,16 +107,29 @@ pub(super) fn of(clock: &Clock) -> &'static [Task] {
     }
 }
 
-const fn of_runtime_event(event_id: Option<u32>) -> &'static [Task] {
-    match event_id {
-        // Thrown, caught, finally blocks and filters.
-        Some(80 | 250..=256) => &[Task::Throw],
-        // Contention and the creation of locks.
-        Some(81 | 90 | 91) => &[Task::Lock, Task::Send],
-        // Collections, which an allocation can cause, and allocations.
-        Some(1 | 10 | 35 | 303) => &[Task::Allocate],
-        Some(70 | 71) => &[Task::StartThread],
-        Some(301 | 302) => &[Task::Wait, Task::Send],
+fn of_runtime_event(event_id: Option<u32>) -> &'static [Task] {
+    use RuntimeEvent as Is;
+
+    match event_id.and_then(|id| RuntimeEvent::new(KnownProvider::Runtime, id)) {
+        Some(
+            Is::ExceptionThrown
+            | Is::ExceptionCatchStart
+            | Is::ExceptionCatchStop
+            | Is::ExceptionFinallyStart
+            | Is::ExceptionFinallyStop
+            | Is::ExceptionFilterStart
+            | Is::ExceptionFilterStop
+            | Is::ExceptionThrownStop,
+        ) => &[Task::Throw],
+        Some(Is::ContentionStart | Is::ContentionLockCreated | Is::ContentionStop) => {
+            &[Task::Lock, Task::Send]
+        }
+        // An allocation can cause a collection.
+        Some(Is::GCStart | Is::GCAllocationTick | Is::GCTriggered | Is::AllocationSampled) => {
+            &[Task::Allocate]
+        }
+        Some(Is::ThreadCreating | Is::ThreadRunning) => &[Task::StartThread],
+        Some(Is::WaitHandleWaitStart | Is::WaitHandleWaitStop) => &[Task::Wait, Task::Send],
         _ => &[Task::Send, Task::Enqueue],
     }
 }

@@ -3,7 +3,7 @@ use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::vec::Vec;
 
 use crate::samples::{Clock, Samples, ThreadNumber};
-use crate::snapshot::Snapshot;
+use crate::stacks::Snapshot;
 use crate::{StackId, WaitKind};
 
 /// Returns the threads that wait for a lock from before the recording up to its end: all their samples are in the

@@ -3,10 +3,9 @@ use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::vec::Vec;
 
 use super::machinery;
-use crate::names::FrameId;
-use crate::place::at;
+use crate::names::{FrameId, at};
 use crate::samples::{Clock, Samples};
-use crate::snapshot::Snapshot;
+use crate::stacks::Snapshot;
 use crate::{StackId, Stacks};
 
 /// For each stack, the stack without its innermost machinery; empty if all frames are part of a tree.

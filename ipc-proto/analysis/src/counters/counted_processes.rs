@@ -8,7 +8,7 @@ use alloc::vec::Vec;
 use nettrace::{Str, TraceEvent};
 
 use super::{Instrument, InstrumentDetails, InstrumentKind};
-use crate::text::push_text;
+use crate::event::push_text;
 
 /// The state of the processes of a trace.
 #[derive(Debug, Clone, Default)]

@@ -4,7 +4,7 @@ use core::fmt;
 use nettrace::{FileTime, Str};
 
 use super::Sample;
-use crate::text::split_once;
+use crate::event::split_once;
 
 /// What an event states about counters and instruments.
 #[derive(Debug, Clone, PartialEq)]

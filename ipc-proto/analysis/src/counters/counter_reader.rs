@@ -10,6 +10,7 @@ use super::{
     CounterEvent, ExponentialHistogram, Instrument, InstrumentKind, Measurement, Problem, Sample, Selection,
     System,
 };
+use crate::event::name_list;
 
 /// Reads samples of counters and instruments from the events of a trace, in the order of the stream.
 ///
@@ -109,70 +110,25 @@ impl Kind {
 
 /// The fields of event counters in both shapes: with a mean, and with an increment. The first one decides whether a
 /// counter is selected.
-static COUNTER_FIELDS: [&str; 14] = [
-    "Name",
-    "DisplayName",
-    "DisplayRateTimeScale",
-    "Increment",
-    "Mean",
-    "StandardDeviation",
-    "Count",
-    "Min",
-    "Max",
-    "IntervalSec",
-    "Series",
-    "CounterType",
-    "Metadata",
-    "DisplayUnits",
-];
+static COUNTER_FIELDS: [&str; 14] = name_list! {
+    Name DisplayName DisplayRateTimeScale Increment Mean StandardDeviation Count Min Max IntervalSec Series
+    CounterType Metadata DisplayUnits
+};
 
 /// The fields of instruments and their samples. The first [`INSTRUMENT_NAME`] decide whether an instrument is selected.
-static METER_FIELDS: [&str; 23] = [
-    "sessionId",
-    "meterName",
-    "instrumentName",
-    "meterVersion",
-    "instrumentType",
-    "unit",
-    "description",
-    "tags",
-    "rate",
-    "lastValue",
-    "quantiles",
-    "value",
-    "scale",
-    "sum",
-    "count",
-    "zeroCount",
-    "minimum",
-    "maximum",
-    "buckets",
-    "instrumentTags",
-    "meterTags",
-    "meterScopeHash",
-    "instrumentId",
-];
+static METER_FIELDS: [&str; 23] = name_list! {
+    sessionId meterName instrumentName meterVersion instrumentType unit description tags rate lastValue quantiles
+    value scale sum count zeroCount minimum maximum buckets instrumentTags meterTags meterScopeHash instrumentId
+};
 
 /// How many of the first fields name a counter, and how many name a session and an instrument.
 const COUNTER_NAME: usize = 1;
 const INSTRUMENT_NAME: usize = 3;
 
-static SESSION_FIELDS: [&str; 14] = [
-    "sessionId",
-    "message",
-    "errorMessage",
-    "intervalStartTime",
-    "intervalEndTime",
-    "runningSessionId",
-    "clientId",
-    "expectedMaxHistograms",
-    "expectedMaxTimeSeries",
-    "expectedRefreshInterval",
-    "major",
-    "minor",
-    "patch",
-    "Message",
-];
+static SESSION_FIELDS: [&str; 14] = name_list! {
+    sessionId message errorMessage intervalStartTime intervalEndTime runningSessionId clientId expectedMaxHistograms
+    expectedMaxTimeSeries expectedRefreshInterval major minor patch Message
+};
 
 impl CounterReader {
     /// Creates a reader of everything that a trace has, whatever session it is for.
@@ -216,24 +172,15 @@ impl CounterReader {
         match Kind::of(&metadata) {
             None => false,
             Some(Kind::EventCounter) => {
-                let fields = FieldValues::read_first(
-                    &mut self.layouts,
-                    event,
-                    &metadata,
-                    &COUNTER_FIELDS,
-                    COUNTER_NAME,
-                );
-                let name = fields.text("Name");
-                self.has_counter(event.process_id(), metadata.provider, name)
+                let layouts = &mut self.layouts;
+                let fields =
+                    FieldValues::read_first(layouts, event, &metadata, &COUNTER_FIELDS, COUNTER_NAME);
+                self.has_counter(event.process_id(), metadata.provider, fields.text("Name"))
             }
             Some(Kind::Instrument) => {
-                let fields = FieldValues::read_first(
-                    &mut self.layouts,
-                    event,
-                    &metadata,
-                    &METER_FIELDS,
-                    INSTRUMENT_NAME,
-                );
+                let layouts = &mut self.layouts;
+                let fields =
+                    FieldValues::read_first(layouts, event, &metadata, &METER_FIELDS, INSTRUMENT_NAME);
                 self.has_instrument(event.process_id(), &fields)
             }
             Some(Kind::Session) => self.of_session(event, &metadata).is_some(),
@@ -279,22 +226,13 @@ impl CounterReader {
                 }
             };
             Ok(Sample {
-                nanoseconds: event.nanoseconds(),
-                unix_nanoseconds: event.unix_nanoseconds(),
-                process_id,
-                system: System::EventCounter,
                 provider,
-                provider_version: Str::EMPTY,
                 name,
                 display_name: fields.text("DisplayName"),
                 unit: fields.text("DisplayUnits"),
                 tag_text: fields.text("Metadata"),
-                has_escaped_tags: false,
-                instrument_id: None,
-                instance: 0,
-                details: None,
                 interval: fields.float("IntervalSec").ok(),
-                measurement,
+                ..Sample::of(event, System::EventCounter, measurement)
             })
         };
         Some(read().map_or_else(CounterEvent::Problem, CounterEvent::Sample))
@@ -383,14 +321,9 @@ impl CounterReader {
                 _ => Measurement::ExponentialHistogram(exponential(&fields)?),
             };
             Ok(Sample {
-                nanoseconds: event.nanoseconds(),
-                unix_nanoseconds: event.unix_nanoseconds(),
-                process_id,
-                system: System::Meter,
                 provider: instrument.meter,
                 provider_version: instrument.meter_version,
                 name: instrument.name,
-                display_name: Str::EMPTY,
                 unit: instrument.unit,
                 tag_text,
                 has_escaped_tags: instrument.has_escaped_tags,
@@ -398,7 +331,7 @@ impl CounterReader {
                 instance,
                 details,
                 interval: self.processes.interval(process_id),
-                measurement,
+                ..Sample::of(event, System::Meter, measurement)
             })
         };
         Some(read().map_or_else(CounterEvent::Problem, CounterEvent::Sample))

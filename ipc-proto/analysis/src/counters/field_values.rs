@@ -4,7 +4,7 @@ use alloc::vec::Vec;
 use nettrace::{FieldType, Fields, Item, Metadata, MetadataBuf, Scalar, Str, TraceEvent, Value};
 
 use super::{Problem, Quantile};
-use crate::text::split_once;
+use crate::event::split_once;
 
 /// The values of a payload by the names of their fields.
 pub(super) struct FieldValues<'a, const N: usize> {

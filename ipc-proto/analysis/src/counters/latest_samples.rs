@@ -1,12 +1,12 @@
-//! `LatestSamples`, which stores the last sample of each series within a limit of memory, and `OwnedSample`, a sample
-//! with its own texts.
+//! The last sample of each series, within a limit of memory.
 use alloc::collections::BTreeMap;
 use alloc::string::{String, ToString};
-use alloc::sync::Arc;
 use core::fmt::Write;
 use core::ops::Bound;
 
-use super::{Instrument, InstrumentDetails, Measurement, Sample, System, Tags, escaped_tags, tags};
+use super::{
+    Instrument, InstrumentDetails, Measurement, OwnedSample, Sample, System, Tags, escaped_tags, tags,
+};
 
 /// The last sample of each series: of each counter, and of each set of tags of each instrument.
 ///
@@ -29,91 +29,7 @@ pub struct LatestSamples {
     dropped: u64,
 }
 
-/// A [`Sample`] with texts of its own; invalid characters are U+FFFD.
-#[derive(Debug, Clone, PartialEq)]
-#[non_exhaustive]
-pub struct OwnedSample {
-    /// See [`Sample::nanoseconds`].
-    pub nanoseconds: i64,
-    /// See [`Sample::unix_nanoseconds`].
-    pub unix_nanoseconds: i128,
-    /// See [`Sample::process_id`].
-    pub process_id: Option<u64>,
-    /// See [`Sample::system`].
-    pub system: System,
-    /// See [`Sample::provider`].
-    pub provider: String,
-    /// See [`Sample::provider_version`].
-    pub provider_version: String,
-    /// See [`Sample::name`].
-    pub name: String,
-    /// See [`Sample::display_name`].
-    pub display_name: String,
-    /// See [`Sample::unit`].
-    pub unit: String,
-    /// See [`Sample::tag_text`].
-    pub tag_text: String,
-    /// See [`Sample::has_escaped_tags`].
-    pub has_escaped_tags: bool,
-    /// See [`Sample::instrument_id`].
-    pub instrument_id: Option<u32>,
-    /// See [`Sample::instance`].
-    pub instance: u32,
-    /// See [`Sample::details`].
-    pub details: Option<Arc<InstrumentDetails>>,
-    /// See [`Sample::interval`].
-    pub interval: Option<f64>,
-    /// See [`Sample::measurement`].
-    pub measurement: Measurement,
-}
-
-impl From<&Sample<'_>> for OwnedSample {
-    fn from(sample: &Sample<'_>) -> Self {
-        Self {
-            nanoseconds: sample.nanoseconds,
-            unix_nanoseconds: sample.unix_nanoseconds,
-            process_id: sample.process_id,
-            system: sample.system,
-            provider: sample.provider.to_string(),
-            provider_version: sample.provider_version.to_string(),
-            name: sample.name.to_string(),
-            display_name: sample.display_name.to_string(),
-            unit: sample.unit.to_string(),
-            tag_text: sample.tag_text.to_string(),
-            has_escaped_tags: sample.has_escaped_tags,
-            instrument_id: sample.instrument_id,
-            instance: sample.instance,
-            details: sample.details.clone(),
-            interval: sample.interval,
-            measurement: sample.measurement.clone(),
-        }
-    }
-}
-
 impl OwnedSample {
-    /// Returns the sample that borrows its texts from this one.
-    #[must_use]
-    pub fn sample(&self) -> Sample<'_> {
-        Sample {
-            nanoseconds: self.nanoseconds,
-            unix_nanoseconds: self.unix_nanoseconds,
-            process_id: self.process_id,
-            system: self.system,
-            provider: (&*self.provider).into(),
-            provider_version: (&*self.provider_version).into(),
-            name: (&*self.name).into(),
-            display_name: (&*self.display_name).into(),
-            unit: (&*self.unit).into(),
-            tag_text: (&*self.tag_text).into(),
-            has_escaped_tags: self.has_escaped_tags,
-            instrument_id: self.instrument_id,
-            instance: self.instance,
-            details: self.details.clone(),
-            interval: self.interval,
-            measurement: self.measurement.clone(),
-        }
-    }
-
     /// Appends the key of the series of the sample. Samples have the same key if and only if they are of one series: of
     /// the same process, system, instrument, kind, unit, version and tags. Keys have the order of provider, name,
     /// system, process, id, version, unit and tags, compared as texts.

@@ -1,18 +1,18 @@
 //! What a counter or an instrument measured in one interval.
-use alloc::string::String;
+use alloc::string::{String, ToString};
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 
-use nettrace::Str;
+use nettrace::{Str, TraceEvent};
 
 use super::{ExponentialHistogram, System, Tags, escaped_tags, tags};
 
 /// What a counter or an instrument measured in one interval.
 ///
-/// Texts are those of the event, and can have any characters.
+/// `T` is the type of the texts: see [`Sample`] and [`OwnedSample`].
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
-pub struct Sample<'a> {
+pub struct SampleOf<T> {
     /// The nanoseconds from the start of the trace to the event.
     pub nanoseconds: i64,
     /// The nanoseconds from 1970-01-01 UTC to the event.
@@ -22,18 +22,18 @@ pub struct Sample<'a> {
     /// The system: event counters or meters.
     pub system: System,
     /// The name of the event source or of the meter.
-    pub provider: Str<'a>,
+    pub provider: T,
     /// The version of the meter; empty for event counters.
-    pub provider_version: Str<'a>,
+    pub provider_version: T,
     /// The name of the counter or instrument.
-    pub name: Str<'a>,
+    pub name: T,
     /// The name for people; empty for instruments, and for counters without one.
-    pub display_name: Str<'a>,
+    pub display_name: T,
     /// The unit, as `B`, `%` or `{request}`; empty if the program states none.
-    pub unit: Str<'a>,
+    pub unit: T,
     /// The tags as text, as `route=/a,status=200`; see [`tags`](Self::tags). For event counters, the metadata of the
     /// counter, as `key:value,key:value`.
-    pub tag_text: Str<'a>,
+    pub tag_text: T,
     /// Whether the text of the tags has escapes.
     pub has_escaped_tags: bool,
     /// The number of the instrument, unique in its process. `None` for event counters and before .NET 9.
@@ -50,11 +50,46 @@ pub struct Sample<'a> {
     pub measurement: Measurement,
 }
 
-impl<'a> Sample<'a> {
-    /// Returns the tags: names and values. See [`Tags`] for texts that have several readings.
+/// A sample with the texts of its event, which can have any characters.
+pub type Sample<'a> = SampleOf<Str<'a>>;
+
+/// A sample with texts of its own; invalid characters are U+FFFD.
+pub type OwnedSample = SampleOf<String>;
+
+impl From<&Sample<'_>> for OwnedSample {
+    fn from(sample: &Sample<'_>) -> Self {
+        sample.with_texts(Str::to_string)
+    }
+}
+
+impl OwnedSample {
+    /// Returns the sample with borrowed texts.
     #[must_use]
-    pub fn tags(&self) -> Tags<'a> {
-        if self.has_escaped_tags { escaped_tags(self.tag_text) } else { tags(self.system, self.tag_text) }
+    pub fn sample(&self) -> Sample<'_> {
+        self.with_texts(|text| (&**text).into())
+    }
+}
+
+impl<T> SampleOf<T> {
+    fn with_texts<'s, U>(&'s self, text: impl Fn(&'s T) -> U) -> SampleOf<U> {
+        SampleOf {
+            nanoseconds: self.nanoseconds,
+            unix_nanoseconds: self.unix_nanoseconds,
+            process_id: self.process_id,
+            system: self.system,
+            provider: text(&self.provider),
+            provider_version: text(&self.provider_version),
+            name: text(&self.name),
+            display_name: text(&self.display_name),
+            unit: text(&self.unit),
+            tag_text: text(&self.tag_text),
+            has_escaped_tags: self.has_escaped_tags,
+            instrument_id: self.instrument_id,
+            instance: self.instance,
+            details: self.details.clone(),
+            interval: self.interval,
+            measurement: self.measurement.clone(),
+        }
     }
 
     /// Returns the main number: the mean, the increment, or the value since the start of the process. `None` for
@@ -71,6 +106,37 @@ impl<'a> Sample<'a> {
     #[must_use]
     pub fn rate(&self) -> Option<f64> {
         self.measurement.rate(self.interval)
+    }
+}
+
+impl<'a> Sample<'a> {
+    /// Returns a sample without names.
+    pub(super) fn of(event: &TraceEvent<'_>, system: System, measurement: Measurement) -> Self {
+        let [provider, provider_version, name, display_name, unit, tag_text] = [Str::EMPTY; 6];
+        Self {
+            nanoseconds: event.nanoseconds(),
+            unix_nanoseconds: event.unix_nanoseconds(),
+            process_id: event.process_id(),
+            system,
+            provider,
+            provider_version,
+            name,
+            display_name,
+            unit,
+            tag_text,
+            has_escaped_tags: false,
+            instrument_id: None,
+            instance: 0,
+            details: None,
+            interval: None,
+            measurement,
+        }
+    }
+
+    /// Returns the tags: names and values. See [`Tags`] for texts that have several readings.
+    #[must_use]
+    pub fn tags(&self) -> Tags<'a> {
+        if self.has_escaped_tags { escaped_tags(self.tag_text) } else { tags(self.system, self.tag_text) }
     }
 }
 

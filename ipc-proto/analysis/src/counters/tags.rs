@@ -5,7 +5,7 @@ use alloc::string::String;
 use nettrace::Str;
 
 use super::System;
-use crate::text::owned;
+use crate::event::owned;
 
 /// Returns the tags in a text of an event, which has no escapes.
 ///

@@ -13,6 +13,7 @@ use crate::samples::{Clock, SampledThread, Samples, ThreadNumber, Unit, Weight};
 /// ```
 /// use nettrace::{AssemblerStep, BytesOrder, EventAssembler, ReadOptions};
 /// use nettrace_analysis::formats::Profile;
+/// use nettrace_analysis::Analysis;
 /// use nettrace_analysis::samples::{Clock, Samples};
 ///
 /// # let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../testdata/analysis/net31-sampled.nettrace");

@@ -2,10 +2,9 @@
 use alloc::vec::Vec;
 
 use crate::StackId;
-use crate::names::{FrameId, Names};
-use crate::place::at;
+use crate::names::{FrameId, Names, at};
 use crate::samples::Samples;
-use crate::snapshot::Snapshot;
+use crate::stacks::Snapshot;
 
 /// The frames of all stacks, as far as they are named now.
 #[derive(Debug)]

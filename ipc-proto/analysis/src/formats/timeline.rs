@@ -6,8 +6,7 @@ use ipc_proto::wire::to_u32;
 
 use super::stack_frames::StackFrames;
 use crate::StackId;
-use crate::names::FrameId;
-use crate::place::at_mut;
+use crate::names::{FrameId, at_mut};
 use crate::samples::{Clock, Interval, SampledThread, Samples, ThreadNumber, Unit};
 
 /// What the threads of a trace do, in the order of time.

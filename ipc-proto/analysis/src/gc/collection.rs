@@ -1,7 +1,5 @@
 //! One garbage collection: its times, sizes and reason.
-use core::fmt;
-
-use crate::place::at;
+use crate::event::named_number;
 
 /// A garbage collection. Times are nanoseconds from the start of the trace, durations nanoseconds. What the trace does
 /// not have is `None`.
@@ -41,90 +39,62 @@ impl Collection {
     }
 }
 
-/// How a collection relates to the program: the type of GCStart.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
-pub struct CollectionType(pub u32);
-
-impl CollectionType {
-    /// The program is paused from the start to the end.
-    pub const NON_CONCURRENT: Self = Self(0);
-    /// The program runs for the most part: a collection of generation 2.
-    pub const BACKGROUND: Self = Self(1);
-    /// Blocks the program while a background collection runs: a collection of generation 0 or 1.
-    pub const FOREGROUND: Self = Self(2);
-
-    /// Returns the name that TraceEvent uses, if the type is known.
-    #[must_use]
-    pub const fn name(self) -> Option<&'static str> {
-        Some(match self {
-            Self::NON_CONCURRENT => "NonConcurrentGC",
-            Self::BACKGROUND => "BackgroundGC",
-            Self::FOREGROUND => "ForegroundGC",
-            _ => return None,
-        })
+named_number! {
+    /// How a collection relates to the program: the type of GCStart.
+    CollectionType(u32) {
+        /// The program is paused from the start to the end.
+        NON_CONCURRENT = 0 "NonConcurrentGC",
+        /// The program runs for the most part: a collection of generation 2.
+        BACKGROUND = 1 "BackgroundGC",
+        /// Blocks the program while a background collection runs: a collection of generation 0 or 1.
+        FOREGROUND = 2 "ForegroundGC",
     }
 }
 
-/// Writes the name of the type, or its number.
-impl fmt::Display for CollectionType {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.name() {
-            Some(name) => f.pad(name),
-            None => self.0.fmt(f),
-        }
+named_number! {
+    /// The reason why the runtime started a collection. TraceEvent has the same names, but prints the last four as
+    /// numbers.
+    Reason(u32) {
+        /// The budget of generation 0 was used up.
+        ALLOC_SMALL = 0 "AllocSmall",
+        /// The program requested the collection.
+        INDUCED = 1 "Induced",
+        /// The machine has little memory.
+        LOW_MEMORY = 2 "LowMemory",
+        /// The runtime states no reason.
+        EMPTY = 3 "Empty",
+        /// The budget for large objects was used up.
+        ALLOC_LARGE = 4 "AllocLarge",
+        /// The heap of small objects has no room.
+        OUT_OF_SPACE_SOH = 5 "OutOfSpaceSOH",
+        /// The heap of large objects has no room.
+        OUT_OF_SPACE_LOH = 6 "OutOfSpaceLOH",
+        /// The program requested the collection, and let the runtime decide whether it blocks.
+        INDUCED_NOT_FORCED = 7 "InducedNotForced",
+        /// A stress mode of the collector.
+        INTERNAL = 8 "Internal",
+        /// The machine has little memory, and the collection blocks.
+        INDUCED_LOW_MEMORY = 9 "InducedLowMemory",
+        /// The program requested the collection, with compaction.
+        INDUCED_COMPACTING = 10 "InducedCompacting",
+        /// The host reported that memory is low.
+        LOW_MEMORY_HOST = 11 "LowMemoryHost",
+        /// A full collection in provisional mode, which replaces a collection of generation 1 in the same pause.
+        PM_FULL = 12 "PMFullGC",
+        /// The host reported that memory is low, and the collection blocks.
+        LOW_MEMORY_HOST_BLOCKING = 13 "LowMemoryHostBlocking",
+        /// The tuning of background collections, for small objects.
+        BGC_TUNING_SOH = 14 "BgcTuningSOH",
+        /// The tuning of background collections, for large objects.
+        BGC_TUNING_LOH = 15 "BgcTuningLOH",
+        /// The stepping of background collections.
+        BGC_STEPPING = 16 "BgcStepping",
+        /// The program requested the collection, and that as much memory as possible be returned to the operating system.
+        INDUCED_AGGRESSIVE = 17 "InducedAggressive",
     }
 }
-
-/// The reason why the runtime started a collection.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
-pub struct Reason(pub u32);
 
 impl Reason {
-    /// The names of the reasons. TraceEvent has the same names, but prints the last four as numbers.
-    const NAMES: [&'static str; 18] = [
-        "AllocSmall",
-        "Induced",
-        "LowMemory",
-        "Empty",
-        "AllocLarge",
-        "OutOfSpaceSOH",
-        "OutOfSpaceLOH",
-        "InducedNotForced",
-        "Internal",
-        "InducedLowMemory",
-        "InducedCompacting",
-        "LowMemoryHost",
-        "PMFullGC",
-        "LowMemoryHostBlocking",
-        "BgcTuningSOH",
-        "BgcTuningLOH",
-        "BgcStepping",
-        "InducedAggressive",
-    ];
-
-    /// The budget of generation 0 was used up.
-    pub const ALLOC_SMALL: Self = Self(0);
-    /// The program requested the collection.
-    pub const INDUCED: Self = Self(1);
-    /// The machine has little memory.
-    pub const LOW_MEMORY: Self = Self(2);
-    /// The budget for large objects was used up.
-    pub const ALLOC_LARGE: Self = Self(4);
-    /// The program requested the collection, and let the runtime decide whether it blocks.
-    pub const INDUCED_NOT_FORCED: Self = Self(7);
-    /// The program requested the collection, with compaction.
-    pub const INDUCED_COMPACTING: Self = Self(10);
-    /// A full collection in provisional mode, which replaces a collection of generation 1 in the same pause.
-    pub const PM_FULL: Self = Self(12);
-    /// The program requested the collection, and that as much memory as possible be returned to the operating system.
-    pub const INDUCED_AGGRESSIVE: Self = Self(17);
-
-    /// Returns the name that TraceEvent uses, if the reason is known.
-    #[must_use]
-    pub fn name(self) -> Option<&'static str> {
-        at(&Self::NAMES, self.0).copied()
-    }
-
     /// Returns whether the program requested the collection, by `GC.Collect` for example.
     #[must_use]
     pub const fn is_induced(self) -> bool {
@@ -132,16 +102,6 @@ impl Reason {
             self,
             Self::INDUCED | Self::INDUCED_NOT_FORCED | Self::INDUCED_COMPACTING | Self::INDUCED_AGGRESSIVE
         )
-    }
-}
-
-/// Writes the name of the reason, or its number.
-impl fmt::Display for Reason {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.name() {
-            Some(name) => f.pad(name),
-            None => self.0.fmt(f),
-        }
     }
 }
 

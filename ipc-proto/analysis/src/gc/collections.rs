@@ -1,13 +1,13 @@
 //! Finds the garbage collections in events.
 use alloc::collections::{BTreeMap, VecDeque};
+use alloc::vec::Vec;
 
 use nettrace::TraceEvent;
 
 use super::process_collections::ProcessCollections;
 use super::{Collection, GcStatistics};
-use crate::Part;
-use crate::durations::elapsed;
-use crate::event_fields::runtime_event_id;
+use crate::trace::elapsed;
+use crate::{Analysis, Part, RuntimeEvent};
 
 /// Finds the garbage collections of each process in the events of a trace, which must come in the order of time: see
 /// [`EventOrder::Time`](nettrace::EventOrder::Time).
@@ -18,6 +18,7 @@ use crate::event_fields::runtime_event_id;
 ///
 /// ```
 /// use nettrace::{AssemblerStep, BytesOrder, EventAssembler, ReadOptions};
+/// use nettrace_analysis::Analysis;
 /// use nettrace_analysis::gc::Collections;
 ///
 /// # let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../testdata/nettrace/gen-net10-small-mixed.nettrace");
@@ -30,9 +31,9 @@ use crate::event_fields::runtime_event_id;
 ///         println!("{}: paused for {:?} ns", collection.number, collection.pause);
 ///     }
 /// }
-/// collections.finish();
-/// assert_eq!(collections.pop(), None); // there is no incomplete one
-/// assert_eq!((collections.statistics().all.count, collections.statistics().all.pauses.longest()), (2, 20_599_334));
+/// let report = collections.finish();
+/// assert_eq!(report.collections, []); // there is no incomplete one
+/// assert_eq!((report.statistics.all.count, report.statistics.all.pauses.longest()), (2, 20_599_334));
 /// # Ok::<(), std::io::Error>(())
 /// ```
 #[derive(Debug, Clone, Default)]
@@ -46,6 +47,23 @@ pub struct Collections {
     /// The time of the first event of the trace.
     first_time: Option<i64>,
     statistics: GcStatistics,
+    /// The time of the last event.
+    end: i64,
+}
+
+/// The report on the collections of a trace.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[non_exhaustive]
+pub struct GcReport {
+    /// The collections that [`Collections::pop`] has not returned, complete or not.
+    pub collections: Vec<Collection>,
+    /// The statistics of all complete collections.
+    pub statistics: GcStatistics,
+    /// The programs that are suspended for a collection after the last event, if the trace has the start of the
+    /// suspension, not after the part of the trace: at most one suspension of each process.
+    pub open_suspensions: Vec<OpenSuspension>,
+    /// The time of the last event, in nanoseconds from the start of the trace.
+    pub end: i64,
 }
 
 /// A suspension of a program for a collection that has not ended.
@@ -72,22 +90,9 @@ impl Collections {
         Self { part, ..self }
     }
 
-    /// Takes an event of any kind.
-    pub fn event(&mut self, event: &TraceEvent<'_>) {
-        self.part.includes(event);
-        let now = event.nanoseconds();
-        let first = *self.first_time.get_or_insert(now);
-        if let Some((first, now)) = self.part.overlap(first, now) {
-            self.statistics.span = self.statistics.span.max(elapsed(first, now));
-        }
-        if let Some(id) = runtime_event_id(event) {
-            self.runtime_event(event, id);
-        }
-    }
-
-    /// Takes an event of the runtime's provider. The time of the event does not extend the span of the statistics.
-    pub(crate) fn runtime_event(&mut self, event: &TraceEvent<'_>, id: u32) {
-        if !ProcessCollections::is_needed(id) {
+    /// Takes an event of the runtime. The time of the event does not extend the span of the statistics.
+    pub(crate) fn runtime_event(&mut self, event: &TraceEvent<'_>, of_runtime: RuntimeEvent) {
+        if !ProcessCollections::is_needed(of_runtime) {
             return;
         }
         let process_id = event.process_id();
@@ -96,7 +101,7 @@ impl Collections {
         }
         let process = self.processes.entry(process_id).or_default();
         let waited = process.waiting();
-        process.event(event, id);
+        process.event(event, of_runtime);
         self.waiting = self.waiting.saturating_add(process.waiting()).saturating_sub(waited);
         while self.waiting > 0 {
             let Some((collection, (first, last))) = process.pop(self.waiting > MAX_WAITING) else { return };
@@ -111,34 +116,39 @@ impl Collections {
     pub fn pop(&mut self) -> Option<Collection> {
         self.ready.pop_front()
     }
+}
 
-    /// Ends the trace: [`pop`](Self::pop) returns all remaining collections, complete or not.
-    pub fn finish(&mut self) {
-        for (process_id, process) in &mut self.processes {
+impl Analysis for Collections {
+    type Report = GcReport;
+
+    fn event(&mut self, event: &TraceEvent<'_>) {
+        self.part.includes(event);
+        let now = event.nanoseconds();
+        self.end = now;
+        let first = *self.first_time.get_or_insert(now);
+        if let Some((first, now)) = self.part.overlap(first, now) {
+            self.statistics.span = self.statistics.span.max(elapsed(first, now));
+        }
+        if let Some(of_runtime) = RuntimeEvent::of(event) {
+            self.runtime_event(event, of_runtime);
+        }
+    }
+
+    fn finish(self) -> GcReport {
+        let Self { part, processes, mut ready, mut statistics, end, .. } = self;
+        let mut open_suspensions = Vec::new();
+        for (process_id, mut process) in processes {
+            let suspended = process.suspended_since();
+            let suspended = suspended.filter(|start| part.overlap(*start, i64::MAX).is_some());
+            open_suspensions.extend(suspended.map(|start| OpenSuspension { process_id, start }));
             while let Some((collection, (first, last))) = process.pop(true) {
-                let collection = Collection { process_id: *process_id, ..collection };
-                if self.part.overlap(first, last).is_some() {
-                    add(&mut self.ready, &mut self.statistics, collection, process);
+                if part.overlap(first, last).is_some() {
+                    let collection = Collection { process_id, ..collection };
+                    add(&mut ready, &mut statistics, collection, &mut process);
                 }
             }
         }
-        self.waiting = 0;
-    }
-
-    /// Returns the statistics of the complete collections that [`pop`](Self::pop) has returned or can return.
-    #[must_use]
-    pub const fn statistics(&self) -> &GcStatistics {
-        &self.statistics
-    }
-
-    /// Returns the programs that are suspended for a collection after the last event, if the trace has the start of the
-    /// suspension, not after the part of the trace: at most one suspension of each process.
-    pub fn open_suspensions(&self) -> impl Iterator<Item = OpenSuspension> + '_ {
-        self.processes.iter().filter_map(|(process_id, process)| {
-            let start = process.suspended_since()?;
-            self.part.overlap(start, i64::MAX)?;
-            Some(OpenSuspension { process_id: *process_id, start })
-        })
+        GcReport { collections: ready.into(), statistics, open_suspensions, end }
     }
 }
 

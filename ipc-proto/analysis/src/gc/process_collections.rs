@@ -4,9 +4,10 @@ use alloc::collections::VecDeque;
 use ipc_proto::wire::{Reader, to_u64};
 use nettrace::TraceEvent;
 
+use super::gc_rows::{GcHeapRow, GcStartRow};
 use super::{Collection, CollectionType, HeapSizes, Reason};
-use crate::durations::elapsed;
-use crate::rows::{GcHeapRow, GcStartRow};
+use crate::RuntimeEvent;
+use crate::trace::elapsed;
 
 /// Finds the garbage collections of one process.
 #[derive(Debug, Clone, Default)]
@@ -61,34 +62,32 @@ impl Suspension {
     }
 }
 
-mod id {
-    pub(super) const START: u32 = 1;
-    pub(super) const END: u32 = 2;
-    pub(super) const RESTART_END: u32 = 3;
-    pub(super) const HEAP_STATS: u32 = 4;
-    pub(super) const SUSPEND_END: u32 = 8;
-    pub(super) const SUSPEND_BEGIN: u32 = 9;
-}
-
 impl ProcessCollections {
-    /// Returns whether events with this id of the runtime's provider belong to a collection.
-    pub(super) const fn is_needed(id: u32) -> bool {
+    /// Returns whether an event belongs to a collection.
+    pub(super) const fn is_needed(event: RuntimeEvent) -> bool {
+        use RuntimeEvent as Is;
+
         matches!(
-            id,
-            id::START | id::END | id::RESTART_END | id::HEAP_STATS | id::SUSPEND_END | id::SUSPEND_BEGIN
+            event,
+            Is::GCStart
+                | Is::GCEnd
+                | Is::GCRestartEEEnd
+                | Is::GCHeapStats
+                | Is::GCSuspendEEEnd
+                | Is::GCSuspendEEBegin
         )
     }
 
-    /// Takes an event of the runtime's provider.
-    pub(super) fn event(&mut self, event: &TraceEvent<'_>, id: u32) {
+    /// Takes an event of the runtime.
+    pub(super) fn event(&mut self, event: &TraceEvent<'_>, of_runtime: RuntimeEvent) {
         let now = event.nanoseconds();
-        match id {
-            id::SUSPEND_BEGIN => self.suspend_begin(event, now),
-            id::SUSPEND_END => self.suspend_end(event.thread_id(), now),
-            id::START => self.start(event, now),
-            id::END => self.end(event, now),
-            id::HEAP_STATS => self.heap_stats(event),
-            id::RESTART_END => self.restart_end(event.thread_id(), now),
+        match of_runtime {
+            RuntimeEvent::GCSuspendEEBegin => self.suspend_begin(event, now),
+            RuntimeEvent::GCSuspendEEEnd => self.suspend_end(event.thread_id(), now),
+            RuntimeEvent::GCStart => self.start(event, now),
+            RuntimeEvent::GCEnd => self.end(event, now),
+            RuntimeEvent::GCHeapStats => self.heap_stats(event),
+            RuntimeEvent::GCRestartEEEnd => self.restart_end(event.thread_id(), now),
             _ => {}
         }
     }

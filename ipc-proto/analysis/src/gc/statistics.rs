@@ -1,7 +1,7 @@
 //! Sums and quantiles over garbage collections.
 use super::{Collection, Reason};
 use crate::Durations;
-use crate::place::at_mut;
+use crate::names::at_mut;
 
 /// Sums and quantiles over complete collections.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]

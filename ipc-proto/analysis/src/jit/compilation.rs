@@ -1,6 +1,6 @@
 //! One compilation of a method: its times, sizes and tier.
+use crate::event::named_number;
 use alloc::string::String;
-use core::fmt;
 
 use ipc_proto::wire::low_u8;
 
@@ -31,58 +31,31 @@ pub struct Compilation {
     pub thread: u64,
 }
 
-/// How a method is compiled.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
-pub struct Tier(pub u8);
-
-impl Tier {
-    /// Not reported, as before .NET Core 3.
-    pub const UNKNOWN: Self = Self(0);
-    /// With the fewest optimizations, for debuggers for example.
-    pub const MIN_OPT_JITTED: Self = Self(1);
-    /// With optimizations from the first call on: the method has no other tiers.
-    pub const OPTIMIZED: Self = Self(2);
-    /// Tier 0: quickly, and without optimizations.
-    pub const QUICK_JITTED: Self = Self(3);
-    /// Tier 1: with optimizations, after many calls.
-    pub const OPTIMIZED_TIER1: Self = Self(4);
-    /// Tier 1, replacing code that runs in a loop.
-    pub const OPTIMIZED_TIER1_OSR: Self = Self(5);
-    /// Tier 0, with counters for tier 1.
-    pub const QUICK_JITTED_INSTRUMENTED: Self = Self(6);
-    /// Tier 1, with counters for a better tier 1.
-    pub const OPTIMIZED_TIER1_INSTRUMENTED: Self = Self(7);
-
-    /// The names of the tiers, as in TraceEvent.
-    const NAMES: [&'static str; 8] = [
-        "Unknown",
-        "MinOptJitted",
-        "Optimized",
-        "QuickJitted",
-        "OptimizedTier1",
-        "OptimizedTier1OSR",
-        "QuickJittedInstrumented",
-        "OptimizedTier1Instrumented",
-    ];
-
-    /// Returns the tier in the flags of a load event of a compiled method.
-    pub(super) const fn from_flags(flags: u32) -> Self {
-        Self(low_u8((flags.wrapping_shr(7) & 7) as u64))
-    }
-
-    /// Returns the name that TraceEvent uses, if the tier is known.
-    #[must_use]
-    pub fn name(self) -> Option<&'static str> {
-        Self::NAMES.get(usize::from(self.0)).copied()
+named_number! {
+    /// How a method is compiled.
+    Tier(u8) {
+        /// Not reported, as before .NET Core 3.
+        UNKNOWN = 0 "Unknown",
+        /// With the fewest optimizations, for debuggers for example.
+        MIN_OPT_JITTED = 1 "MinOptJitted",
+        /// With optimizations from the first call on: the method has no other tiers.
+        OPTIMIZED = 2 "Optimized",
+        /// Tier 0: quickly, and without optimizations.
+        QUICK_JITTED = 3 "QuickJitted",
+        /// Tier 1: with optimizations, after many calls.
+        OPTIMIZED_TIER1 = 4 "OptimizedTier1",
+        /// Tier 1, replacing code that runs in a loop.
+        OPTIMIZED_TIER1_OSR = 5 "OptimizedTier1OSR",
+        /// Tier 0, with counters for tier 1.
+        QUICK_JITTED_INSTRUMENTED = 6 "QuickJittedInstrumented",
+        /// Tier 1, with counters for a better tier 1.
+        OPTIMIZED_TIER1_INSTRUMENTED = 7 "OptimizedTier1Instrumented",
     }
 }
 
-/// Writes the name of the tier, or its number.
-impl fmt::Display for Tier {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.name() {
-            Some(name) => f.pad(name),
-            None => self.0.fmt(f),
-        }
+impl Tier {
+    /// Returns the tier in the flags of a load event of a compiled method.
+    pub(super) const fn from_flags(flags: u32) -> Self {
+        Self(low_u8((flags.wrapping_shr(7) & 7) as u64))
     }
 }

@@ -1,15 +1,15 @@
 //! Finds the compilations in events.
 use alloc::collections::{BTreeMap, VecDeque};
+use alloc::vec::Vec;
 
 use ipc_proto::wire::to_u64;
 use nettrace::TraceEvent;
 
+use super::jitting_row::JittingRow;
 use super::{Compilation, JitStatistics, Tier};
-use crate::Part;
-use crate::durations::elapsed;
-use crate::event_fields::runtime_event_id;
-use crate::names::method_name;
-use crate::rows::{JittingRow, MethodRow};
+use crate::names::{MethodRow, method_name};
+use crate::trace::elapsed;
+use crate::{Analysis, Part, RuntimeEvent};
 
 /// Finds the compilations of each process in the events of a trace, which must come in the order of time: see
 /// [`EventOrder::Time`](nettrace::EventOrder::Time).
@@ -21,6 +21,7 @@ use crate::rows::{JittingRow, MethodRow};
 ///
 /// ```
 /// use nettrace::{AssemblerStep, BytesOrder, EventAssembler, ReadOptions};
+/// use nettrace_analysis::Analysis;
 /// use nettrace_analysis::jit::Compilations;
 ///
 /// # let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../testdata/analysis/net10-compilations.nettrace");
@@ -33,8 +34,8 @@ use crate::rows::{JittingRow, MethodRow};
 ///         println!("{:?} ns for {}", compilation.duration, compilation.method);
 ///     }
 /// }
-/// compilations.finish();
-/// assert!(compilations.statistics().all.durations.longest() > 1_000_000);
+/// let report = compilations.finish();
+/// assert!(report.statistics.all.durations.longest() > 1_000_000);
 /// # Ok::<(), std::io::Error>(())
 /// ```
 #[derive(Debug, Clone, Default)]
@@ -51,6 +52,19 @@ pub struct Compilations {
     open: BTreeMap<Key, VecDeque<u64>>,
     is_finished: bool,
     statistics: JitStatistics,
+    has_start: bool,
+}
+
+/// The report on the compilations of a trace.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[non_exhaustive]
+pub struct JitReport {
+    /// The compilations that [`Compilations::pop`] has not returned, complete or not.
+    pub compilations: Vec<Compilation>,
+    /// The statistics of all compilations whose load was in the events.
+    pub statistics: JitStatistics,
+    /// Whether the trace has the start of a runtime.
+    pub has_start: bool,
 }
 
 /// A process, a thread and a method.
@@ -81,29 +95,12 @@ const FIXED_BYTES: usize = size_of::<WaitingCompilation>() + 160;
 /// The most bytes of memory for compilations that wait.
 const MAX_WAITING_BYTES: usize = 4 << 20;
 
-mod id {
-    pub(super) const LOAD: u32 = 141;
-    pub(super) const LOAD_VERBOSE: u32 = 143;
-    pub(super) const JITTING_STARTED: u32 = 145;
-}
-
 impl Compilations {
     /// Returns only the compilations of a part of the trace: those that begin in it, on its threads. Takes all events
     /// of the trace nevertheless.
     #[must_use]
     pub fn of_part(self, part: Part) -> Self {
         Self { part, ..self }
-    }
-
-    /// Takes an event of any kind.
-    pub fn event(&mut self, event: &TraceEvent<'_>) {
-        self.part.includes(event);
-        match runtime_event_id(event) {
-            Some(id::JITTING_STARTED) => self.jitting_started(event),
-            Some(id::LOAD) => self.load(event, MethodRow::decode_without_names(event.payload()).ok()),
-            Some(id::LOAD_VERBOSE) => self.load(event, MethodRow::decode(event.payload()).ok()),
-            _ => {}
-        }
     }
 
     /// Returns the next compilation that no later event can change, in the order of their start.
@@ -124,17 +121,6 @@ impl Compilations {
                 return Some(waiting.compilation);
             }
         }
-    }
-
-    /// Ends the trace: [`pop`](Self::pop) returns all remaining compilations, complete or not.
-    pub const fn finish(&mut self) {
-        self.is_finished = true;
-    }
-
-    /// Returns the statistics of the compilations whose load was in the events so far.
-    #[must_use]
-    pub const fn statistics(&self) -> &JitStatistics {
-        &self.statistics
     }
 
     fn jitting_started(&mut self, event: &TraceEvent<'_>) {
@@ -211,6 +197,31 @@ impl Compilations {
                 self.open.remove(&key);
             }
         }
+    }
+}
+
+impl Analysis for Compilations {
+    type Report = JitReport;
+
+    fn event(&mut self, event: &TraceEvent<'_>) {
+        self.part.includes(event);
+        match RuntimeEvent::of(event) {
+            Some(RuntimeEvent::MethodJittingStarted) => self.jitting_started(event),
+            Some(RuntimeEvent::MethodLoad) => {
+                self.load(event, MethodRow::decode_without_names(event.payload()).ok())
+            }
+            Some(RuntimeEvent::MethodLoadVerbose) => {
+                self.load(event, MethodRow::decode(event.payload()).ok())
+            }
+            Some(RuntimeEvent::RuntimeInformationStart) => self.has_start = true,
+            _ => {}
+        }
+    }
+
+    fn finish(mut self) -> JitReport {
+        self.is_finished = true;
+        let compilations = core::iter::from_fn(|| self.pop()).collect();
+        JitReport { compilations, statistics: self.statistics, has_start: self.has_start }
     }
 }
 

@@ -5,7 +5,7 @@ use alloc::vec::Vec;
 
 use crate::names::{FrameId, Names};
 use crate::samples::ThreadRoles;
-use crate::snapshot::Snapshot;
+use crate::stacks::Snapshot;
 use crate::{OwnCode, StackId, Stacks, WaitKind, outline};
 
 /// Names stacks. Each stack is named once, because any number of events can refer to it.

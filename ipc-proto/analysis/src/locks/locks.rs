@@ -3,23 +3,22 @@ use alloc::collections::BTreeMap;
 
 use nettrace::TraceEvent;
 
+use super::contention_row::{ContentionRow, contention_time, runtime_version};
 use super::lock_report::LockReport;
 use super::process_locks::{ProcessLocks, WaitSample};
 use super::report::report;
 use super::room::{self, Room};
-use crate::durations::elapsed;
-use crate::event_fields::pointer_size;
-use crate::event_kinds::EventKinds;
-use crate::names::Names;
-use crate::rows::{ContentionRow, ThreadRow, contention_time, runtime_version};
-use crate::{KnownProvider, OwnCode, Part, StackId, Stacks};
+use crate::event::{EventKinds, pointer_size};
+use crate::names::{Names, ThreadRow};
+use crate::trace::elapsed;
+use crate::{Analysis, OwnCode, Part, RuntimeEvent, StackId, Stacks};
 
 /// Finds the locks for which the threads of each process wait. The events must come in the order of time: see
 /// [`EventOrder::Time`](nettrace::EventOrder::Time). The [module](super) has the rules.
 ///
 /// ```
 /// use nettrace::{AssemblerStep, BytesOrder, EventAssembler, ReadOptions};
-/// use nettrace_analysis::OwnCode;
+/// use nettrace_analysis::Analysis;
 /// use nettrace_analysis::locks::Locks;
 ///
 /// # let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../testdata/analysis/net10-locks.nettrace");
@@ -29,7 +28,7 @@ use crate::{KnownProvider, OwnCode, Part, StackId, Stacks};
 /// while let AssemblerStep::Event(event) = assembler.step() {
 ///     locks.event(&event);
 /// }
-/// let report = locks.finish(&OwnCode::default());
+/// let report = locks.finish();
 /// for lock in &report.locks {
 ///     println!("{:?}: {} waits, {} ns", lock.id, lock.waits.count, lock.waits.total);
 /// }
@@ -44,22 +43,13 @@ pub struct Locks {
     stacks: Stacks,
     processes: BTreeMap<Option<u64>, ProcessLocks>,
     room: Room,
+    own: OwnCode,
     /// The time of the first event of the part.
     start: Option<i64>,
     /// The end of the part: the time of its last event, or of the first event of a rundown after it.
     end: i64,
     /// Whether the last event belongs to a rundown, which a runtime sends after the recording.
     is_rundown: bool,
-}
-
-mod id {
-    pub(super) const CONTENTION_START: u32 = 81;
-    pub(super) const CONTENTION_STOP: u32 = 91;
-    pub(super) const THREAD_CREATED: u32 = 85;
-    pub(super) const RUNTIME_INFORMATION: u32 = 187;
-    /// Of the rundown.
-    pub(super) const RUNDOWN_END: u32 = 146;
-    pub(super) const THREAD: u32 = 159;
 }
 
 impl Locks {
@@ -77,56 +67,10 @@ impl Locks {
         Self { part, ..self }
     }
 
-    /// Takes an event of any kind. All events must come from one assembler.
-    pub fn event(&mut self, event: &TraceEvent<'_>) {
-        let Some(kind) = self.kinds.of(event) else { return };
-        let is_rundown = kind.is_rundown();
-        let time = event.nanoseconds();
-        let is_inside = self.part.includes(event);
-        if self.part.has_time(time) {
-            self.start.get_or_insert(time);
-            if !(is_rundown && self.is_rundown) {
-                self.end = time;
-            }
-        }
-        self.is_rundown = is_rundown;
-        let Some(provider) = kind.provider else { return };
-        self.names.known_event(event, provider, kind.event_id);
-        let payload = event.payload();
-        match (provider, kind.event_id) {
-            (KnownProvider::Runtime, id::CONTENTION_START) if is_inside => self.contention_start(event, time),
-            (KnownProvider::Runtime, id::CONTENTION_STOP) if is_inside => {
-                if let Some((process, room)) = self.process(event) {
-                    process.stop(event.thread_id(), time, contention_time(payload), room);
-                }
-            }
-            (KnownProvider::Runtime, id::THREAD_CREATED) | (KnownProvider::Rundown, id::THREAD) => {
-                if let (Ok(row), Some((process, room))) = (ThreadRow::decode(payload), self.process(event)) {
-                    process.thread_row(&row, room);
-                }
-            }
-            (KnownProvider::Runtime | KnownProvider::Rundown, id::RUNTIME_INFORMATION) => {
-                if let (Some(version), Some((process, _))) = (runtime_version(payload), self.process(event)) {
-                    process.version = Some(version);
-                }
-            }
-            (KnownProvider::Rundown, id::RUNDOWN_END) => {
-                if let Some((process, _)) = self.process(event) {
-                    process.has_rundown = true;
-                }
-            }
-            (KnownProvider::SampleProfiler, 0) if is_inside => self.sample(event, time),
-            _ => {}
-        }
-    }
-
-    /// Ends the trace. `own` decides which methods belong to the program: a wait is shown by the innermost of them.
+    /// Sets which methods belong to the program: a wait is shown by the innermost of them.
     #[must_use]
-    pub fn finish(self, own: &OwnCode) -> LockReport {
-        let Self { names, stacks, processes, room, start, end, .. } = self;
-        let span = elapsed(start.unwrap_or(end), end);
-        let report = report(processes, names, &stacks, own, end);
-        LockReport { span, dropped: room.dropped, ..report }
+    pub fn with_own_code(self, own: OwnCode) -> Self {
+        Self { own, ..self }
     }
 
     fn contention_start(&mut self, event: &TraceEvent<'_>, time: i64) {
@@ -159,5 +103,59 @@ impl Locks {
         }
         let process = self.processes.entry(process_id).or_insert_with(|| ProcessLocks::new(process_id));
         Some((process, &mut self.room))
+    }
+}
+
+impl Analysis for Locks {
+    type Report = LockReport;
+
+    fn event(&mut self, event: &TraceEvent<'_>) {
+        let Some(kind) = self.kinds.of(event) else { return };
+        let is_rundown = kind.is_rundown();
+        let time = event.nanoseconds();
+        let is_inside = self.part.includes(event);
+        if self.part.has_time(time) {
+            self.start.get_or_insert(time);
+            if !(is_rundown && self.is_rundown) {
+                self.end = time;
+            }
+        }
+        self.is_rundown = is_rundown;
+        let Some(provider) = kind.provider else { return };
+        self.names.known_event(event, provider, kind.of_runtime);
+        let Some(of_runtime) = kind.of_runtime else { return };
+        let payload = event.payload();
+        match of_runtime {
+            RuntimeEvent::ContentionStart if is_inside => self.contention_start(event, time),
+            RuntimeEvent::ContentionStop if is_inside => {
+                if let Some((process, room)) = self.process(event) {
+                    process.stop(event.thread_id(), time, contention_time(payload), room);
+                }
+            }
+            RuntimeEvent::ThreadCreated | RuntimeEvent::ThreadDC => {
+                if let (Ok(row), Some((process, room))) = (ThreadRow::decode(payload), self.process(event)) {
+                    process.thread_row(&row, room);
+                }
+            }
+            RuntimeEvent::RuntimeInformationStart | RuntimeEvent::RuntimeInformationDCStart => {
+                if let (Some(version), Some((process, _))) = (runtime_version(payload), self.process(event)) {
+                    process.version = Some(version);
+                }
+            }
+            RuntimeEvent::DCEndComplete => {
+                if let Some((process, _)) = self.process(event) {
+                    process.has_rundown = true;
+                }
+            }
+            RuntimeEvent::ThreadSample if is_inside => self.sample(event, time),
+            _ => {}
+        }
+    }
+
+    fn finish(self) -> LockReport {
+        let Self { names, stacks, processes, room, own, start, end, .. } = self;
+        let span = elapsed(start.unwrap_or(end), end);
+        let report = report(processes, names, &stacks, &own, end);
+        LockReport { span, dropped: room.dropped, ..report }
     }
 }

@@ -1,11 +1,12 @@
 //! The locks and the threads of one process.
 use alloc::collections::{BTreeMap, BTreeSet};
 
+use super::contention_row::ContentionRow;
 use super::room::Room;
 use super::wait_times::WaitTimes;
 use crate::StackId;
-use crate::durations::elapsed;
-use crate::rows::{ContentionRow, ThreadRow};
+use crate::names::ThreadRow;
+use crate::trace::elapsed;
 
 /// The id of a lock; `None` for all locks of a runtime that does not state it.
 pub(super) type LockKey = Option<u64>;
@@ -186,10 +187,8 @@ impl ProcessLocks {
         let Some(thread) = self.thread(row.id.into(), room) else { return };
         let (number, id) = (row.number.into(), row.id.into());
         let earlier = thread.number.replace(number).filter(|earlier| *earlier != number);
-        if row.flags & 2 != 0 {
-            thread.name = ".NET Finalizer";
-        } else if row.flags & 4 != 0 {
-            thread.name = ".NET ThreadPool";
+        if !row.name().is_empty() {
+            thread.name = row.name();
         }
         // So there are as many numbers as threads at most.
         if let Some(earlier) = earlier.filter(|earlier| self.numbers.get(earlier) == Some(&id)) {

@@ -14,9 +14,9 @@ use super::lock_report::{
 };
 use super::process_locks::{LockKey, LockState, Owner, ProcessLocks, WaitSample};
 use super::wait_times::WaitTimes;
-use crate::durations::elapsed;
 use crate::names::Names;
 use crate::samples::ThreadRoles;
+use crate::trace::elapsed;
 use crate::{OwnCode, StackId, Stacks, WaitKind};
 
 /// Makes the report on the locks of all processes. The time `end` is the end of the recording.

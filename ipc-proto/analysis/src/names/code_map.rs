@@ -8,7 +8,7 @@ use ipc_proto::wire::{to_u32, to_usize};
 use super::code_name::CodeName;
 use super::frames::FrameId;
 use super::modules::ROWS;
-use crate::place::{at, at_mut};
+use crate::names::place::{at, at_mut};
 
 /// The methods of processes by their addresses.
 #[derive(Debug, Default)]

@@ -2,8 +2,8 @@
 use alloc::borrow::Cow;
 use alloc::string::String;
 
+use super::code_row::MethodNames;
 use super::spelling::{MAX_METHOD, cut, push_method_name};
-use crate::rows::MethodNames;
 
 /// A name. A trace names all methods of the process, but samples are in few of them. So the names of a row stay as they
 /// are until a sample is in the method.

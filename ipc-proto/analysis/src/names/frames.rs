@@ -8,7 +8,7 @@ use core::ops::Range;
 use ipc_proto::wire::to_u32;
 
 use super::spelling::short_name;
-use crate::place::{at, at_mut};
+use crate::names::place::{at, at_mut};
 
 /// An address of a process during the lifetime of the code there, or a label.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]

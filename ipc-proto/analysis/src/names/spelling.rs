@@ -1,8 +1,8 @@
 //! How names are spelled: from rows of the runtime, paths of files and symbols of compiled code, and cut if long.
 use alloc::string::String;
 
-use crate::rows::MethodNames;
-use crate::text::{push_text, split_once};
+use super::code_row::MethodNames;
+use crate::event::{push_text, split_once};
 
 /// Returns a full name without module and arguments. The name of an unknown method stays as it is.
 ///

@@ -4,7 +4,7 @@ use alloc::vec::Vec;
 
 use nettrace::{Str, TraceEvent};
 
-use crate::event_fields::{number, text};
+use crate::event::{number, text};
 use crate::names::Names;
 use crate::{StackId, Stacks};
 

@@ -8,7 +8,7 @@ use nettrace::{MetadataBuf, TraceEvent};
 
 use super::summary::RouteDurations;
 use crate::counters::{CounterEvent, CounterReader, Measurement, Sample};
-use crate::known_provider::is_name;
+use crate::event::is_name;
 use crate::names::cut;
 
 /// The samples of `http.server.request.duration`, by process, method and route.

@@ -14,7 +14,7 @@ pub enum Direction {
     Outgoing,
 }
 
-/// The requests of a trace, by [`Requests::summary`](super::Requests::summary).
+/// The requests of a trace, by [`Requests`](super::Requests).
 #[derive(Debug, Clone, Default)]
 #[non_exhaustive]
 pub struct RequestSummary {

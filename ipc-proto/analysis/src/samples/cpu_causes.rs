@@ -1,8 +1,7 @@
 //! CPU time that the program's own work does not cause.
 use super::method_table::{MethodName, MethodTable};
-use super::stack_values::stack_values;
-use crate::names::Names;
-use crate::place::at;
+use crate::names::{Names, at};
+use crate::stacks::stack_values;
 use crate::{StackId, Stacks};
 
 /// The samples of threads that run by what causes them. [`Samples::cpu_causes`](super::Samples::cpu_causes) returns them.

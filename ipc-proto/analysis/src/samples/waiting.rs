@@ -6,9 +6,8 @@
 use alloc::vec::Vec;
 
 use super::method_table::{MethodName, MethodTable};
-use super::stack_values::stack_values;
-use crate::names::Names;
-use crate::place::at;
+use crate::names::{Names, at};
+use crate::stacks::stack_values;
 use crate::{StackId, Stacks};
 
 /// Methods that call the operating system to wait, or that wait themselves. Methods that spin before they wait are

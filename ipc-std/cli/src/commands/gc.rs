@@ -5,8 +5,7 @@ use std::io::{self, Write};
 use dotnet_ipc_syntax::keywords;
 use ipc_proto::types::EventLevel;
 use ipc_proto::wire::to_u64;
-use nettrace::TraceEvent;
-use nettrace_analysis::gc::{Collection, Collections, GcStatistics, GenerationStatistics};
+use nettrace_analysis::gc::{Collection, Collections, GcReport, GcStatistics, GenerationStatistics};
 use nettrace_analysis::{Durations, Part};
 use serde_json::{Value, json};
 
@@ -15,7 +14,7 @@ use crate::output::globals::Globals;
 use crate::output::rows::{Row, milliseconds, milliseconds_at, time_cell};
 use crate::output::tables::{table_of_numbers, write_table};
 use crate::recording::analysis_input::Needs;
-use crate::recording::findings::{Analysis, FindingsArgs, SeenProcesses, add_largest};
+use crate::recording::findings::{FindingsArgs, FindingsView, SeenProcesses, add_largest};
 
 /// Show the garbage collections of a process or of a trace: pauses, reasons and heap sizes
 #[derive(Debug, clap::Args)]
@@ -30,15 +29,12 @@ pub(crate) struct Args {
 
 pub(crate) fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
     args.findings.analysis.part.check_no_threads("a collection stops all threads")?;
-    args.findings.run::<18, GcAnalysis>(Needs::of_runtime(keywords::GC, EventLevel::INFORMATIONAL), globals)
+    args.findings.run::<18, GcView>(Needs::of_runtime(keywords::GC, EventLevel::INFORMATIONAL), globals)
 }
 
 #[derive(Default)]
-struct GcAnalysis {
-    collections: Collections,
+struct GcView {
     processes: SeenProcesses,
-    /// The time of the last event.
-    end: i64,
     incomplete: u64,
     /// The first collections that are not complete.
     first_incomplete: Vec<Collection>,
@@ -46,7 +42,8 @@ struct GcAnalysis {
     longest: BTreeMap<(u64, u64), Collection>,
 }
 
-impl Analysis<18> for GcAnalysis {
+impl FindingsView<18> for GcView {
+    type Analysis = Collections;
     type Finding = Collection;
     const NONE_IN_PROCESS: [&str; 2] = ["ran no garbage collection", "record for longer with --duration"];
     const NONE_IN_TRACE: [&str; 2] = [
@@ -56,22 +53,16 @@ impl Analysis<18> for GcAnalysis {
 
     const NEXT: &'static str = "dotnet-ipc report TARGET --allocations";
 
-    fn of_part(part: Part) -> Self {
-        Self { collections: Collections::default().of_part(part), ..Self::default() }
+    fn of_part(part: Part) -> Collections {
+        Collections::default().of_part(part)
     }
 
-    fn event(&mut self, event: Option<&TraceEvent<'_>>) {
-        match event {
-            Some(event) => {
-                self.collections.event(event);
-                self.end = event.nanoseconds();
-            }
-            None => self.collections.finish(),
-        }
+    fn pop(collections: &mut Collections) -> Option<Collection> {
+        collections.pop()
     }
 
-    fn pop(&mut self) -> Option<Collection> {
-        self.collections.pop()
+    fn rest(report: &mut GcReport) -> Vec<Collection> {
+        core::mem::take(&mut report.collections)
     }
 
     fn add(&mut self, collection: Collection, number: u64, top: usize) {
@@ -87,22 +78,21 @@ impl Analysis<18> for GcAnalysis {
         }
     }
 
-    fn remarks(&self) -> Vec<String> {
-        let suspended = self.collections.open_suspensions().map(|suspension| {
+    fn remarks(report: &GcReport) -> Vec<String> {
+        let suspended = report.open_suspensions.iter().map(|suspension| {
             let program = match suspension.process_id {
                 Some(id) => format!("process {id}"),
                 None => "the program".to_owned(),
             };
             format!(
                 "{program} was still suspended for a collection at the end, for {:.3} ms",
-                milliseconds_at(self.end.saturating_sub(suspension.start))
+                milliseconds_at(report.end.saturating_sub(suspension.start))
             )
         });
         suspended.collect()
     }
 
-    fn to_json(&self) -> Value {
-        let statistics = self.collections.statistics();
+    fn to_json(&self, GcReport { statistics, .. }: &GcReport) -> Value {
         json!({
             "all": summary(&statistics.all),
             "generations": statistics.generations.each_ref().map(summary),
@@ -113,8 +103,8 @@ impl Analysis<18> for GcAnalysis {
         })
     }
 
-    fn write(&self, is_summary: bool, out: &mut dyn Write) -> io::Result<()> {
-        let statistics = self.collections.statistics();
+    fn write(&self, report: &GcReport, is_summary: bool, out: &mut dyn Write) -> io::Result<()> {
+        let statistics = &report.statistics;
         let GcStatistics { all, generations, span, processes, .. } = statistics;
         let of_processes = if *processes > 1 { format!(" of {processes} processes") } else { String::new() };
         writeln!(
@@ -178,7 +168,7 @@ impl Analysis<18> for GcAnalysis {
     }
 }
 
-impl GcAnalysis {
+impl GcView {
     fn write_collections<'a>(
         &self,
         collections: impl Iterator<Item = &'a Collection>,

@@ -3,12 +3,11 @@ use core::cmp::Reverse;
 use std::collections::BTreeMap;
 use std::io::{self, Write};
 
-use dotnet_ipc_syntax::keywords::{self, RUNTIME_PROVIDER};
+use dotnet_ipc_syntax::keywords;
 use ipc_proto::types::EventLevel;
 use ipc_proto::wire::to_u64;
-use nettrace::TraceEvent;
 use nettrace_analysis::Part;
-use nettrace_analysis::jit::{Compilation, Compilations, TierStatistics};
+use nettrace_analysis::jit::{Compilation, Compilations, JitReport, TierStatistics};
 use serde_json::{Value, json};
 
 use crate::output::failure::Failure;
@@ -17,7 +16,7 @@ use crate::output::printable::printable_name;
 use crate::output::rows::{Row, milliseconds, milliseconds_at, time_cell};
 use crate::output::tables::{table_of_numbers, write_table};
 use crate::recording::analysis_input::Needs;
-use crate::recording::findings::{Analysis, FindingsArgs, SeenProcesses, add_largest};
+use crate::recording::findings::{FindingsArgs, FindingsView, SeenProcesses, add_largest};
 
 /// Show the methods that a process compiles, or did during a trace: times, tiers and sizes
 #[derive(Debug, clap::Args)]
@@ -30,15 +29,12 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
-    args.findings.run::<8, JitAnalysis>(Needs::of_runtime(keywords::JIT, EventLevel::VERBOSE), globals)
+    args.findings.run::<8, JitView>(Needs::of_runtime(keywords::JIT, EventLevel::VERBOSE), globals)
 }
 
 #[derive(Default)]
-struct JitAnalysis {
-    compilations: Compilations,
+struct JitView {
     processes: SeenProcesses,
-    /// Whether the trace has the start of a runtime.
-    has_start: bool,
     incomplete: u64,
     /// The first compilations without an end.
     first_incomplete: Vec<Compilation>,
@@ -46,7 +42,8 @@ struct JitAnalysis {
     longest: BTreeMap<(u64, u64, Reverse<u64>), Compilation>,
 }
 
-impl Analysis<8> for JitAnalysis {
+impl FindingsView<8> for JitView {
+    type Analysis = Compilations;
     type Finding = Compilation;
     const NONE_IN_PROCESS: [&str; 2] = [
         "compiled no method",
@@ -61,22 +58,16 @@ impl Analysis<8> for JitAnalysis {
 
     const NEXT: &'static str = "dotnet-ipc report TARGET --wall --tree --short";
 
-    fn of_part(part: Part) -> Self {
-        Self { compilations: Compilations::default().of_part(part), ..Self::default() }
+    fn of_part(part: Part) -> Compilations {
+        Compilations::default().of_part(part)
     }
 
-    fn event(&mut self, event: Option<&TraceEvent<'_>>) {
-        match event {
-            Some(event) => {
-                self.has_start = self.has_start || is_start(event);
-                self.compilations.event(event);
-            }
-            None => self.compilations.finish(),
-        }
+    fn pop(compilations: &mut Compilations) -> Option<Compilation> {
+        compilations.pop()
     }
 
-    fn pop(&mut self) -> Option<Compilation> {
-        self.compilations.pop()
+    fn rest(report: &mut JitReport) -> Vec<Compilation> {
+        core::mem::take(&mut report.compilations)
     }
 
     fn add(&mut self, compilation: Compilation, number: u64, top: usize) {
@@ -92,26 +83,21 @@ impl Analysis<8> for JitAnalysis {
         }
     }
 
-    fn remarks(&self) -> Vec<String> {
-        Vec::new()
-    }
-
-    fn to_json(&self) -> Value {
-        let statistics = self.compilations.statistics();
+    fn to_json(&self, JitReport { statistics, .. }: &JitReport) -> Value {
         let tiers: Vec<Value> =
             statistics.tiers().map(|(tier, statistics)| summary(&tier.to_string(), statistics)).collect();
         json!({ "all": summary("all", &statistics.all), "tiers": tiers, "incomplete": self.incomplete })
     }
 
-    fn write(&self, is_summary: bool, out: &mut dyn Write) -> io::Result<()> {
-        let statistics = self.compilations.statistics();
+    fn write(&self, report: &JitReport, is_summary: bool, out: &mut dyn Write) -> io::Result<()> {
+        let statistics = &report.statistics;
         let all = &statistics.all;
         write!(out, "{} compilations", all.count)?;
         if self.incomplete > 0 {
             write!(out, ", and {} without an end", self.incomplete)?;
         }
         writeln!(out, "; {:.3} ms on all threads together", milliseconds(all.durations.total()))?;
-        if !self.has_start {
+        if !report.has_start {
             writeln!(
                 out,
                 "The start of the program, with most compilations, is not in the trace. To record it:\n  \
@@ -155,12 +141,7 @@ impl Analysis<8> for JitAnalysis {
     }
 }
 
-/// Returns whether an event is the first one of a runtime: RuntimeInformationStart.
-fn is_start(event: &TraceEvent<'_>) -> bool {
-    event.metadata().is_some_and(|metadata| metadata.event_id == 187 && metadata.provider == RUNTIME_PROVIDER)
-}
-
-impl JitAnalysis {
+impl JitView {
     fn write_compilations<'a>(
         &self,
         compilations: impl Iterator<Item = &'a Compilation>,

@@ -3,8 +3,6 @@ mod json;
 mod shown_threads;
 mod text;
 
-use core::ops::ControlFlow;
-
 use nettrace_analysis::locks::{LockReport, Locks};
 
 use self::shown_threads::ShownThreads;
@@ -37,14 +35,10 @@ pub(crate) struct Args {
 
 pub(crate) fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
     let input = args.analysis.input(&args.target, globals)?;
-    let mut locks = Locks::default().of_part(input.part.part());
-    let InputRead { lost, process_id, result: read, .. } =
-        input.read(Needs::of_locks(), false, globals, |event| {
-            locks.event(event);
-            ControlFlow::Continue(())
-        })?;
     let own = args.own.code();
-    let report = locks.finish(&own);
+    let locks = Locks::default().of_part(input.part.part()).with_own_code(own.clone());
+    let (report, InputRead { lost, process_id, result: read, .. }) =
+        input.analyse(Needs::of_locks(), locks, globals)?;
     let threads = ShownThreads::new(input.target, process_id);
     if globals.json {
         json_to_stdout(&json::to_json(&report, lost, args.short, &threads))?;

@@ -1,10 +1,10 @@
 //! `report`: where a program spends its time, by the samples and events of a process or of a trace.
-use core::ops::ControlFlow;
 use std::collections::BTreeMap;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use indicatif::HumanCount;
+use nettrace_analysis::Analysis as _;
 use nettrace_analysis::call_tree::{self, CallTree, Change, Entry, NodeId, Order};
 use nettrace_analysis::names::Names;
 use nettrace_analysis::samples::{Clock, Samples, ThreadNumber, UNKNOWN_TYPE, Unit, Waits, Weight};
@@ -72,13 +72,9 @@ pub(crate) fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
     // A mistake on the command line is reported before the older trace is read, which can take long.
     let input = args.analysis.input(&args.target, globals)?;
     let old = args.diff.as_deref().map(|trace| ReadOld::read(trace, &clock, args, globals)).transpose()?;
-    let mut samples = args.samples(&clock).of_part(input.part.part());
-    let InputRead { lost, cpu, client, result: read, .. } =
-        input.read(Needs::of(core::slice::from_ref(&clock)), false, globals, |event| {
-            samples.event(event);
-            ControlFlow::Continue(())
-        })?;
-    samples.finish(&mut |_, _| {});
+    let samples = args.samples(&clock).of_part(input.part.part());
+    let (mut samples, InputRead { lost, cpu, client, result: read, .. }) =
+        input.analyse(Needs::of(core::slice::from_ref(&clock)), samples, globals)?;
     if let (Clock::Contention, Some(client), Ok(()), true) =
         (&clock, &client, &read, samples.part().is_whole())
     {

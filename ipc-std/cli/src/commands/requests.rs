@@ -1,10 +1,8 @@
 //! `requests`: the HTTP requests that a program receives and sends.
-use core::ops::ControlFlow;
 use std::io::{self, Write};
 
 use indicatif::HumanCount;
 use nettrace_analysis::Durations;
-use nettrace_analysis::names::Names;
 use nettrace_analysis::requests::{
     FoldedPath, OwnMethod, RequestGroup, RequestSummary, Requests, RouteDurations,
 };
@@ -44,14 +42,9 @@ pub(crate) struct Args {
 pub(crate) fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
     args.analysis.part.check_no_threads("a request can move from thread to thread")?;
     let input = args.analysis.input(&args.target, globals)?;
-    let (mut requests, mut names) = (Requests::default().of_part(input.part.part()), Names::default());
-    let InputRead { lost, result: read, .. } =
-        input.read(Needs::of_requests(!args.no_waits), false, globals, |event| {
-            names.event(event);
-            requests.event(event, &mut names);
-            ControlFlow::Continue(())
-        })?;
-    let summary = requests.summary(&mut names, &args.own.code());
+    let requests = Requests::default().of_part(input.part.part()).with_own_code(args.own.code());
+    let (summary, InputRead { lost, result: read, .. }) =
+        input.analyse(Needs::of_requests(!args.no_waits), requests, globals)?;
     let report = RequestReport { summary, top: args.top, lost };
     if globals.json {
         json_to_stdout(&report.to_json())?;

@@ -4,20 +4,15 @@ use std::collections::{BTreeMap, BTreeSet};
 use nettrace::{Str, TraceEvent};
 use nettrace_analysis::counters::{CounterEvent, CounterReader};
 use nettrace_analysis::gc::{Collection, Collections, GcStatistics, Reason};
-use nettrace_analysis::jit::{Compilations, Tier};
+use nettrace_analysis::jit::{Compilation, Compilations, Tier};
 use nettrace_analysis::locks::Locks;
 use nettrace_analysis::requests::Requests;
 use nettrace_analysis::samples::{Clock, Samples};
-use nettrace_analysis::{KnownProvider, OwnCode, Part};
-
-/// The runtime's events whose stacks show who starts a thread, a collection or a compilation.
-pub(super) const THREAD_CREATING: u32 = 70;
-pub(super) const COLLECTION_TRIGGERED: u32 = 35;
-pub(super) const JITTING_STARTED: u32 = 145;
+use nettrace_analysis::{Analysis as _, KnownProvider, OwnCode, Part, RuntimeEvent};
 
 /// Returns the clock that counts events of the runtime.
-pub(super) fn runtime_events(event_id: u32) -> Clock {
-    Clock::Events { provider: KnownProvider::Runtime.name().to_owned(), event_id: Some(event_id) }
+pub(super) fn runtime_events(event: RuntimeEvent) -> Clock {
+    Clock::Events { provider: KnownProvider::Runtime.name().to_owned(), event_id: Some(event.id()) }
 }
 
 /// Returns the clock that counts the HTTP requests that the program sends.
@@ -29,11 +24,12 @@ pub(super) fn outgoing_requests() -> Clock {
 #[derive(Debug)]
 pub(crate) struct Evidence {
     part: Part,
-    pub(super) own: OwnCode,
     pub(super) requests: Requests,
     pub(super) locks: Locks,
     pub(super) samples: Samples,
     collections: Collections,
+    /// The statistics of the collections, after the end.
+    pub(super) gc: GcStatistics,
     pub(super) heap: HeapGrowth,
     compilations: Compilations,
     pub(super) compiled: CompiledMethods,
@@ -87,7 +83,10 @@ impl Evidence {
 
     /// Returns the clocks whose samples are the evidence.
     fn clocks() -> Vec<Clock> {
-        let events = [THREAD_CREATING, COLLECTION_TRIGGERED, JITTING_STARTED].map(runtime_events);
+        // Their stacks show who starts a thread, a collection or a compilation.
+        let events =
+            [RuntimeEvent::ThreadCreating, RuntimeEvent::GCTriggered, RuntimeEvent::MethodJittingStarted]
+                .map(runtime_events);
         let clocks = [Clock::Cpu, Clock::Wall, Clock::Allocations, Clock::Exceptions, Clock::Contention];
         clocks.into_iter().chain(events).chain([outgoing_requests()]).collect()
     }
@@ -98,10 +97,10 @@ impl Evidence {
         samples.names_mut().set_own_code(own.clone());
         Self {
             samples,
-            own,
-            requests: Requests::default().of_part(part.clone()),
-            locks: Locks::default().of_part(part.clone()),
+            requests: Requests::default().of_part(part.clone()).with_own_code(own.clone()),
+            locks: Locks::default().of_part(part.clone()).with_own_code(own),
             collections: Collections::default().of_part(part.clone()),
+            gc: GcStatistics::default(),
             heap: HeapGrowth::default(),
             compilations: Compilations::default().of_part(part.clone()),
             part,
@@ -134,21 +133,27 @@ impl Evidence {
             *end = time.max(*end);
         }
         self.samples.event(event);
-        self.requests.event(event, self.samples.names_mut());
+        self.requests.event(event);
         self.locks.event(event);
         self.collections.event(event);
-        self.take_collections();
+        while let Some(collection) = self.collections.pop() {
+            self.heap.add(&collection);
+        }
         self.compilations.event(event);
-        self.take_compilations();
+        while let Some(compilation) = self.compilations.pop() {
+            self.compiled.add(&compilation);
+        }
         if let Some(CounterEvent::Sample(sample)) = self.counters.event(event) {
             let is_used = is_inside && sample.provider == "System.Runtime";
             if let (true, Some(value)) = (is_used, sample.value()) {
                 self.counter(sample.name, value);
             }
         }
-        match (provider, metadata.event_id) {
-            _ if !is_inside => {}
-            (Some(KnownProvider::Runtime), 80) => {
+        if !is_inside {
+            return;
+        }
+        match provider.and_then(|provider| RuntimeEvent::new(provider, metadata.event_id)) {
+            Some(RuntimeEvent::ExceptionThrown) => {
                 let name = event.field("ExceptionType").and_then(|field| field.as_str());
                 let name = name.map(|name| name.chars().take(Self::NAME).collect()).unwrap_or_default();
                 if self.exceptions.len() < Self::LIMIT || self.exceptions.contains_key(&name) {
@@ -156,12 +161,12 @@ impl Evidence {
                     *count = count.saturating_add(1);
                 }
             }
-            (Some(KnownProvider::Runtime), 91) if self.ended_waits.len() < Self::LIMIT => {
+            Some(RuntimeEvent::ContentionStop) if self.ended_waits.len() < Self::LIMIT => {
                 self.ended_waits.insert(event.thread_id());
             }
-            // RuntimeInformationStart: the recording has the start of the process.
-            (Some(KnownProvider::Runtime), 187) => self.is_start = true,
-            (None, 4) if metadata.provider == "System.Net.Http" => {
+            // The recording has the start of the process.
+            Some(RuntimeEvent::RuntimeInformationStart) => self.is_start = true,
+            None if metadata.event_id == 4 && metadata.provider == "System.Net.Http" => {
                 self.connections = self.connections.saturating_add(1);
             }
             _ => {}
@@ -176,38 +181,14 @@ impl Evidence {
         }
     }
 
-    fn take_collections(&mut self) {
-        while let Some(collection) = self.collections.pop() {
-            self.heap.add(&collection);
-        }
-    }
-
-    fn take_compilations(&mut self) {
-        while let Some(compilation) = self.compilations.pop() {
-            let is_again = compilation.tier.is_some_and(|tier| {
-                [Tier::OPTIMIZED_TIER1, Tier::OPTIMIZED_TIER1_OSR, Tier::OPTIMIZED_TIER1_INSTRUMENTED]
-                    .contains(&tier)
-            });
-            let Some(duration) = compilation.duration.filter(|_| !is_again) else { continue };
-            let compiled = &mut self.compiled;
-            compiled.count = compiled.count.saturating_add(1);
-            compiled.nanoseconds = compiled.nanoseconds.saturating_add(duration);
-            let is_dynamic = compilation.method.starts_with("dynamicClass");
-            compiled.dynamic = compiled.dynamic.saturating_add(is_dynamic.into());
-        }
-    }
-
     /// Ends the recording.
     pub(crate) fn finish(&mut self) {
-        self.samples.finish(&mut |_, _| {});
-        self.collections.finish();
-        self.take_collections();
-        self.compilations.finish();
-        self.take_compilations();
-    }
-
-    pub(super) const fn gc(&self) -> &GcStatistics {
-        self.collections.statistics()
+        self.samples.finish_with(&mut |_, _| {});
+        let gc = core::mem::take(&mut self.collections).finish();
+        gc.collections.iter().for_each(|collection| self.heap.add(collection));
+        self.gc = gc.statistics;
+        let jit = core::mem::take(&mut self.compilations).finish();
+        jit.compilations.iter().for_each(|compilation| self.compiled.add(compilation));
     }
 
     /// Returns the length of the recording.
@@ -227,5 +208,19 @@ impl HeapGrowth {
             let is_large = collection.reason == Some(Reason::ALLOC_LARGE);
             self.by_large_objects = self.by_large_objects.saturating_add(is_large.into());
         }
+    }
+}
+
+impl CompiledMethods {
+    fn add(&mut self, compilation: &Compilation) {
+        let is_again = compilation.tier.is_some_and(|tier| {
+            [Tier::OPTIMIZED_TIER1, Tier::OPTIMIZED_TIER1_OSR, Tier::OPTIMIZED_TIER1_INSTRUMENTED]
+                .contains(&tier)
+        });
+        let Some(duration) = compilation.duration.filter(|_| !is_again) else { return };
+        self.count = self.count.saturating_add(1);
+        self.nanoseconds = self.nanoseconds.saturating_add(duration);
+        let is_dynamic = compilation.method.starts_with("dynamicClass");
+        self.dynamic = self.dynamic.saturating_add(is_dynamic.into());
     }
 }

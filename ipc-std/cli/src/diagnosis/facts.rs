@@ -2,11 +2,10 @@
 use nettrace_analysis::locks::LockReport;
 use nettrace_analysis::requests::RequestSummary;
 use nettrace_analysis::samples::Clock;
+use nettrace_analysis::{Analysis as _, RuntimeEvent};
 
 use super::blocked_threads::BlockedThreads;
-use super::evidence::{
-    COLLECTION_TRIGGERED, Evidence, JITTING_STARTED, THREAD_CREATING, outgoing_requests, runtime_events,
-};
+use super::evidence::{Evidence, outgoing_requests, runtime_events};
 use super::main_thread::MainThread;
 use super::own_shares::OwnShares;
 use super::system_figures::SystemFigures;
@@ -41,13 +40,13 @@ impl Facts {
         let allocations = shares(&Clock::Allocations);
         let exceptions = shares(&Clock::Exceptions);
         let contention = shares(&Clock::Contention);
-        let thread_starts = shares(&runtime_events(THREAD_CREATING));
-        let triggers = shares(&runtime_events(COLLECTION_TRIGGERED));
-        let compilations = shares(&runtime_events(JITTING_STARTED));
+        let thread_starts = shares(&runtime_events(RuntimeEvent::ThreadCreating));
+        let triggers = shares(&runtime_events(RuntimeEvent::GCTriggered));
+        let compilations = shares(&runtime_events(RuntimeEvent::MethodJittingStarted));
         let outgoing = shares(&outgoing_requests());
         let cpu = OwnShares::new(samples, &Clock::Cpu, |weight| weight.running);
-        let requests = evidence.requests.summary(samples.names_mut(), &evidence.own);
-        let locks = core::mem::take(&mut evidence.locks).finish(&evidence.own);
+        let requests = core::mem::take(&mut evidence.requests).finish();
+        let locks = core::mem::take(&mut evidence.locks).finish();
         let blocked = BlockedThreads::new(samples);
         let seconds = evidence.seconds();
         let is_start = evidence.is_start;

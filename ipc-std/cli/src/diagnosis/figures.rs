@@ -11,7 +11,7 @@ impl Facts {
     /// Returns the figures. What neither the system nor the recording knows is null.
     pub(crate) fn to_json(&self) -> Value {
         let evidence = &self.evidence;
-        let (gc, heap) = (evidence.gc(), &evidence.heap);
+        let (gc, heap) = (&evidence.gc, &evidence.heap);
         let last = |name| self.series(name).last().copied();
         let system = self.system.as_ref().map(|[_, end]| end);
         let megabytes = |bytes: Option<u64>| bytes.map(|bytes| bytes as f64 / 1e6);
@@ -64,7 +64,7 @@ impl Facts {
     /// Writes the figures for people.
     pub(crate) fn write_figures(&self, out: &mut dyn Write) -> io::Result<()> {
         let evidence = &self.evidence;
-        let (gc, heap) = (&evidence.gc().all, &evidence.heap);
+        let (gc, heap) = (&evidence.gc.all, &evidence.heap);
         let mut fields = Vec::new();
         let of = evidence.processors.map_or_else(String::new, |processors| format!(" of {processors}"));
         let cores =

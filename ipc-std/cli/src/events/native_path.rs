@@ -5,6 +5,7 @@
 use std::borrow::Cow;
 
 use nettrace::Metadata;
+use nettrace_analysis::{KnownProvider, RuntimeEvent};
 
 /// The bytes of ModuleDCEnd before its two paths: two numbers of 8 bytes and two of 4.
 const PATHS: usize = 24;
@@ -28,7 +29,8 @@ impl NativePath {
                 self.command_line = text(payload).to_vec();
             }
             Some(kind)
-                if kind.event_id == 154 && kind.provider == "Microsoft-Windows-DotNETRuntimeRundown" =>
+                if kind.event_id == RuntimeEvent::ModuleDCEnd.id()
+                    && kind.provider == KnownProvider::Rundown.name() =>
             {
                 if let Some(payload) = self.without_foreign_bytes(payload) {
                     return Cow::Owned(payload);

@@ -10,6 +10,7 @@ use dotnet_ipc_syntax::provider::{self, ProviderSpec};
 use ipc_proto::types::EventLevel;
 use ipc_std::{Client, TraceReader, TraceSession};
 use nettrace::{End, EventAssembler, EventOrder, ReadOptions, TraceEvent};
+use nettrace_analysis::Analysis;
 use nettrace_analysis::samples::Clock;
 
 use super::args::LiveArgs;
@@ -184,6 +185,20 @@ impl AnalysisInput<'_> {
     /// Returns whether a process is recorded.
     pub(crate) const fn is_live(&self) -> bool {
         matches!(self.target, TraceTarget::Process(_))
+    }
+
+    /// Reads all events into an analysis, and returns its report. Fails if there can be no event.
+    pub(crate) fn analyse<A: Analysis>(
+        &self,
+        needs: Needs,
+        mut analysis: A,
+        globals: &Globals,
+    ) -> Result<(A::Report, InputRead), Failure> {
+        let read = self.read(needs, false, globals, |event| {
+            analysis.event(event);
+            ControlFlow::Continue(())
+        })?;
+        Ok((analysis.finish(), read))
     }
 
     /// Passes each event to `take` in the order of time, until that breaks. Fails if there can be no event.

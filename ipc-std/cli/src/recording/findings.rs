@@ -3,8 +3,7 @@ use core::ops::ControlFlow;
 use std::collections::BTreeMap;
 use std::io::{self, Write};
 
-use nettrace::TraceEvent;
-use nettrace_analysis::Part;
+use nettrace_analysis::{Analysis, Part};
 use serde_json::Value;
 
 use super::analysis_input::{AnalysisArgs, Needs};
@@ -32,8 +31,9 @@ pub(crate) struct FindingsArgs {
     pub(crate) analysis: AnalysisArgs,
 }
 
-/// An analysis whose findings have `N` columns with `--json` and `--csv`.
-pub(crate) trait Analysis<const N: usize>: Sized {
+/// What a command shows of an analysis whose findings have `N` columns with `--json` and `--csv`.
+pub(crate) trait FindingsView<const N: usize>: Default {
+    type Analysis: Analysis<Report: Default>;
     type Finding: Default;
     /// For a process without findings: what the process did not do, and a hint. It completes a sentence.
     const NONE_IN_PROCESS: [&str; 2];
@@ -44,63 +44,70 @@ pub(crate) trait Analysis<const N: usize>: Sized {
     const NEXT: &'static str;
 
     /// Returns an analysis that finds what is in a part of the trace.
-    fn of_part(part: Part) -> Self;
-    /// Takes the next event, or the end of the trace.
-    fn event(&mut self, event: Option<&TraceEvent<'_>>);
+    fn of_part(part: Part) -> Self::Analysis;
     /// Returns the next finding.
-    fn pop(&mut self) -> Option<Self::Finding>;
+    fn pop(analysis: &mut Self::Analysis) -> Option<Self::Finding>;
+    /// Returns the findings that `pop` has not returned.
+    fn rest(report: &mut ViewReport<N, Self>) -> Vec<Self::Finding>;
     fn row(finding: &Self::Finding) -> Row<N>;
     /// Adds a finding and its number to the summary, which shows `top` findings.
     fn add(&mut self, finding: Self::Finding, number: u64, top: usize);
-    fn to_json(&self) -> Value;
-    fn write(&self, is_summary: bool, out: &mut dyn Write) -> io::Result<()>;
+    fn to_json(&self, report: &ViewReport<N, Self>) -> Value;
+    fn write(&self, report: &ViewReport<N, Self>, is_summary: bool, out: &mut dyn Write) -> io::Result<()>;
     /// Returns remarks on what the trace does not have completely.
-    fn remarks(&self) -> Vec<String>;
+    fn remarks(_report: &ViewReport<N, Self>) -> Vec<String> {
+        Vec::new()
+    }
 }
+
+/// The report of the analysis of a view.
+type ViewReport<const N: usize, V> = <<V as FindingsView<N>>::Analysis as Analysis>::Report;
 
 impl FindingsArgs {
     /// Shows the findings of the process or of the trace.
-    pub(crate) fn run<const N: usize, A: Analysis<N>>(
+    pub(crate) fn run<const N: usize, V: FindingsView<N>>(
         &self,
         needs: Needs,
         globals: &Globals,
     ) -> Result<(), Failure> {
         let input = self.analysis.input(&self.target, globals)?;
-        let (mut analysis, mut count) = (A::of_part(input.part.part()), 0_u64);
-        let read = |is_output, show: &mut dyn FnMut(&A::Finding) -> ControlFlow<()>| {
-            let mut take = |event: Option<&TraceEvent<'_>>| {
-                analysis.event(event);
-                while let Some(finding) = analysis.pop() {
-                    count = count.saturating_add(1);
-                    show(&finding)?;
-                    analysis.add(finding, count, self.top);
-                }
+        let (mut view, mut report, mut count) = (V::default(), ViewReport::<N, V>::default(), 0_u64);
+        let read = |is_output, show: &mut dyn FnMut(&V::Finding) -> ControlFlow<()>| {
+            let mut take = |finding: V::Finding| {
+                count = count.saturating_add(1);
+                show(&finding)?;
+                view.add(finding, count, self.top);
                 ControlFlow::Continue(())
             };
-            let read = input.read(needs, is_output, globals, |event| take(Some(event)));
+            let mut analysis = V::of_part(input.part.part());
+            let read = input.read(needs, is_output, globals, |event| {
+                analysis.event(event);
+                core::iter::from_fn(|| V::pop(&mut analysis)).try_for_each(&mut take)
+            });
+            report = analysis.finish();
             // The break is ignored: the output reports its error itself.
-            let _ = take(None);
+            let _ = V::rest(&mut report).into_iter().try_for_each(take);
             read?.result
         };
         if self.csv || (globals.json && !self.summary) {
-            let columns = A::row(&A::Finding::default()).map(|(name, _)| name);
+            let columns = V::row(&V::Finding::default()).map(|(name, _)| name);
             rows_to_stdout(self.csv, input.is_live(), columns, |add| {
-                read(true, &mut |finding| add(A::row(finding)))
+                read(true, &mut |finding| add(V::row(finding)))
             })?;
         } else {
             let read = read(false, &mut |_| ControlFlow::Continue(()));
             if globals.json {
-                json_to_stdout(&analysis.to_json())?;
+                json_to_stdout(&view.to_json(&report))?;
             } else if count > 0 {
-                to_stdout(|out| analysis.write(self.summary, out))?;
-                show_next(&A::NEXT.replace("TARGET", &input.target.argument()), globals)?;
+                to_stdout(|out| view.write(&report, self.summary, out))?;
+                show_next(&V::NEXT.replace("TARGET", &input.target.argument()), globals)?;
             }
             read?;
         }
-        analysis.remarks().iter().for_each(|remark| globals.note(remark));
+        V::remarks(&report).iter().for_each(|remark| globals.note(remark));
         if count == 0 {
             let target = input.target;
-            let [what, hint] = if input.is_live() { A::NONE_IN_PROCESS } else { A::NONE_IN_TRACE };
+            let [what, hint] = if input.is_live() { V::NONE_IN_PROCESS } else { V::NONE_IN_TRACE };
             globals.note(&match input.part.is_whole() {
                 true => format!("{target} {what}; {hint}"),
                 false => format!("{target} {what} in this part"),

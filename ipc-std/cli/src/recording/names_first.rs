@@ -8,7 +8,7 @@ use nettrace::{
     End, Event, Limits, Metadata, MetadataState, ParserBuf, Record, Rewrite, RewriteOptions, RewriteSpace,
     Slot, ThreadState, Version,
 };
-use nettrace_analysis::KnownProvider;
+use nettrace_analysis::{KnownProvider, RuntimeEvent};
 
 use super::args::NAMES;
 use super::output::TraceOutput;
@@ -226,17 +226,15 @@ impl<'s> NamesFirst<'s> {
 /// The thread that captures the events of the rundown: no thread has this id.
 const NO_THREAD: u64 = 0;
 
-/// The id of DCEndComplete, the last event of a rundown.
-const COMPLETE: u32 = 146;
-
 impl Copy<'_> {
     fn record(&mut self, record: &Record<'_>, version: Version, output: &TraceOutput) -> Result<(), Failure> {
         match record {
             Record::Trace(trace) => (self.has_begun, self.last_time) = (true, trace.sync_ticks),
             Record::Metadata(record) => {
                 if let Ok(metadata) = Metadata::decode(version, record.payload) {
-                    let is_rundown = KnownProvider::of(metadata.provider) == Some(KnownProvider::Rundown);
-                    self.has_names |= is_rundown && metadata.event_id == COMPLETE;
+                    let provider = KnownProvider::of(metadata.provider);
+                    let event = provider.and_then(|of| RuntimeEvent::new(of, metadata.event_id));
+                    self.has_names |= event == Some(RuntimeEvent::DCEndComplete);
                     self.last_id = self.last_id.max(metadata.id);
                 }
             }

@@ -6,6 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use nettrace::{Trace, TraceClock, TraceEvent};
+use nettrace_analysis::Analysis as _;
 use nettrace_analysis::Part;
 use nettrace_analysis::samples::{Clock, Samples};
 

@@ -6,6 +6,7 @@ use dotnet_ipc_syntax::keywords::RUNTIME_PROVIDER;
 use dotnet_ipc_syntax::only_arg::OnlyArg;
 use nettrace_analysis::call_tree;
 use nettrace_analysis::samples::{Clock, Samples, Unit, Waits};
+use nettrace_analysis::{Analysis as _, RuntimeEvent};
 
 use crate::args::frame_args::FrameArgs;
 use crate::input::trace_file;
@@ -28,8 +29,8 @@ pub(crate) fn why_no_stack(samples: &Samples, clock: &Clock) -> String {
     };
     let other =
         event_id.and_then(|id| INSTEAD.iter().find(|(without_stack, ..)| without_stack.contains(&id)));
-    let instead = other.map_or_else(String::new, |(_, id, what)| {
-        format!("; {RUNTIME_PROVIDER}/{id} has the stack of the code that {what}")
+    let instead = other.map_or_else(String::new, |(_, event, what)| {
+        format!("; {RUNTIME_PROVIDER}/{} has the stack of the code that {what}", event.id())
     });
     format!(
         "the runtime sends these events from threads that run no managed code, or leaves out their stacks{instead}"
@@ -37,14 +38,26 @@ pub(crate) fn why_no_stack(samples: &Samples, clock: &Clock) -> String {
 }
 
 /// Events of the runtime without a stack, the related event that has one, and its meaning.
-const INSTEAD: [(&[u32], u32, &str); 5] = [
+const INSTEAD: [(&[u32], RuntimeEvent, &str); 5] = [
     // Of a thread: running, created, terminated.
-    (&[50, 71, 85, 86], 70, "starts a thread (ThreadCreating)"),
+    (&[50, 71, 85, 86], RuntimeEvent::ThreadCreating, "starts a thread (ThreadCreating)"),
     // Of a collection: its phases and the size of the heap.
-    (&[1, 2, 3, 4, 5, 6, 7, 8, 9, 11, 33, 39, 202, 203, 204, 205], 35, "triggers a collection (GCTriggered)"),
-    (&[91], 81, "waits for a lock (ContentionStart)"),
-    (&[250, 251, 252, 253, 254, 255, 256], 80, "throws an exception (ExceptionThrown)"),
-    (&[141, 143, 146], 145, "has a method compiled, at level verbose (MethodJittingStarted)"),
+    (
+        &[1, 2, 3, 4, 5, 6, 7, 8, 9, 11, 33, 39, 202, 203, 204, 205],
+        RuntimeEvent::GCTriggered,
+        "triggers a collection (GCTriggered)",
+    ),
+    (&[91], RuntimeEvent::ContentionStart, "waits for a lock (ContentionStart)"),
+    (
+        &[250, 251, 252, 253, 254, 255, 256],
+        RuntimeEvent::ExceptionThrown,
+        "throws an exception (ExceptionThrown)",
+    ),
+    (
+        &[141, 143, 146],
+        RuntimeEvent::MethodJittingStarted,
+        "has a method compiled, at level verbose (MethodJittingStarted)",
+    ),
 ];
 
 /// The choice of a clock, and its form.
@@ -152,8 +165,7 @@ pub(crate) fn read_samples(mut samples: Samples, file: &Path, globals: &Globals)
         samples.event(event);
         ControlFlow::Continue(())
     })?;
-    samples.finish(&mut |_, _| {});
-    Ok(samples)
+    Ok(samples.finish())
 }
 
 /// Returns the failure of a trace or a process that has nothing to show for a clock, and what to do.

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use indicatif::DecimalBytes;
 use nettrace::TraceEvent;
+use nettrace_analysis::Analysis as _;
 use nettrace_analysis::Part;
 use nettrace_analysis::formats::{TimeProfile, Timeline};
 use nettrace_analysis::samples::{Clock, Samples, Unit};
@@ -188,7 +189,7 @@ impl StacksFile<'_> {
         let InputRead { lost, process_id, result: read, .. } = read;
         let Self { path, overwrite, format, mut clock, mut samples, mut timeline, mut old, is_exact, .. } =
             self;
-        samples.finish(&mut |clock, interval| {
+        samples.finish_with(&mut |clock, interval| {
             timeline.iter_mut().for_each(|timeline| timeline.add(clock, interval));
         });
         let chosen = clock.clone();

@@ -8,6 +8,7 @@ use dotnet_ipc_syntax::provider::ProviderSpec;
 use ipc_proto::types::EventLevel;
 use ipc_std::{Client, TraceConfig, TraceReader, TraceSession};
 use nettrace::{End, EventAssembler, EventOrder, ReadOptions};
+use nettrace_analysis::Analysis as _;
 use nettrace_analysis::KnownProvider;
 use nettrace_analysis::live::Live;
 

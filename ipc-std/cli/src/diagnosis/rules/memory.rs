@@ -39,7 +39,7 @@ pub(super) fn large_objects(facts: &Facts) -> Option<Finding> {
 
 /// Collections that the program requests.
 pub(super) fn induced_collections(facts: &Facts) -> Option<Finding> {
-    let all = &facts.evidence.gc().all;
+    let all = &facts.evidence.gc.all;
     let rate = facts.per_second(all.induced);
     if all.induced < 3 || rate < 0.2 {
         return None;
@@ -63,7 +63,7 @@ pub(super) fn collections(facts: &Facts) -> Option<Finding> {
     const PAUSED: f64 = 0.1;
     const COLLECTIONS: f64 = 20.0;
     const ALLOCATED: f64 = 300.0 * MB;
-    let all = &facts.evidence.gc().all;
+    let all = &facts.evidence.gc.all;
     let paused = facts.per_second(all.pauses.total()) / 1e9;
     let (rate, allocated) = (facts.per_second(all.count), facts.per_second(facts.allocations.total));
     if paused < PAUSED && rate < COLLECTIONS && allocated < ALLOCATED {

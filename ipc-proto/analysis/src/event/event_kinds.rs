@@ -4,8 +4,8 @@ use alloc::vec::Vec;
 use ipc_proto::wire::to_usize;
 use nettrace::TraceEvent;
 
-use crate::KnownProvider;
-use crate::known_provider::is_name;
+use super::known_provider::{KnownProvider, is_name};
+use super::runtime_event::RuntimeEvent;
 
 /// The kinds of the events of one trace, each searched once.
 #[derive(Debug, Default)]
@@ -21,6 +21,8 @@ pub(crate) struct EventKind {
     /// Whether the provider is the one that describes the session itself.
     pub(crate) is_info: bool,
     pub(crate) event_id: u32,
+    /// The event, if it is one of the runtime.
+    pub(crate) of_runtime: Option<RuntimeEvent>,
 }
 
 impl EventKinds {
@@ -38,7 +40,9 @@ impl EventKinds {
         let description = event.description()?;
         let provider = KnownProvider::of(description.provider());
         let is_info = provider.is_none() && is_name(description.provider(), "Microsoft-DotNETCore-EventPipe");
-        let kind = EventKind { provider, is_info, event_id: description.event_id() };
+        let event_id = description.event_id();
+        let of_runtime = provider.and_then(|provider| RuntimeEvent::new(provider, event_id));
+        let kind = EventKind { provider, is_info, event_id, of_runtime };
         let place = to_usize(event.kind());
         if place >= self.kinds.len() {
             self.kinds.resize(place.saturating_add(1), None);

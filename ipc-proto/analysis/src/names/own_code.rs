@@ -2,6 +2,8 @@
 use alloc::string::String;
 use alloc::vec::Vec;
 
+use crate::event::name_list;
+
 /// Decides which methods belong to the program.
 ///
 /// Without patterns, these do not belong to it: methods in a module or a namespace of .NET (`System`, `Microsoft` and
@@ -30,16 +32,9 @@ pub struct OwnCode {
 }
 
 /// The first words of modules of .NET.
-const MODULES: &[&str] = &[
-    "System",
-    "Microsoft",
-    "mscorlib",
-    "netstandard",
-    "WindowsBase",
-    "PresentationCore",
-    "PresentationFramework",
-    "dynamicClass",
-];
+const MODULES: &[&str] = &name_list! {
+    System Microsoft mscorlib netstandard WindowsBase PresentationCore PresentationFramework dynamicClass
+};
 /// The first words of namespaces and types of .NET.
 const TYPES: &[&str] = &["System", "Microsoft", "Internal", "Interop", "MS", "FxResources", "dynamicClass"];
 

@@ -43,7 +43,7 @@ impl TraceTime {
 /// ```
 /// use nettrace::{AssemblerStep, BytesOrder, EventAssembler, ReadOptions};
 /// use nettrace_analysis::samples::{Clock, Samples};
-/// use nettrace_analysis::{Part, TraceTime};
+/// use nettrace_analysis::{Analysis, Part, TraceTime};
 ///
 /// # let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../testdata/analysis/net31-sampled.nettrace");
 /// # let bytes = std::fs::read(path)?;

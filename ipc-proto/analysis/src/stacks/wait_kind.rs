@@ -1,4 +1,5 @@
 //! What a thread waits for, by its stack.
+use crate::event::name_list;
 
 /// What a thread waits for, as far as its stack shows it.
 ///
@@ -38,31 +39,11 @@ const KINDS: &[(&str, &[&str], WaitKind)] = &[
 ];
 
 /// Types of `System.Threading` whose methods only wait, block or wake a thread.
-const PRIMITIVES: &[&str] = &[
-    "AutoResetEvent",
-    "Condition",
-    "EventWaitHandle",
-    "Lock",
-    "LowLevelFutex",
-    "LowLevelLifoSemaphore",
-    "LowLevelLock",
-    "LowLevelMonitor",
-    "LowLevelSpinWaiter",
-    "LowLevelThreadBlocker",
-    "ManualResetEvent",
-    "ManualResetEventSlim",
-    "Monitor",
-    "Mutex",
-    "ReaderWriterLock",
-    "ReaderWriterLockSlim",
-    "Semaphore",
-    "SemaphoreSlim",
-    "SpinLock",
-    "SpinWait",
-    "Thread",
-    "WaitHandle",
-    "WaitSubsystem",
-];
+const PRIMITIVES: &[&str] = &name_list! {
+    AutoResetEvent Condition EventWaitHandle Lock LowLevelFutex LowLevelLifoSemaphore LowLevelLock LowLevelMonitor
+    LowLevelSpinWaiter LowLevelThreadBlocker ManualResetEvent ManualResetEventSlim Monitor Mutex ReaderWriterLock
+    ReaderWriterLockSlim Semaphore SemaphoreSlim SpinLock SpinWait Thread WaitHandle WaitSubsystem
+};
 
 impl WaitKind {
     /// Returns what a thread waits for, and the number of its innermost frames that only wait. The stack has full names,

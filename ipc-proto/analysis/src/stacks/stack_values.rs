@@ -3,13 +3,12 @@ use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 
 use crate::Stacks;
-use crate::names::Names;
-use crate::place::at;
-use crate::snapshot::Snapshot;
+use crate::names::{Names, at};
+use crate::stacks::snapshot::Snapshot;
 
 /// Returns a value for each stack by the number of the stack: that of its innermost method, joined with the value of its
 /// caller.
-pub(super) fn stack_values<T: Copy + Default>(
+pub(crate) fn stack_values<T: Copy + Default>(
     names: &mut Names,
     stacks: &Stacks,
     mut of_method: impl FnMut(&str) -> T,

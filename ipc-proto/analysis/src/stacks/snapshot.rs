@@ -1,8 +1,7 @@
 //! The frames of addresses at one moment.
 use alloc::vec::Vec;
 
-use crate::names::{AddressId, FrameId, Names};
-use crate::place::at_mut;
+use crate::names::{AddressId, FrameId, Names, at_mut};
 
 /// The frames of addresses at one moment. The frame of each address is searched once.
 #[derive(Debug)]

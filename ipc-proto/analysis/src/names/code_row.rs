@@ -1,0 +1,83 @@
+//! The rows of the code and the names of methods.
+use ipc_proto::DecodeError;
+use ipc_proto::wire::Reader;
+use nettrace::Str;
+
+use crate::event::row_text;
+
+/// A method's code: MethodLoadVerbose, MethodUnloadVerbose, both rows of the rundown, and MethodLoad, which has no
+/// names.
+///
+/// ```text
+/// u64 method, u64 module, u64 start, u32 size, u32 token, u32 flags, names, u16 runtime, u64 version
+/// ```
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct CodeRow<'a> {
+    pub(crate) method: u64,
+    pub(crate) module: u64,
+    pub(crate) start: u64,
+    pub(crate) size: u32,
+    pub(crate) flags: u32,
+    /// The names, and what follows them.
+    pub(crate) names: &'a [u8],
+}
+
+impl<'a> CodeRow<'a> {
+    pub(crate) fn decode(payload: &'a [u8]) -> Result<Self, DecodeError> {
+        let mut r = Reader::new(payload);
+        let [method, module, start]: [u64; 3] = [r.read()?, r.read()?, r.read()?];
+        let [size, _token, flags]: [u32; 3] = [r.read()?, r.read()?, r.read()?];
+        Ok(Self { method, module, start, size, flags, names: r.rest() })
+    }
+}
+
+/// A [`CodeRow`] with its names and its version.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct MethodRow<'a> {
+    pub(crate) code: CodeRow<'a>,
+    pub(crate) names: MethodNames<'a>,
+    /// The version of the method's code; `None` if the row does not state it.
+    pub(crate) version: Option<u64>,
+}
+
+impl<'a> MethodRow<'a> {
+    pub(crate) fn decode(payload: &'a [u8]) -> Result<Self, DecodeError> {
+        Self::decode_with(payload, MethodNames::read)
+    }
+
+    /// Decodes a MethodLoad.
+    pub(crate) fn decode_without_names(payload: &'a [u8]) -> Result<Self, DecodeError> {
+        Self::decode_with(payload, |_| MethodNames::default())
+    }
+
+    fn decode_with(
+        payload: &'a [u8],
+        names: impl FnOnce(&mut Reader<'a>) -> MethodNames<'a>,
+    ) -> Result<Self, DecodeError> {
+        let code = CodeRow::decode(payload)?;
+        let mut r = Reader::new(code.names);
+        let names = names(&mut r);
+        let version = r.bytes(2).and_then(|_| r.read()).ok();
+        Ok(Self { code, names, version })
+    }
+}
+
+/// The names of a method: its type, its name and its signature, each UTF-16 and NUL.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct MethodNames<'a> {
+    pub(crate) type_name: Str<'a>,
+    pub(crate) name: Str<'a>,
+    pub(crate) signature: Str<'a>,
+}
+
+impl<'a> MethodNames<'a> {
+    /// Decodes the names at the beginning of the bytes.
+    pub(crate) fn decode(bytes: &'a [u8]) -> Self {
+        Self::read(&mut Reader::new(bytes))
+    }
+
+    pub(crate) fn read(r: &mut Reader<'a>) -> Self {
+        let [type_name, name, signature] = [row_text(r), row_text(r), row_text(r)];
+        Self { type_name, name, signature }
+    }
+}

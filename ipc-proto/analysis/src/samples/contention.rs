@@ -1,0 +1,78 @@
+//! [`Clock::Contention`](super::Clock::Contention): the time of waiting for locks.
+use alloc::vec::Vec;
+
+use nettrace::TraceClock;
+
+use super::interval::{Interval, Taken};
+use super::seen_event::SeenEvent;
+use super::threads::ThreadNumber;
+use crate::{Part, RuntimeEvent, StackId};
+
+/// The waits for locks whose start or end the trace does not have.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[non_exhaustive]
+pub struct Waits {
+    /// The waits that had not ended at the end of the recording, up to which they count.
+    pub open: u64,
+    /// The waits without an end, whose thread waited again later. Their time is not known.
+    pub without_end: u64,
+    /// The ends without a start. The time of the wait is not known.
+    pub without_start: u64,
+}
+
+/// The state of the clock of waiting for locks.
+#[derive(Debug, Default)]
+pub(super) struct Contention {
+    /// The start of the wait of each thread, by its number.
+    open: Vec<Option<(i64, StackId)>>,
+    pub(super) waits: Waits,
+    /// The clock of the trace, once a thread waits.
+    clock: Option<TraceClock>,
+}
+
+impl Contention {
+    pub(super) fn event(&mut self, event: &mut SeenEvent<'_>) -> Option<Taken> {
+        let is_start = match event.kind.of_runtime? {
+            RuntimeEvent::ContentionStart => true,
+            RuntimeEvent::ContentionStop => false,
+            _ => return None,
+        };
+        let (thread, stack) = event.place()?;
+        let time = event.event.nanoseconds();
+        if thread.number() >= self.open.len() {
+            self.open.resize(thread.number().saturating_add(1), None);
+        }
+        let open = self.open.get_mut(thread.number())?;
+        let inside = u64::from(event.is_inside);
+        if is_start {
+            let is_lost = open.replace((time, stack)).is_some();
+            let lost = if is_lost { inside } else { 0 };
+            self.waits.without_end = self.waits.without_end.saturating_add(lost);
+            self.clock.get_or_insert_with(|| *event.event.clock());
+            return Some(Taken { count: inside, interval: None });
+        }
+        let Some((start, stack)) = open.take() else {
+            self.waits.without_start = self.waits.without_start.saturating_add(inside);
+            return None;
+        };
+        let interval = event.inside(Interval::between(thread, stack, start, time, false));
+        // A wait that began before the part is counted here, any other one with its start.
+        let count = u64::from(interval.is_some_and(|interval| start < interval.start));
+        Some(Taken { count, interval })
+    }
+
+    /// Ends the waits that have not ended, at the end of the recording in ticks.
+    pub(super) fn open_waits(&mut self, end: u64, part: &Part) -> Vec<Taken> {
+        let Some(clock) = self.clock else { return Vec::new() };
+        let end = clock.nanoseconds(end);
+        let mut taken = Vec::new();
+        for (thread, open) in (0..).zip(&mut self.open) {
+            let Some((start, stack)) = open.take() else { continue };
+            let Some((inside, end)) = part.overlap(start, end) else { continue };
+            self.waits.open = self.waits.open.saturating_add(1);
+            let interval = Interval::between(ThreadNumber(thread), stack, inside, end, false);
+            taken.push(Taken { count: u64::from(start < inside), interval: Some(interval) });
+        }
+        taken
+    }
+}

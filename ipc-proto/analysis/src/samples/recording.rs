@@ -1,0 +1,138 @@
+//! The weights by one clock, and the machine that drives the clock.
+use super::Clock;
+use super::allocations::Allocations;
+use super::contention::Contention;
+use super::interval::{Interval, Taken};
+use super::seen_event::SeenEvent;
+use super::thread_time::ThreadTime;
+use super::waiting::WaitingStacks;
+use super::weight::Weights;
+use super::{cpu, events, exceptions, wall};
+use crate::{Part, StackId};
+
+/// The weights by one clock.
+#[derive(Debug)]
+pub(super) struct Recording {
+    pub(super) clock: Clock,
+    pub(super) meter: Meter,
+    pub(super) weights: Weights,
+    /// The weights by AllocationTicks, which count for processes without sampled allocations.
+    pub(super) ticks: Weights,
+    pub(super) count: u64,
+}
+
+/// How a clock weighs events.
+#[derive(Debug)]
+pub(super) enum Meter {
+    /// Each event by itself.
+    Each,
+    ThreadTime(ThreadTime),
+    Allocations(Allocations),
+    Contention(Contention),
+}
+
+impl Recording {
+    /// How many pairs of a thread and a stack a clock has at most.
+    pub(super) const ENTRIES: usize = 1 << 20;
+
+    pub(super) fn new(clock: Clock) -> Self {
+        let meter = match &clock {
+            Clock::ThreadTime => Meter::ThreadTime(ThreadTime::new(true)),
+            Clock::SampledTime => Meter::ThreadTime(ThreadTime::new(false)),
+            Clock::Allocations => Meter::Allocations(Allocations::new(false)),
+            Clock::AllocatedTypes => Meter::Allocations(Allocations::new(true)),
+            Clock::Contention => Meter::Contention(Contention::default()),
+            _ => Meter::Each,
+        };
+        Self { clock, meter, weights: Weights::new(), ticks: Weights::new(), count: 0 }
+    }
+
+    /// Takes an event, and calls `each` with the interval that it adds.
+    pub(super) fn event(&mut self, event: &mut SeenEvent<'_>, each: &mut dyn FnMut(&Clock, &Interval)) {
+        // A time can overlap the part of the trace that is weighed.
+        let has_duration = matches!(self.meter, Meter::ThreadTime(_) | Meter::Contention(_));
+        if !event.is_inside && !has_duration {
+            return;
+        }
+        let taken = match &mut self.meter {
+            Meter::Each => self.weigh(event),
+            Meter::ThreadTime(meter) => meter.event(event),
+            Meter::Allocations(meter) => meter.event(event),
+            Meter::Contention(meter) => meter.event(event),
+        };
+        let Some(Taken { count, interval }) = taken else { return };
+        self.count = self.count.saturating_add(count);
+        if let Some(interval) = interval {
+            self.add(&interval, event.dropped, each);
+        }
+    }
+
+    /// Weighs an event by itself.
+    fn weigh(&self, event: &mut SeenEvent<'_>) -> Option<Taken> {
+        let weight = match &self.clock {
+            Clock::Cpu => cpu::weight(event)?,
+            Clock::Exceptions => exceptions::weight(event)?,
+            Clock::Events { provider, event_id } => events::weight(event, provider, *event_id)?,
+            Clock::AllEvents => events::ONE,
+            _ => wall::weight(event)?,
+        };
+        let (thread, stack) = event.place()?;
+        if self.clock == Clock::AllEvents && stack == StackId::EMPTY {
+            return None;
+        }
+        let interval = Interval::at(thread, stack, event.event.nanoseconds(), weight);
+        Some(Taken { count: 1, interval: Some(interval) })
+    }
+
+    /// Adds a weight, if there is room for it.
+    fn add(&mut self, interval: &Interval, dropped: &mut u64, each: &mut dyn FnMut(&Clock, &Interval)) {
+        each(&self.clock, interval);
+        let is_full = self.weights.len().saturating_add(self.ticks.len()) >= Self::ENTRIES;
+        let weights = if interval.is_tick { &mut self.ticks } else { &mut self.weights };
+        let key = (interval.thread, interval.stack);
+        if is_full && !weights.contains_key(&key) {
+            *dropped = dropped.saturating_add(1);
+        } else {
+            weights.entry(key).or_default().add(interval.weight);
+        }
+    }
+
+    /// Adds the waits that have not ended, up to the end of the recording in ticks.
+    pub(super) fn finish(
+        &mut self,
+        end: u64,
+        part: &Part,
+        dropped: &mut u64,
+        each: &mut dyn FnMut(&Clock, &Interval),
+    ) {
+        let Meter::Contention(contention) = &mut self.meter else { return };
+        for Taken { count, interval } in contention.open_waits(end, part) {
+            self.count = self.count.saturating_add(count);
+            interval.iter().for_each(|interval| self.add(interval, dropped, each));
+        }
+    }
+
+    /// Takes samples whose stack waits for samples of waiting threads.
+    pub(super) fn separate_waits(&mut self, waiting: &WaitingStacks) {
+        match self.clock {
+            Clock::Cpu => {
+                self.count = self.count.saturating_sub(cpu::remove_waits(&mut self.weights, waiting))
+            }
+            Clock::Wall => wall::separate_waits(&mut self.weights, waiting),
+            _ => {}
+        }
+    }
+
+    /// Removes all weights and the state of all threads.
+    pub(super) fn clear(&mut self) {
+        self.weights.clear();
+        self.ticks.clear();
+        self.count = 0;
+        match &mut self.meter {
+            Meter::Each => {}
+            Meter::ThreadTime(meter) => meter.clear(),
+            Meter::Allocations(meter) => meter.unknown = 0,
+            Meter::Contention(meter) => *meter = Contention::default(),
+        }
+    }
+}

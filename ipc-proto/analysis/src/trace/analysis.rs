@@ -1,0 +1,33 @@
+//! The shape of all analyses.
+use nettrace::TraceEvent;
+
+/// An analysis takes the events of a trace, and makes a report of them.
+///
+/// All events must come from one assembler, in the order that the analysis states. The same event can be passed to
+/// several analyses. What an analysis can state before the end of a trace, it has methods of its own for.
+///
+/// ```
+/// use nettrace::TraceEvent;
+/// use nettrace_analysis::Analysis;
+/// use nettrace_analysis::gc::{Collections, GcReport};
+///
+/// /// Any analysis is driven like this.
+/// fn report_of<A: Analysis>(mut analysis: A, events: &[TraceEvent<'_>]) -> A::Report {
+///     events.iter().for_each(|event| analysis.event(event));
+///     analysis.finish()
+/// }
+///
+/// let report: GcReport = report_of(Collections::default(), &[]);
+/// assert!(report.collections.is_empty());
+/// ```
+pub trait Analysis {
+    /// The result of the analysis.
+    type Report;
+
+    /// Takes the next event of the trace. Ignores the events that the analysis does not need.
+    fn event(&mut self, event: &TraceEvent<'_>);
+
+    /// Ends the trace, and returns the report.
+    #[must_use]
+    fn finish(self) -> Self::Report;
+}
