@@ -2,7 +2,7 @@
 // compiled programs of tests/user, with the package installed. The bundlers are in NODE_PATH.
 import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
-import { cpSync, mkdirSync, readFileSync } from "node:fs";
+import { cpSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { createServer } from "node:http";
 import { extname, join } from "node:path";
 import { open, problems, run, until } from "./chromium.mjs";
@@ -16,7 +16,10 @@ const node = (program) => execFileSync(process.execPath, [join(folder, program),
 
 /** Programs in Node. Where a bundle is, the package cannot be found. */
 function testPrograms() {
-    const expected = { "user.js": /^142 events, 0 lost; CollectTracing2, \d+ bytes\n$/, "common.cjs": /^142 events, 28 bytes\n$/ };
+    const expected = {
+        "user.js": /^142 events, 0 lost; CollectTracing2, \d+ bytes\n$/,
+        "common.cjs": /^142 events, 28 bytes\none package: true\n$/,
+    };
     for (const [program, output] of Object.entries(expected)) {
         assert.match(node(program), output);
         for (const format of ["esm", "cjs", "iife"]) {
@@ -43,6 +46,10 @@ function bundlePages() {
     }
     esbuild(pages[1], "esm", ["page.js", "worker.js"]);
     esbuild(pages[2], "iife", ["page.js", "worker.js"], "--define:import.meta.url=location.href");
+    const page = join(folder, pages[2], "page.js");
+    const text = readFileSync(page, "utf8");
+    assert.ok(text.includes('type: "module"'));
+    writeFileSync(page, text.replace('type: "module"', 'type: "classic"'));
     tool("vite", "build", "--logLevel=warn", "--base=./", `--outDir=${pages[3]}`);
 }
 
@@ -70,7 +77,7 @@ try {
         bundlePages();
         for (const page of pages) {
             await open(`http://127.0.0.1:${server.address().port}/${page}/index.html`);
-            await until("document.title === 'page: 142 events, 28 bytes; worker: 142 events, 28 bytes'", 10);
+            await until("document.title === 'page: 142 events, 28 bytes; worker: 142 events, 28 bytes'");
         }
         assert.deepEqual(problems.filter((problem) => !problem.includes("favicon")), []);
     });

@@ -12,3 +12,5 @@ for (let batch: Batch | undefined = reader.next(); batch !== undefined; batch = 
     events += batch.length;
 }
 console.log(`${events} events, ${encode("StopTracing", { session_id: 1n }).length} bytes`);
+// Both ways to load the package have the same classes.
+void import("dotnet-ipc").then((imported) => console.log(`one package: ${imported.TraceReader === TraceReader}`));
