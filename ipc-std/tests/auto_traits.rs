@@ -8,8 +8,8 @@ use ipc_std::discover::Stale;
 use ipc_std::discover::{Denied, Found, Scan, Search, SearchError};
 use ipc_std::{
     AdvertisedRuntime, Client, Connection, Connector, Credentials, DriveError, DumpOutcome, Environment,
-    Incoming, Inlet, Monitor, MonitorEvent, MonitorWaker, Observer, ProcessInfo, Server,
-    ServerStopper, Stopper, Stream, Timeouts, TraceReader, TraceSession, Turn,
+    Incoming, Inlet, Monitor, MonitorEvent, MonitorWaker, Observer, ProcessInfo, Server, ServerStopper,
+    Stopper, Stream, Timeouts, TraceReader, TraceSession, Turn,
 };
 
 fn crosses_threads<T: Send + Sync + Unpin + 'static>() {}

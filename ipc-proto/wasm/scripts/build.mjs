@@ -2,7 +2,6 @@
 import { execFileSync } from "node:child_process";
 import { copyFileSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { createRequire } from "node:module";
-import { gzipSync } from "node:zlib";
 
 const module = readFileSync(process.argv[2]);
 process.chdir(new URL("..", import.meta.url).pathname);
@@ -16,8 +15,7 @@ try {
 } catch {
     process.exit(1);
 }
-const gzip = gzipSync(module, { level: 9 }).toString("base64");
-writeFileSync("dist/module.js", `export const gzip = "${gzip}";\n`);
+writeFileSync("dist/module.js", `export const base64 = "${module.toString("base64")}";\n`);
 // Packages of npm contain no links.
 for (const licence of ["LICENSE-APACHE", "LICENSE-MIT"]) {
     copyFileSync(`../../${licence}`, `dist/${licence}`);

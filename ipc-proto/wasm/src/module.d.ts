@@ -1,2 +1,2 @@
-/** The WebAssembly module, compressed by gzip, in base64. `scripts/build.mjs` writes the file. */
-export declare const gzip: string;
+/** The WebAssembly module in base64, not compressed: inflating is not synchronous. `scripts/build.mjs` writes the file. */
+export declare const base64: string;

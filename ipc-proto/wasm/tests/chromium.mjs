@@ -30,11 +30,13 @@ browser.stdio[4].setEncoding("utf8").on("data", (text) => {
             message.error === undefined ? done(message.result) : fail(new Error(message.error.message));
         } else if (/exceptionThrown|entryAdded/.test(message.method)) {
             problems.push(JSON.stringify(message.params));
-        } else if (message.method === "Network.requestWillBeSent" && !/^(file|data|blob):/.test(message.params.request.url)) {
+        } else if (message.method === "Network.requestWillBeSent" && !isOwn(message.params.request.url)) {
             problems.push(`a request to ${message.params.request.url}`);
         }
     }
 });
+let address = "file:";
+const isOwn = (url) => /^(data|blob):/.test(url) || url.startsWith(address);
 let sessionId;
 export function call(method, params = {}) {
     lastId += 1;
@@ -58,16 +60,18 @@ export async function until(expression, seconds = 30) {
     throw new Error(`not within ${seconds} s: ${expression}; the page says: ${await evaluate("document.body.innerText")} ${problems}`);
 }
 
-/** Opens a page from a file. */
+/** Opens a page: a path, or the URL of a server whose other files are part of the page. */
 export async function open(page, width = 1280, height = 760) {
+    const { href, origin } = /^http:/.test(page) ? new URL(page) : pathToFileURL(resolve(page));
+    address = origin === "null" ? "file:" : origin;
     const { targetId } = await call("Target.createTarget", { url: "about:blank" });
     ({ sessionId } = await call("Target.attachToTarget", { targetId, flatten: true }));
     for (const domain of ["Runtime", "Page", "Network", "Log"]) {
         await call(`${domain}.enable`);
     }
     await resize(width, height);
-    await call("Page.navigate", { url: pathToFileURL(resolve(page)).href });
-    await until("document.readyState === 'complete' && location.protocol === 'file:'");
+    await call("Page.navigate", { url: href });
+    await until("document.readyState === 'complete' && location.href !== 'about:blank'");
 }
 
 export const resize = (width, height) =>

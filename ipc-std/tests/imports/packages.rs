@@ -83,15 +83,7 @@ const IPC_STD: Layers = &[
     &["transport"],
     &["connection"],
     &["client"],
-    &[
-        "hazard",
-        "system_process",
-        "trace",
-        "user_events",
-        "discover",
-        "monitor",
-        "server",
-    ],
+    &["hazard", "system_process", "trace", "user_events", "discover", "monitor", "server"],
     &["counter_stream"],
     &["lib"],
 ];
