@@ -9,7 +9,7 @@ use dotnet_ipc_syntax::only_arg::OnlyArg;
 use ipc_proto::Guid;
 use ipc_std::{Client, TraceReader, TraceSession};
 use memmap2::Mmap;
-use nettrace::{BytesOrder, End, EventAssembler, EventOrder, Metadata, ReadOptions, TraceEvent, Value};
+use nettrace::{BytesOrder, End, EventAssembler, EventOrder, Metadata, ReadOptions, Value};
 use nettrace_analysis::names::Names;
 
 use crate::args::process_arg::ProcessArg;
