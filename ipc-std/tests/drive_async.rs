@@ -187,6 +187,33 @@ fn a_failed_flush_is_a_failed_send() {
     assert!(matches!(driven, Poll::Ready(Err(DriveError::Send(_)))), "{driven:?}");
 }
 
+/// A transport that buffers never has to flush when it is polled to receive.
+#[test]
+fn a_request_is_flushed_before_the_answer_is_received() {
+    let drive = |flush: Option<ErrorKind>| {
+        let mut buf = [0; 64];
+        let mut call = resume(&mut buf);
+        let mut memory = Memory::with_response();
+        let mut is_flushed = false;
+        let driven = poll(
+            drive_async(&mut call, |context, step| match step {
+                Step::Done => {
+                    is_flushed = true;
+                    Poll::Ready(flush.map_or(Ok(0), |kind| Err(kind.into())))
+                }
+                Step::Receive(_) if !is_flushed => panic!("the request was not sent"),
+                step => memory.transfer(context, step),
+            }),
+            1000,
+        );
+        (driven, call.finish().is_ok())
+    };
+    assert!(matches!(drive(None), (Poll::Ready(Ok(())), true)));
+    // The peer has answered and closed: the answer counts, and the last flush fails.
+    let closed = drive(Some(ErrorKind::BrokenPipe));
+    assert!(matches!(closed, (Poll::Ready(Err(DriveError::Send(_))), true)), "{closed:?}");
+}
+
 /// Exchanges over streams of tokio with a fake runtime.
 #[cfg(unix)]
 mod tokio_streams {

@@ -12,10 +12,11 @@ const ANSWER: &[u8] = b"DOTNET_IPC_V1\0\x18\0\xff\0\0\0\0\0\0\0";
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Parity;
 
-/// A transport that is ready at every second poll, and then transfers one byte.
+/// A transport that is ready at every second poll, and then transfers one byte. It sends nothing before it is flushed.
 #[derive(Default)]
 struct Slow<'t> {
     incoming: &'t [u8],
+    buffered: Vec<u8>,
     outgoing: Vec<u8>,
     polls: usize,
     flushes: usize,
@@ -24,6 +25,9 @@ struct Slow<'t> {
 
 impl Slow<'_> {
     fn transfer(&mut self, step: Step<'_>) -> Poll<Result<usize, Parity>> {
+        if matches!(step, Step::Done) && self.buffered.is_empty() {
+            return Poll::Ready(Ok(usize::MAX)); // ignored
+        }
         self.polls += 1;
         if self.polls % 2 == 1 {
             return Poll::Pending;
@@ -33,8 +37,11 @@ impl Slow<'_> {
         }
         Poll::Ready(Ok(match step {
             Step::Send(bytes) => {
-                self.outgoing.push(bytes[0]);
+                self.buffered.push(bytes[0]);
                 1
+            }
+            Step::Receive(_) if self.outgoing.is_empty() => {
+                panic!("nobody answers: the request was not flushed")
             }
             Step::Receive(space) => match self.incoming.split_first() {
                 Some((byte, rest)) => {
@@ -45,7 +52,8 @@ impl Slow<'_> {
             },
             Step::Done => {
                 self.flushes += 1;
-                usize::MAX // ignored
+                self.outgoing.append(&mut self.buffered);
+                usize::MAX
             }
         }))
     }
@@ -71,7 +79,7 @@ fn future_that_is_dropped_after_each_poll_loses_nothing() {
     assert_eq!(transport.drive(&mut call), Ok(()));
     assert_eq!(call.finish(), Ok(Answer::Ok(Status::OK)));
     assert_eq!(transport.outgoing, message(0x0401, 20, &[]));
-    // Two polls, one pending and one ready, for each byte and for the flush.
+    // Two polls, one pending and one ready, for each byte and for the flush before the answer.
     assert_eq!((transport.polls, transport.flushes), (2 * (20 + 24 + 1), 1));
 }
 
@@ -83,8 +91,8 @@ fn failure_is_that_of_its_direction() {
         Slow { incoming, fails_after, ..Slow::default() }.drive(&mut call).unwrap_err()
     };
     assert_eq!(drive(ANSWER, Some(39)), PollError::Send(Parity));
-    assert_eq!(drive(ANSWER, Some(41)), PollError::Receive(Parity));
-    assert_eq!(drive(ANSWER, Some(88)), PollError::Send(Parity), "the flush");
+    assert_eq!(drive(ANSWER, Some(40)), PollError::Send(Parity), "the flush");
+    assert_eq!(drive(ANSWER, Some(43)), PollError::Receive(Parity));
     let closed = PollError::Protocol(ProtocolError::Closed { received: 5 });
     assert_eq!(drive(&ANSWER[..5], None), closed);
 }
