@@ -74,11 +74,9 @@ pub fn drive(exchange: &mut impl Exchange, stream: &mut (impl Read + Write)) -> 
 /// Runs `exchange` until it is done, over any transport that is polled: of tokio, of `futures-io`, or your own. It is
 /// [`poll_exchange`] for transports with `std::io` errors: an interrupted operation is repeated.
 ///
-/// `transfer` polls the transport for one step, and returns the number of transferred bytes. At the end it is called
-/// with [`Step::Done`], to flush the bytes that the transport has buffered; the returned number is ignored then. A
-/// transport that buffers must also flush when it is polled to receive: the peer answers only to bytes that it has
-/// received. As with [`drive`], a transport that was reset counts as closed. The future is [`Send`] if the exchange and
-/// `transfer` are.
+/// `transfer` polls the transport for one step, and returns the number of transferred bytes. Its contract is that of
+/// [`poll_exchange`]: with [`Step::Done`] it flushes, before bytes are received and at the end. As with [`drive`], a
+/// transport that was reset counts as closed. The future is [`Send`] if the exchange and `transfer` are.
 ///
 /// `transfer` is a poll function, not an async closure, for two reasons. For the compiler, the future of an async
 /// closure with a borrowing parameter is not `Send`, so it could not be spawned. And that future could be dropped in
@@ -145,18 +143,24 @@ pub async fn drive_async(
     exchange: &mut impl Exchange,
     mut transfer: impl FnMut(&mut Context<'_>, Step<'_>) -> Poll<io::Result<usize>>,
 ) -> Result<(), DriveError> {
+    let mut unflushed = None;
     let mut transfer = |context: &mut Context<'_>, mut step: Step<'_>| {
-        if let Step::Done = step {
-            return transfer(context, step);
-        }
+        unflushed = None;
         loop {
-            let result = ready!(transfer(context, reborrow(&mut step)));
-            if let Some(n) = transferred(result)? {
-                return Poll::Ready(Ok(n));
+            match (ready!(transfer(context, reborrow(&mut step))), &step) {
+                // A closed connection is still read, because the peer may have answered before it closed the connection.
+                (Err(e), Step::Done) if is_closed(&e) => unflushed = Some(e),
+                (result, _) => match transferred(result)? {
+                    Some(n) => return Poll::Ready(Ok(n)),
+                    None => continue,
+                },
             }
+            return Poll::Ready(Ok(0));
         }
     };
-    poll_fn(|context| poll_exchange(exchange, context, &mut transfer)).await.map_err(DriveError::from)
+    poll_fn(|context| poll_exchange(exchange, context, &mut transfer)).await?;
+    // The last step was the flush at the end.
+    unflushed.map_or(Ok(()), |e| Err(DriveError::Send(e)))
 }
 
 /// Returns the same step with a shorter borrow, so that an interrupted operation can be repeated.

@@ -29,6 +29,8 @@ fn poll<F: Future>(future: F, times: usize) -> Poll<F::Output> {
 struct Memory {
     sent: Vec<u8>,
     received: VecDeque<u8>,
+    /// How many bytes of `sent` were flushed, and how often there were some to flush.
+    passed: usize,
     flushed: usize,
     polls: usize,
     /// Errors that the next operations return, instead of their own results.
@@ -42,6 +44,9 @@ impl Memory {
 
     /// Does a step at every second poll.
     fn transfer(&mut self, _: &mut Context<'_>, step: Step<'_>) -> Poll<io::Result<usize>> {
+        if matches!(step, Step::Done) && self.passed == self.sent.len() {
+            return Poll::Ready(Ok(7)); // the number is ignored
+        }
         self.polls += 1;
         if self.polls % 2 == 1 {
             return Poll::Pending;
@@ -61,8 +66,8 @@ impl Memory {
                 })
             }
             Step::Done => {
-                self.flushed += 1;
-                7 // the number is ignored
+                (self.passed, self.flushed) = (self.sent.len(), self.flushed + 1);
+                7
             }
         }))
     }

@@ -35,7 +35,7 @@ proves! { EXCHANGE:
     Observe::<&mut [u8]>::new, Observe::<&mut [u8]>::supply, Observe::<&mut [u8]>::unfinished,
     Session::new, Session::session_id, Session::received, Session::wants_stream, Session::stream_advance,
     Session::limit_silence, Session::delay_stop, Session::send_stop,
-    Session::stop, Session::limit_connecting, Session::is_stopping, Session::stop_failed, Session::stop_step, Session::stop_advance, Session::stop_answer, Session::until, Session::tick,
+    Session::stop, Session::limit_connecting, Session::is_stopping, Session::stop_failed, Session::stop_step, Session::stop_advance, Session::stop_supply, Session::stop_answer, Session::until, Session::tick,
     BusyBackoff::new, <BusyBackoff as Default>::default, BusyBackoff::next,
     Session::abandon, Session::end, <SessionPhase as Display>::fmt,
 }

@@ -12,13 +12,13 @@ use ipc_proto::{Array, CollectTracing6, EnablePerfMap, Encode, ProtocolError, Re
 use crate::{Address, addresses, each, proves, proves_each};
 
 /// Returns the functions of a step, and of the machine that carries it out.
-const fn step<S: PlanStep + Clone>() -> [Address; 20] {
+const fn step<S: PlanStep + Clone>() -> [Address; 21] {
     addresses! {
         <S as PlanStep>::code, <S as PlanStep>::check, <S as PlanStep>::lost_features, <S as PlanStep>::older,
         <S as PlanStep>::response, <S as PlanStep>::steps, <S as Encode>::encode,
         <S as Encode>::encoded_len, last::<S>, Fallback::<S>::new, Fallback::<S>::command,
         Fallback::<S>::transferred, Fallback::<S>::step, Fallback::<S>::connected, Fallback::<S>::busy,
-        Fallback::<S>::advance, Fallback::<S>::until, Fallback::<S>::tick, Fallback::<S>::finish,
+        Fallback::<S>::advance, Fallback::<S>::supply, Fallback::<S>::until, Fallback::<S>::tick, Fallback::<S>::finish,
         <Fallback<S> as Clone>::clone,
     }
 }

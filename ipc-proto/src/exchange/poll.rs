@@ -8,9 +8,17 @@ use crate::ProtocolError;
 /// Runs an exchange to its end over a polled transport: the loop of an asynchronous driver, without executor or `std`.
 ///
 /// `transfer` polls the transport for one step, and returns the number of transferred bytes: 0 if the peer has closed.
-/// The last call of `transfer` has [`Step::Done`], to flush the bytes that the transport has buffered; the returned
-/// number is ignored. A transport that buffers must also flush when it is polled to receive, because the peer answers
-/// only a request that has arrived. [`core::future::poll_fn`] makes a future of `poll_exchange`.
+/// [`core::future::poll_fn`] makes a future of `poll_exchange`.
+///
+/// | step | the transport |
+/// |---|---|
+/// | [`Step::Send`] | takes some of the bytes; it can buffer them |
+/// | [`Step::Receive`] | fills some of the space |
+/// | [`Step::Done`] | flushes what it has buffered; the returned number is ignored |
+///
+/// `transfer` has a `Done` before bytes are received, because the peer answers only a request that has arrived, and at
+/// the end. It can have several without a `Send` in between, which then do nothing. `drive_async` of `ipc-std` and the
+/// transports of `ipc-async` have the same contract, so one function serves all three.
 ///
 /// Bytes are transferred only during a call, and the exchange keeps its state. So a future that calls `poll_exchange`
 /// can be dropped at any time, for example by a timer. A new future can continue the same exchange.
@@ -51,9 +59,17 @@ pub fn poll_exchange<E>(
     context: &mut Context<'_>,
     mut transfer: impl FnMut(&mut Context<'_>, Step<'_>) -> Poll<Result<usize, E>>,
 ) -> Poll<Result<(), PollError<E>>> {
+    let mut is_flushed = false;
     loop {
         let step = exchange.step();
-        let failed = if let Step::Receive(_) = step { PollError::Receive } else { PollError::Send };
+        let is_receive = matches!(step, Step::Receive(_));
+        if is_receive && !is_flushed {
+            if let Err(error) = ready!(transfer(context, Step::Done)) {
+                return Poll::Ready(Err(PollError::Send(error)));
+            }
+        }
+        is_flushed = is_receive;
+        let failed = if is_receive { PollError::Receive } else { PollError::Send };
         let is_done = matches!(step, Step::Done);
         let n = match ready!(transfer(context, step)) {
             Ok(n) => n,
@@ -71,7 +87,7 @@ pub fn poll_exchange<E>(
 /// The reason why [`poll_exchange`] did not finish an exchange. `E` is the error of the transport.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PollError<E> {
-    /// Sending failed, or flushing at the end.
+    /// Sending or flushing failed.
     Send(E),
     /// Receiving failed.
     Receive(E),

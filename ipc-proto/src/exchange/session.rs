@@ -3,7 +3,7 @@ use super::call::Progress;
 use super::{Answer, Step};
 use crate::sentences::sentences;
 use crate::types::SessionId;
-use crate::wire::to_u64;
+use crate::wire::{copy, to_u64};
 use crate::{BusyBackoff, Command, ProtocolError, StopTracing};
 
 /// A tracing session over two connections: one carries the stream, the other the [`StopTracing`] that ends it.
@@ -51,13 +51,7 @@ use crate::{BusyBackoff, Command, ProtocolError, StopTracing};
 ///
 /// session.stream_advance(b"... the rundown ...\x06\x01"); // before the answer arrives
 /// session.stream_advance(b"");
-/// let StopStep::Receive(space) = session.stop_step() else { unreachable!() };
-/// let n = space.len();
-/// space.copy_from_slice(&b"DOTNET_IPC_V1\0\x1c\0\xff\0\0\0"[..n]);
-/// session.stop_advance(StopEvent::Received(n));
-/// let StopStep::Receive(space) = session.stop_step() else { unreachable!() };
-/// space.copy_from_slice(b"\0\x10\0\0\0\x7f\0\0");
-/// session.stop_advance(StopEvent::Received(8));
+/// session.stop_supply(b"DOTNET_IPC_V1\0\x1c\0\xff\0\0\0\0\x10\0\0\0\x7f\0\0"); // or `stop_step` and `stop_advance`
 /// assert_eq!(session.end(), Some(SessionEnd::Complete));
 /// ```
 #[derive(Debug, Clone)]
@@ -365,6 +359,22 @@ impl Session {
             self.until = None;
         }
         self.settle();
+    }
+
+    /// Receives bytes of the Stop connection that the caller owns, as [`Exchange::supply`](crate::Exchange::supply) does.
+    /// Returns how many bytes were taken from the front; 0 unless the [step](Self::stop_step) is to receive.
+    pub fn stop_supply(&mut self, bytes: &[u8]) -> usize {
+        let mut taken = 0_usize;
+        while let (Some(rest), StopStep::Receive(space)) = (bytes.get(taken..), self.stop_step()) {
+            let n = space.len().min(rest.len());
+            copy(space, rest);
+            if n == 0 {
+                break;
+            }
+            taken = taken.saturating_add(n);
+            self.stop_advance(StopEvent::Received(n));
+        }
+        taken
     }
 
     const fn fail(&mut self) -> Stop {

@@ -3,7 +3,7 @@ use core::fmt;
 
 use super::step::PlanStep;
 use crate::exchange::Progress;
-use crate::wire::to_u64;
+use crate::wire::{copy, to_u64};
 use crate::{Answer, BusyBackoff, EncodeError, HResult, ProtocolError, ServerError, Step};
 
 /// Carries out a plan: sends a command and, if the runtime does not know the command, sends the next older command on a
@@ -232,6 +232,42 @@ impl<S: PlanStep> Fallback<S> {
             Ok(()) | Err(ProtocolError::BufferTooSmall { .. }) => State::Calling(progress),
             Err(e) => State::Failed(e.into()),
         };
+    }
+
+    /// Receives bytes that the caller owns, as [`Exchange::supply`](crate::Exchange::supply) does. Returns how many bytes
+    /// were taken from the front. If some are left, see [`step`](Self::step): after [`Grow`](FallbackStep::Grow), supply
+    /// the rest with the larger buffer.
+    ///
+    /// ```
+    /// use ipc_proto::plan::{Fallback, FallbackStep, InfoConfig, PlanStep, Runtime};
+    ///
+    /// let net_5 = Runtime { version: Some(5), ..Runtime::default() };
+    /// let mut fallback = Fallback::new(InfoConfig.first_step(&net_5), 10_000);
+    /// let mut buf = vec![0; 24]; // enough for the command
+    /// # let FallbackStep::Connect = fallback.step(&mut buf) else { unreachable!() };
+    /// fallback.connected();
+    /// fallback.advance(20, &buf); // the command is sent
+    /// let answer = b"DOTNET_IPC_V1\0\x38\0\xff\0\0\0\
+    ///     \x2a\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0";
+    /// let taken = fallback.supply(answer, &mut buf);
+    /// let FallbackStep::Grow { needed } = fallback.step(&mut buf) else { unreachable!() };
+    /// assert_eq!((taken, needed), (20, 56));
+    /// buf.resize(needed, 0);
+    /// assert_eq!(fallback.supply(&answer[taken..], &mut buf), 36);
+    /// assert!(matches!(fallback.step(&mut buf), FallbackStep::Done));
+    /// ```
+    pub fn supply(&mut self, bytes: &[u8], buf: &mut [u8]) -> usize {
+        let mut taken = 0_usize;
+        while let (Some(rest), FallbackStep::Receive(space)) = (bytes.get(taken..), self.step(buf)) {
+            let n = space.len().min(rest.len());
+            copy(space, rest);
+            if n == 0 {
+                break;
+            }
+            taken = taken.saturating_add(n);
+            self.advance(n, buf);
+        }
+        taken
     }
 
     /// Returns the latest time of the next [`tick`](Self::tick): the next attempt or the deadline; `None` at the end.
