@@ -8,16 +8,15 @@ use std::thread;
 use std::time::Instant;
 
 use ipc_discover::Deadline;
-use ipc_proto::plan::{
-    DumpConfig, Fallback, FallbackStep, InfoConfig, LostFeatures, PlanStep, Runtime, Single,
-};
+use ipc_proto::plan::{DumpConfig, Fallback, FallbackStep, InfoConfig, PlanStep, Runtime, Single};
 use ipc_proto::types::{ClientData, PerfMapType};
 use ipc_proto::{
-    ApplyStartupHook, AttachProfiler, BusyBackoff, Code, Command, DisablePerfMap, EnablePerfMap, Guid,
+    ApplyStartupHook, AttachProfiler, BusyBackoff, Command, DisablePerfMap, EnablePerfMap, Guid,
     ResumeRuntime, SetEnvironmentVariable, StartupProfiler, StopTracing,
 };
 
 use crate::connection::Connection;
+use crate::dump_outcome::DumpOutcome;
 use crate::environment::Environment;
 use crate::error::Error;
 use crate::observer::Observer;
@@ -52,9 +51,6 @@ pub struct Client {
 }
 
 impl Client {
-    /// The longest environment that [`environment`](Self::environment) receives, in bytes. Linux allows 6 MiB of UTF-8.
-    pub const ENVIRONMENT_LIMIT: u32 = 64 << 20;
-
     /// Creates a client of the runtime that listens at this path. Nothing is connected yet.
     pub fn at(path: impl Into<PathBuf>) -> Self {
         Self::new(SocketConnector::at(path.into()))
@@ -226,9 +222,9 @@ impl Client {
     /// Returns the current environment of the process.
     ///
     /// # Errors
-    /// If connecting or the call fails, or the environment is longer than [`Self::ENVIRONMENT_LIMIT`].
+    /// If connecting or the call fails, or the environment is longer than [`Environment::LIMIT`].
     pub fn environment(&self) -> Result<Environment, Error> {
-        self.connect()?.environment(Self::ENVIRONMENT_LIMIT)
+        self.connect()?.environment(Environment::LIMIT)
     }
 
     /// Resumes a runtime that is suspended at startup; has no effect on any other runtime.
@@ -328,10 +324,7 @@ impl Client {
         let first = config.first_step(&Runtime::default());
         let carried = self.carry_out(first, Deadline::after(self.timeouts.dump))?;
         carried.response()?;
-        Ok(DumpOutcome {
-            command: carried.fallback.command().code(),
-            lost_features: carried.fallback.command().lost_features(),
-        })
+        Ok(DumpOutcome::of(carried.fallback.command()))
     }
 
     /// Calls a command whose response has no content, within [`Timeouts::call`].
@@ -356,14 +349,4 @@ impl<P: PlanStep> CarriedPlan<P> {
     pub(crate) fn response(&self) -> Result<P::Response<'_>, Error> {
         self.connection.response(&self.fallback)
     }
-}
-
-/// How a dump was written.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct DumpOutcome {
-    /// The command that the runtime executed.
-    pub command: Code,
-    /// The parts of the configuration that this command cannot carry.
-    pub lost_features: LostFeatures,
 }

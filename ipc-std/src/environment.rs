@@ -28,6 +28,9 @@ pub struct Environment {
 }
 
 impl Environment {
+    /// The longest environment that a client receives, in bytes. Linux allows 6 MiB of UTF-8.
+    pub const LIMIT: u32 = 64 << 20;
+
     /// Creates an environment from entries, each `NAME=value`.
     pub fn from_entries<'t, T: Into<Text<'t>>>(entries: impl IntoIterator<Item = T>) -> Self {
         let mut environment = Self::default();

@@ -1,13 +1,14 @@
 //! `Client::hazard` and `Client::may_be_suspended`: whether a request can end the process of a runtime.
 use std::path::Path;
 
-use ipc_discover::{ErrorKind, process};
+use ipc_discover::process;
 use ipc_proto::Request;
 use ipc_proto::RouterSocketName;
-use ipc_proto::plan::{self, Explanation, Hazard, Runtime};
+use ipc_proto::plan::{self, Hazard, Runtime};
 
 use crate::client::Client;
 use crate::error::Error;
+use crate::process_info::ProcessInfo;
 
 impl Client {
     /// Returns whether the request may end the process; see [`plan::hazard`]. If the answer depends on the runtime, the
@@ -35,11 +36,7 @@ impl Client {
 
     /// Returns what the runtime reports about itself: its version and system.
     pub(crate) fn describe_runtime(&self) -> Result<Runtime, Error> {
-        match self.process_info() {
-            Err(e) if e.kind() == ErrorKind::Unsupported => Ok(Runtime::WITHOUT_INFO),
-            Err(e) if e.explanation() == Some(Explanation::InfoTooLong) => Ok(Runtime::default()),
-            info => Ok(Runtime::from(&info?)),
-        }
+        ProcessInfo::runtime(self.process_info())
     }
 
     /// Returns whether the runtime may be suspended at startup. `Some(false)` if the environment of its process

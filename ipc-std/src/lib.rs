@@ -6,6 +6,7 @@
 
 mod connection;
 mod drive;
+mod dump_outcome;
 mod environment;
 mod error;
 mod observer;
@@ -37,12 +38,13 @@ pub use observer::{Observed, Observer};
 pub use process_info::ProcessInfo;
 pub use system_process::SystemProcess;
 pub use timed_session::TimedSession;
-pub use timeouts::{Timeouts, milliseconds};
+pub use timeouts::{Timeouts, clock, milliseconds};
 
 #[cfg(feature = "counters")]
 pub use counter_stream::CounterStream;
 
-pub use client::{Client, DumpOutcome};
+pub use client::Client;
+pub use dump_outcome::DumpOutcome;
 pub use ipc_proto::plan::{DumpConfig, TraceConfig};
 pub use monitor::{AdvertisedRuntime, Monitor, MonitorEvent, MonitorWaker};
 pub use server::{Incoming, Inlet, Server, ServerStopper, Turn};

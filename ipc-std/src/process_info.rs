@@ -1,7 +1,10 @@
 //! `ProcessInfo`: the description of a process, with owned texts.
-use ipc_proto::plan::{self, Runtime};
+use ipc_discover::ErrorKind;
+use ipc_proto::plan::{self, Explanation, Runtime};
 use ipc_proto::wire::TextBuf;
 use ipc_proto::{Guid, types};
+
+use crate::error::Error;
 
 /// The description of a process that its runtime reports.
 ///
@@ -34,6 +37,20 @@ pub struct ProcessInfo {
     pub clr_product_version: TextBuf,
     /// The platform, since .NET 8: `linux-x64`, …
     pub portable_rid: TextBuf,
+}
+
+impl ProcessInfo {
+    /// Returns what the result of a request for the description says about the runtime: its version and system.
+    ///
+    /// # Errors
+    /// The error of the request, unless it says something about the runtime.
+    pub fn runtime(described: Result<Self, Error>) -> Result<Runtime, Error> {
+        match described {
+            Err(e) if e.kind() == ErrorKind::Unsupported => Ok(Runtime::WITHOUT_INFO),
+            Err(e) if e.explanation() == Some(Explanation::InfoTooLong) => Ok(Runtime::default()),
+            info => Ok(Runtime::from(&info?)),
+        }
+    }
 }
 
 /// The descriptions that older commands return convert to a [`types::ProcessInfo3`] first.

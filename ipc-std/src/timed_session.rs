@@ -4,7 +4,6 @@ mod first_collection;
 use core::task::Poll;
 use core::time::Duration;
 use std::io::{self, ErrorKind};
-use std::time::Instant;
 
 use ipc_proto::plan::{LostFeatures, PlanStep, TraceConfig};
 use ipc_proto::{Code, Command, Session, SessionEnd, StopTracing};
@@ -25,13 +24,13 @@ use first_collection::FirstCollection;
 /// use ipc_proto::StopStep;
 /// use ipc_proto::plan::{Runtime, TraceConfig};
 /// use ipc_proto::types::{EventLevel, Provider};
-/// use ipc_std::{TimedSession, Timeouts};
+/// use ipc_std::{TimedSession, Timeouts, clock};
 ///
 /// let (level, name) = (EventLevel::INFORMATIONAL, "Microsoft-Windows-DotNETRuntime".into());
 /// let providers = [Provider { keywords: 1, level, name, arguments: "".into() }];
 /// let config = TraceConfig::new(&providers);
 /// let accepted = config.first_step(&Runtime::default());
-/// let mut session = TimedSession::new(7, &config, &accepted, Timeouts::default());
+/// let mut session = TimedSession::new(7, &config, &accepted, Timeouts::default(), clock);
 /// session.request_stop();
 /// session.tick();
 /// assert!(matches!(session.session_mut().stop_step(), StopStep::Connect));
@@ -44,30 +43,34 @@ pub struct TimedSession {
     lost_features: LostFeatures,
     first_collection: FirstCollection,
     timeouts: Timeouts,
-    /// The zero of the session's clock, which counts milliseconds.
-    epoch: Instant,
+    clock: fn() -> Duration,
+    /// The zero of the session's own clock, which counts milliseconds.
+    epoch: Duration,
     /// When the Stop was requested: errors state the time since then.
-    requested: Instant,
+    requested: Duration,
 }
 
 impl TimedSession {
-    /// Creates the state of a session that begins now. `accepted` is the command that the runtime accepted.
+    /// Creates the state of a session that begins now, by `clock`: the time since any moment. `accepted` is the command
+    /// that the runtime accepted.
     #[must_use]
     pub fn new(
         session_id: u64,
         config: &TraceConfig<'_>,
         accepted: &impl PlanStep,
         timeouts: Timeouts,
+        clock: fn() -> Duration,
     ) -> Self {
         let mut session = Session::new(session_id);
         session.limit_silence(milliseconds(timeouts.stop_silence));
-        let epoch = Instant::now();
+        let epoch = clock();
         Self {
             session,
             command: accepted.code(),
             lost_features: accepted.lost_features(),
             first_collection: FirstCollection::new(config),
             timeouts,
+            clock,
             epoch,
             requested: epoch,
         }
@@ -99,12 +102,16 @@ impl TimedSession {
     /// Returns the time by the session's clock, in milliseconds.
     #[must_use]
     pub fn now(&self) -> u64 {
-        milliseconds(self.epoch.elapsed())
+        milliseconds(self.since(self.epoch))
     }
 
-    /// Returns when the session has work, even if nothing arrives on its connections.
+    fn since(&self, time: Duration) -> Duration {
+        (self.clock)().saturating_sub(time)
+    }
+
+    /// Returns when the session has work by the caller's clock, even if nothing arrives on its connections.
     #[must_use]
-    pub fn due(&self) -> Option<Instant> {
+    pub fn due(&self) -> Option<Duration> {
         self.epoch.checked_add(Duration::from_millis(self.session.until()?))
     }
 
@@ -127,7 +134,7 @@ impl TimedSession {
         if self.session.is_stopping() || self.session.end().is_some() {
             return;
         }
-        self.requested = Instant::now();
+        self.requested = (self.clock)();
         let Timeouts { call, stop, .. } = self.timeouts;
         // Rounded up, so that the end is not due too early.
         let now = self.now().saturating_add(1);
@@ -144,7 +151,7 @@ impl TimedSession {
             command: StopTracing::CODE,
             sent: 0,
             received: 0,
-            waited: self.requested.elapsed(),
+            waited: self.since(self.requested),
         }
     }
 

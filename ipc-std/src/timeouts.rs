@@ -1,5 +1,7 @@
 //! `Timeouts`: the limits of the waits of a client.
 use core::time::Duration;
+use std::sync::LazyLock;
+use std::time::Instant;
 
 use ipc_proto::Session;
 use ipc_proto::plan::{CALL_LIMIT_MS, DUMP_LIMIT_MS};
@@ -51,4 +53,17 @@ impl Default for Timeouts {
 #[must_use]
 pub fn milliseconds(time: Duration) -> u64 {
     u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
+}
+
+/// The moment at which [`clock`] was called first.
+static EPOCH: LazyLock<Instant> = LazyLock::new(Instant::now);
+
+/// Returns the time since the first call.
+pub fn clock() -> Duration {
+    EPOCH.elapsed()
+}
+
+/// Returns the moment of a time of [`clock`].
+pub(crate) fn instant(time: Duration) -> Option<Instant> {
+    EPOCH.checked_add(time)
 }

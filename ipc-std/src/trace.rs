@@ -21,6 +21,7 @@ use crate::drive::is_closed;
 use crate::error::{CallContext, Error, Phase};
 use crate::sys;
 use crate::timed_session::TimedSession;
+use crate::timeouts::{clock, instant};
 use crate::transport::Channel;
 
 use mailbox::Mailbox;
@@ -135,7 +136,7 @@ impl TraceSession {
         let sources = watch().map_err(local)?;
         Ok(Self {
             client: client.clone(),
-            state: TimedSession::new(session_id, config, fallback.command(), *client.timeouts()),
+            state: TimedSession::new(session_id, config, fallback.command(), *client.timeouts(), clock),
             stream,
             stop_connection: StopConnection::new(),
             sources,
@@ -256,7 +257,7 @@ impl TraceSession {
     /// to connect, or the deadline of the Stop.
     #[must_use]
     pub fn due(&self) -> Option<Instant> {
-        self.state.due()
+        self.state.due().and_then(instant)
     }
 
     /// Reads the bytes that are available, and makes progress with the Stop, without waiting. Returns `Ready(0)` at the

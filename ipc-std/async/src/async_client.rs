@@ -1,32 +1,26 @@
 //! `AsyncClient`: a client over an asynchronous transport, for every executor.
-use core::future::{Future, poll_fn};
-use core::pin::pin;
-use core::task::Poll;
 use core::time::Duration;
 use std::sync::Arc;
-use std::time::Instant;
 
 use ipc_proto::plan::{
-    Fallback, FallbackError, FallbackStep, InfoConfig, PlanStep, Runtime, Single, TraceConfig,
+    self, DumpConfig, Fallback, FallbackStep, Hazard, InfoConfig, PlanStep, Runtime, Single, TraceConfig,
 };
 use ipc_proto::types::SessionId;
-use ipc_proto::{Answer, Command, GetProcessEnvironment, ProtocolError, ReceiveEnvironment, Step};
+use ipc_proto::{BusyBackoff, Command, Request, ResumeRuntime, StopTracing};
+use ipc_std::{DumpOutcome, Environment, Error, ProcessInfo, TimedSession, Timeouts, is_not_ready};
 
-use ipc_std::{
-    CallContext, Client, DriveError, Environment, Error, Phase, ProcessInfo, TimedSession, Timeouts,
-    drive_async, is_not_ready, milliseconds, transferred,
-};
-
-use crate::async_connector::{AsyncConnector, poll_receive};
+use crate::async_connection::{AsyncConnection, Limits};
+use crate::async_connector::AsyncConnector;
 use crate::async_trace_session::AsyncTraceSession;
+use crate::async_transport::within;
 
-/// A client of one runtime over an [`AsyncConnector`]: a transport of tokio, of `futures-io`, or your own.
+/// A client of one runtime over an [`AsyncConnector`]: a transport of tokio, of `futures-io`, of a browser, or your own.
 ///
-/// The client carries out the same plans as a [`Client`], with the same state machines of `ipc_proto`. Every call has
-/// the deadline of the client's [`Timeouts`]. Dropping the future of a call closes its connection. A runtime that has
-/// received a whole command carries it out, even if nothing reads its answer.
+/// The client carries out the same plans as an [`ipc_std::Client`], with the same state machines of `ipc_proto`. Every
+/// call has the deadline of the client's [`Timeouts`], by the timer of the transport. Dropping the future of a call
+/// closes its connection. A runtime that has received a whole command carries it out, even if nothing reads its answer.
 ///
-/// The example `async_stream` is a client with tokio; [`AsyncConnector`] has its transport.
+/// The example `async_stream` is a client with tokio.
 ///
 /// ```
 /// use ipc_proto::SetEnvironmentVariable;
@@ -35,53 +29,111 @@ use crate::async_trace_session::AsyncTraceSession;
 /// async fn prepare<A: AsyncConnector>(client: &AsyncClient<A>) -> Result<(), Error> {
 ///     println!("{}", client.process_info().await?.command_line);
 ///     let set = SetEnvironmentVariable { name: "TRACED".into(), value: "1".into() };
-///     client.call(&set, |_| ()).await
+///     client.call(&set, |_| ()).await?;
+///     client.resume().await
 /// }
 /// ```
 #[derive(Debug)]
 pub struct AsyncClient<A> {
     connector: Arc<A>,
     timeouts: Timeouts,
+    /// When the calls of the client end at the latest.
+    deadline: Option<Duration>,
 }
 
 impl<A> Clone for AsyncClient<A> {
     fn clone(&self) -> Self {
-        Self { connector: Arc::clone(&self.connector), timeouts: self.timeouts }
+        Self { connector: Arc::clone(&self.connector), ..*self }
     }
-}
-
-/// The initial size of a buffer, in bytes: enough for nearly every command and response. A longer message makes the
-/// buffer grow.
-const BUFFER: usize = 4096;
-
-/// A plan that was carried out: its last connection, and the buffer with the answer.
-struct AsyncCarriedPlan<A: AsyncConnector, P> {
-    stream: A::Stream,
-    fallback: Fallback<P>,
-    buf: Vec<u8>,
 }
 
 impl<A: AsyncConnector> AsyncClient<A> {
     /// Creates a client that uses the connections of `connector`. Nothing is connected yet.
     pub fn new(connector: A) -> Self {
-        Self { connector: Arc::new(connector), timeouts: Timeouts::default() }
+        Self { connector: Arc::new(connector), timeouts: Timeouts::default(), deadline: None }
     }
 
-    /// Sets the deadlines in place of the default ones.
+    /// Sets the limits of the calls in place of the default ones.
     #[must_use]
     pub const fn with_timeouts(mut self, timeouts: Timeouts) -> Self {
         self.timeouts = timeouts;
         self
     }
 
-    /// Returns what the runtime reports about its process, as [`Client::process_info`] does.
+    /// Ends every call at `deadline` at the latest, by the [clock](crate::AsyncTransport::now) of the transport, so that
+    /// several calls have one deadline. The Stop of a session has its own limit, [`Timeouts::stop`].
+    #[must_use]
+    pub fn with_deadline(mut self, deadline: impl Into<Option<Duration>>) -> Self {
+        self.deadline = deadline.into();
+        self
+    }
+
+    /// Opens a connection for one command; [`Timeouts::call`] begins now.
     ///
     /// # Errors
-    /// As [`Client::process_info`].
+    /// If the transport fails; [`Error::Timeout`] if the runtime does not accept the connection in time.
+    pub async fn connect(&self) -> Result<AsyncConnection<A>, Error> {
+        self.connect_within(self.limits(self.timeouts.call)).await
+    }
+
+    fn limits(&self, limit: Duration) -> Limits {
+        let begin = A::now();
+        let end = begin.saturating_add(limit);
+        Limits { begin, end: self.deadline.map_or(end, |deadline| deadline.min(end)) }
+    }
+
+    async fn connect_within(&self, limits: Limits) -> Result<AsyncConnection<A>, Error> {
+        let mut backoff = BusyBackoff::new();
+        let work = async {
+            loop {
+                match self.connector.connect().await {
+                    Err(e) if is_not_ready(&e) => {
+                        self.connector.sleep(Duration::from_millis(backoff.next().into())).await;
+                    }
+                    opened => return opened,
+                }
+            }
+        };
+        let (peer, phase) = (|| self.connector.peer().to_owned(), self.connector.phase());
+        match within(&*self.connector, limits.end, work).await {
+            Some(Ok(stream)) => Ok(AsyncConnection::new(Arc::clone(&self.connector), stream, limits)),
+            Some(Err(e)) => {
+                Err(e.downcast().unwrap_or_else(|source| Error::Io { peer: peer(), phase, source }))
+            }
+            None => {
+                let after = A::now().saturating_sub(limits.begin);
+                Err(Error::Timeout { peer: peer(), phase, command: None, after, sent: 0, received: 0 })
+            }
+        }
+    }
+
+    /// Carries out a plan: each command on a connection of its own, and all of them within `limit`.
+    async fn carry_out<P: PlanStep>(
+        &self,
+        first: P,
+        limit: Duration,
+    ) -> Result<(AsyncConnection<A>, Fallback<P>), Error> {
+        first.check().map_err(|value| Error::invalid(first.code(), value))?;
+        let limits = self.limits(limit);
+        let mut fallback = Fallback::new(first, u64::MAX);
+        let mut connection = self.connect_within(limits).await?;
+        loop {
+            connection.drive(&mut fallback).await?;
+            let FallbackStep::Connect = fallback.step(connection.buffer()) else {
+                return Ok((connection, fallback));
+            };
+            connection = self.connect_within(limits).await?.continue_from(connection);
+        }
+    }
+
+    /// Returns what the runtime reports about its process, as [`ipc_std::Client::process_info`] does.
+    ///
+    /// # Errors
+    /// As [`ipc_std::Client::process_info`].
     pub async fn process_info(&self) -> Result<ProcessInfo, Error> {
         let first = InfoConfig.first_step(&Runtime::default());
-        let carried = self.carry_out(first, self.timeouts.call).await?;
-        self.response(&carried).map(Into::into)
+        let (connection, fallback) = self.carry_out(first, self.timeouts.call).await?;
+        connection.response(&fallback).map(Into::into)
     }
 
     /// Sends one command on a connection of its own, and returns what `read` makes of the response.
@@ -93,160 +145,85 @@ impl<A: AsyncConnector> AsyncClient<A> {
         command: &C,
         read: impl FnOnce(C::Response<'_>) -> T,
     ) -> Result<T, Error> {
-        let carried = self.carry_out(Single(command), self.timeouts.call).await?;
-        self.response(&carried).map(read)
+        self.call_within(self.timeouts.call, command, read).await
+    }
+
+    /// Calls a command with another limit than [`Timeouts::call`]: `AttachProfiler` needs its own timeout in addition.
+    ///
+    /// # Errors
+    /// As [`call`](Self::call).
+    pub async fn call_within<C: Command, T>(
+        &self,
+        limit: Duration,
+        command: &C,
+        read: impl FnOnce(C::Response<'_>) -> T,
+    ) -> Result<T, Error> {
+        let (connection, fallback) = self.carry_out(Single(command), limit).await?;
+        connection.response(&fallback).map(read)
     }
 
     /// Returns the current environment of the process.
     ///
     /// # Errors
-    /// If connecting or the call fails, or the environment is longer than [`Client::ENVIRONMENT_LIMIT`].
+    /// If connecting or the call fails, or the environment is longer than [`Environment::LIMIT`].
     pub async fn environment(&self) -> Result<Environment, Error> {
-        let command = GetProcessEnvironment {};
-        let receive = async {
-            let mut carried = self.carry_out(Single(&command), self.timeouts.call).await?;
-            let announced = self.response(&carried)?;
-            let (mut environment, stream) = (Environment::default(), &mut carried.stream);
-            let received = async {
-                let buf = &mut carried.buf;
-                let mut receive = ReceiveEnvironment::new(&announced, Client::ENVIRONMENT_LIMIT, buf)?;
-                loop {
-                    let transfer =
-                        |cx: &mut core::task::Context<'_>, step: Step<'_>| A::poll_transfer(stream, cx, step);
-                    drive_async(&mut receive, transfer).await?;
-                    match environment.receive(&mut receive) {
-                        Ok(true) => return Ok(()),
-                        Ok(false) => {}
-                        Err(ProtocolError::BufferTooSmall { needed }) => {
-                            // The buffer at most doubles, so it grows with the received bytes. A false length from the
-                            // peer allocates no memory.
-                            let suspended = receive.suspend();
-                            buf.resize(needed.min(buf.len().saturating_mul(2)), 0);
-                            receive = suspended.resume(buf)?;
-                        }
-                        Err(e) => return Err(DriveError::Protocol(e)),
-                    }
-                }
-            };
-            let received: Result<(), DriveError> = received.await;
-            let context = self.context(&carried.fallback, Instant::now());
-            received.map_err(|e| context.drive(e, Phase::ReceivingContinuation))?;
-            Ok(environment)
-        };
-        let begin = Instant::now();
-        self.within(self.timeouts.call, receive).await.unwrap_or_else(|| {
-            let (peer, after) = (self.connector.peer().to_owned(), begin.elapsed());
-            let (phase, command) = (Phase::ReceivingContinuation, Some(GetProcessEnvironment::CODE));
-            Err(Error::Timeout { peer, phase, command, after, sent: 0, received: 0 })
-        })
+        self.connect().await?.environment().await
+    }
+
+    /// Resumes a runtime that is suspended at startup; has no effect on any other runtime.
+    ///
+    /// # Errors
+    /// If connecting or the call fails.
+    pub async fn resume(&self) -> Result<(), Error> {
+        self.call(&ResumeRuntime {}, |_| ()).await
+    }
+
+    /// Stops a session by its id, within [`Timeouts::stop`]. An [`AsyncTraceSession`] is stopped by its own method, because
+    /// the answer arrives only after a client has read the stream to its end.
+    ///
+    /// # Errors
+    /// If connecting or the call fails. No runtime refuses an unknown id.
+    pub async fn stop_tracing(&self, session_id: u64) -> Result<(), Error> {
+        self.call_within(self.timeouts.stop, &StopTracing { session_id }, |_| ()).await
+    }
+
+    /// Makes the runtime write a dump of its process, with the newest command that it knows and within
+    /// [`Timeouts::dump`].
+    ///
+    /// # Errors
+    /// If connecting or the call fails; since .NET 7 a refusal has a message.
+    pub async fn write_dump(&self, config: &DumpConfig<'_>) -> Result<DumpOutcome, Error> {
+        let first = config.first_step(&Runtime::default());
+        let (connection, fallback) = self.carry_out(first, self.timeouts.dump).await?;
+        connection.response(&fallback)?;
+        Ok(DumpOutcome::of(fallback.command()))
+    }
+
+    /// Returns whether the request may end the process; see [`plan::hazard`]. If the answer depends on the runtime, the
+    /// client requests its version. A property that no runtime reports counts as dangerous: whether it is suspended, is
+    /// compiled by NativeAOT, or has a file.
+    ///
+    /// # Errors
+    /// If connecting or the call fails.
+    pub async fn hazard(&self, request: &Request<'_>) -> Result<Option<Hazard>, Error> {
+        if plan::hazard(request, &Runtime::default(), None).is_none() {
+            return Ok(None);
+        }
+        let runtime = ProcessInfo::runtime(self.process_info().await)?;
+        Ok(plan::hazard(request, &runtime, None))
     }
 
     /// Starts a session with the oldest command that carries the configuration, as
-    /// [`Client::start_tracing`] does.
+    /// [`ipc_std::Client::start_tracing`] does.
     ///
     /// # Errors
-    /// As [`Client::start_tracing`].
+    /// As [`ipc_std::Client::start_tracing`].
     pub async fn start_tracing(&self, config: &TraceConfig<'_>) -> Result<AsyncTraceSession<A>, Error> {
         let first = config.first_step(&Runtime::default());
-        let carried = self.carry_out(first, self.timeouts.call).await?;
-        let SessionId { session_id } = self.response(&carried)?;
-        let AsyncCarriedPlan { stream, fallback, .. } = carried;
-        let state = TimedSession::new(session_id, config, fallback.command(), self.timeouts);
-        Ok(AsyncTraceSession::new(Arc::clone(&self.connector), stream, state))
-    }
-
-    /// Carries out a plan within `limit`.
-    async fn carry_out<P: PlanStep>(
-        &self,
-        first: P,
-        limit: Duration,
-    ) -> Result<AsyncCarriedPlan<A, P>, Error> {
-        first.check().map_err(|value| Error::invalid(first.code(), value))?;
-        let begin = Instant::now();
-        let now = || milliseconds(begin.elapsed());
-        let until = milliseconds(limit);
-        let (mut fallback, mut buf, mut stream) = (Fallback::new(first, until), vec![0; BUFFER], None);
-        let run = async {
-            loop {
-                match fallback.step(&mut buf) {
-                    FallbackStep::Connect => {
-                        stream = None;
-                        match self.connector.connect().await {
-                            Ok(opened) => {
-                                stream = Some(opened);
-                                fallback.connected();
-                            }
-                            Err(e) if is_not_ready(&e) => fallback.busy(now()),
-                            Err(e) => return Err((e, Phase::Connecting)),
-                        }
-                    }
-                    FallbackStep::Wait => {
-                        let pause = fallback.until().unwrap_or(0).saturating_sub(now());
-                        self.connector.sleep(Duration::from_millis(pause)).await;
-                        fallback.tick(now());
-                    }
-                    FallbackStep::Grow { needed } => buf.resize(needed, 0),
-                    FallbackStep::Done => return Ok(()),
-                    FallbackStep::Send(_) | FallbackStep::Receive(_) => {
-                        let Some(stream) = &mut stream else { return Ok(()) };
-                        let received = fallback.transferred().1;
-                        let moved = poll_fn(|cx| match fallback.step(&mut buf) {
-                            FallbackStep::Send(bytes) => A::poll_transfer(stream, cx, Step::Send(bytes)),
-                            FallbackStep::Receive(space) => poll_receive::<A>(stream, cx, space),
-                            _ => Poll::Ready(Ok(0)),
-                        });
-                        match transferred(moved.await) {
-                            Ok(Some(n)) => fallback.advance(n, &buf),
-                            Ok(None) => {}
-                            Err(e) => return Err((e, Phase::of_answer(received))),
-                        }
-                    }
-                }
-            }
-        };
-        let ran = self.within(limit, run).await;
-        let phase =
-            if stream.is_some() { Phase::of_answer(fallback.transferred().1) } else { Phase::Connecting };
-        match ran {
-            Some(Ok(())) => {}
-            Some(Err((e, phase))) => return Err(self.context(&fallback, begin).io(e, phase)),
-            None => fallback.tick(u64::MAX),
-        }
-        let answered = fallback.finish(&buf).map(|_| ());
-        match (answered, stream) {
-            (Ok(()), Some(stream)) => Ok(AsyncCarriedPlan { stream, fallback, buf }),
-            (answered, _) => {
-                let error = answered.err().unwrap_or(FallbackError::TimedOut { connected: false });
-                Err(self.context(&fallback, begin).fallback(error, phase))
-            }
-        }
-    }
-
-    fn response<'c, P: PlanStep>(
-        &self,
-        carried: &'c AsyncCarriedPlan<A, P>,
-    ) -> Result<P::Response<'c>, Error> {
-        let context = self.context(&carried.fallback, Instant::now());
-        match carried.fallback.finish(&carried.buf) {
-            Ok(Answer::Ok(response)) => Ok(response),
-            Ok(Answer::Refused(error)) => Err(context.refused(&error)),
-            Err(e) => Err(context.fallback(e, Phase::ReceivingAnswer)),
-        }
-    }
-
-    fn context<P: PlanStep>(&self, fallback: &Fallback<P>, begin: Instant) -> CallContext<'_> {
-        let (sent, received) = fallback.transferred();
-        let (peer, command) = (self.connector.peer(), fallback.command().code());
-        CallContext { peer, command, sent, received, waited: begin.elapsed() }
-    }
-
-    /// Returns the result of `work`; `None` if the work takes longer than `limit`.
-    async fn within<T>(&self, limit: Duration, work: impl Future<Output = T>) -> Option<T> {
-        let (mut work, mut timer) = (pin!(work), pin!(self.connector.sleep(limit)));
-        poll_fn(|cx| match work.as_mut().poll(cx) {
-            Poll::Ready(result) => Poll::Ready(Some(result)),
-            Poll::Pending => timer.as_mut().poll(cx).map(|()| None),
-        })
-        .await
+        let (connection, fallback) = self.carry_out(first, self.timeouts.call).await?;
+        let SessionId { session_id } = connection.response(&fallback)?;
+        let state = TimedSession::new(session_id, config, fallback.command(), self.timeouts, A::now);
+        let stream = connection.into_stream();
+        Ok(AsyncTraceSession::new(Arc::clone(&self.connector), stream, state, self.timeouts.silence))
     }
 }

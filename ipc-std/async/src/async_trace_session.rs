@@ -3,15 +3,16 @@ use core::fmt;
 use core::future::{Future, poll_fn};
 use core::pin::Pin;
 use core::task::{Context, Poll};
+use core::time::Duration;
 use std::io::{self, ErrorKind};
 use std::sync::Arc;
-use std::time::Instant;
 
 use ipc_proto::plan::LostFeatures;
 use ipc_proto::{Answer, Code, SessionEnd, Step, StopEvent, StopStep};
-use ipc_std::{CallContext, ConnectError, Phase, TimedSession, transferred};
+use ipc_std::{CallContext, Phase, TimedSession, is_not_ready, is_shortage, transferred};
 
-use crate::async_connector::{AsyncConnector, poll_receive};
+use crate::async_connector::AsyncConnector;
+use crate::async_transport::poll_receive;
 
 /// A tracing session over an [`AsyncConnector`]: a [`Session`](ipc_proto::Session) and its two connections.
 ///
@@ -45,32 +46,24 @@ use crate::async_connector::{AsyncConnector, poll_receive};
 ///         }
 ///     }
 /// }
-/// # let _ = async |mut session: AsyncTraceSession<NoConnector>| count(&mut session).await;
-/// # struct NoConnector;
-/// # impl AsyncConnector for NoConnector {
-/// #     type Stream = ();
-/// #     async fn connect(&self) -> std::io::Result<()> { Ok(()) }
-/// #     async fn sleep(&self, _: core::time::Duration) {}
-/// #     fn poll_transfer(
-/// #         _: &mut (), _: &mut core::task::Context<'_>, _: ipc_proto::Step<'_>,
-/// #     ) -> core::task::Poll<std::io::Result<usize>> { core::task::Poll::Ready(Ok(0)) }
-/// # }
 /// ```
 pub struct AsyncTraceSession<A: AsyncConnector> {
     connector: Arc<A>,
     stream: A::Stream,
     state: TimedSession,
     stop: Option<A::Stream>,
-    connecting: Option<Boxed<io::Result<A::Stream>>>,
+    connecting: Option<Pin<Box<A::Connecting>>>,
     /// The next time at which the session has work, and the wait for this time.
-    timer: Option<(Instant, Boxed<()>)>,
+    timer: Option<(Duration, Pin<Box<A::Sleep>>)>,
+    /// The longest silence of the stream, and since when it is silent.
+    silence: Duration,
+    silent_since: Duration,
 }
 
-type Boxed<T> = Pin<Box<dyn Future<Output = T> + Send>>;
-
 impl<A: AsyncConnector> AsyncTraceSession<A> {
-    pub(crate) const fn new(connector: Arc<A>, stream: A::Stream, state: TimedSession) -> Self {
-        Self { connector, stream, state, stop: None, connecting: None, timer: None }
+    pub(crate) fn new(connector: Arc<A>, stream: A::Stream, state: TimedSession, silence: Duration) -> Self {
+        let silent_since = A::now();
+        Self { connector, stream, state, stop: None, connecting: None, timer: None, silence, silent_since }
     }
 
     /// Returns the session's id.
@@ -89,6 +82,12 @@ impl<A: AsyncConnector> AsyncTraceSession<A> {
     #[must_use]
     pub const fn lost_features(&self) -> LostFeatures {
         self.state.lost_features()
+    }
+
+    /// Returns the number of stream bytes read.
+    #[must_use]
+    pub const fn received(&self) -> u64 {
+        self.state.session().received()
     }
 
     /// Requests the Stop. The next reads send the Stop and return the rest of the stream, within
@@ -113,7 +112,8 @@ impl<A: AsyncConnector> AsyncTraceSession<A> {
     ///
     /// # Errors
     /// An [`Error`](crate::Error) inside the [`io::Error`]. If the Stop failed, the Stop can be requested again. After
-    /// a timeout the session has ended.
+    /// its timeout the session has ended. After the timeout [`Timeouts::silence`](crate::Timeouts::silence), before a Stop,
+    /// reading can continue.
     pub async fn read(&mut self, buf: &mut [u8]) -> io::Result<usize> {
         poll_fn(|context| self.poll_read(context, buf)).await
     }
@@ -129,13 +129,16 @@ impl<A: AsyncConnector> AsyncTraceSession<A> {
         loop {
             self.state.tick();
             self.poll_stop(context)?;
-            if let Poll::Ready(n) = self.state.end_of_reading(self.connector.peer(), Phase::Connecting)? {
+            if let Poll::Ready(n) =
+                self.state.end_of_reading(self.connector.peer(), self.connector.phase())?
+            {
                 return Poll::Ready(Ok(n));
             }
             if self.state.session().wants_stream() {
                 if let Poll::Ready(read) = A::poll_transfer(&mut self.stream, context, Step::Receive(buf)) {
                     let Some(n) = transferred(read)? else { continue };
                     self.state.advance(buf.get(..n).unwrap_or_default());
+                    self.silent_since = A::now();
                     match n {
                         0 => continue,
                         n => return Poll::Ready(Ok(n)),
@@ -145,6 +148,7 @@ impl<A: AsyncConnector> AsyncTraceSession<A> {
             if self.poll_timer(context).is_pending() {
                 return Poll::Pending;
             }
+            self.check_silence()?;
         }
     }
 
@@ -154,10 +158,7 @@ impl<A: AsyncConnector> AsyncTraceSession<A> {
             let event = match (self.state.session_mut().stop_step(), &mut self.stop) {
                 (StopStep::Connect, _) => {
                     let connector = &self.connector;
-                    let connecting = self.connecting.get_or_insert_with(|| {
-                        let connector = Arc::clone(connector);
-                        Box::pin(async move { connector.connect().await })
-                    });
+                    let connecting = self.connecting.get_or_insert_with(|| Box::pin(connector.connect()));
                     let Poll::Ready(connected) = connecting.as_mut().poll(context) else { return Ok(()) };
                     self.connecting = None;
                     match connected {
@@ -165,11 +166,8 @@ impl<A: AsyncConnector> AsyncTraceSession<A> {
                             self.stop = Some(stream);
                             StopEvent::Connected
                         }
-                        Err(e) => match ConnectError::from(e) {
-                            e if e.is_transient() => StopEvent::Busy(self.state.now()),
-                            ConnectError::Io(e) => return Err(self.fail_stop(e, Phase::Connecting)),
-                            _ => StopEvent::Failed,
-                        },
+                        Err(e) if is_transient(&e) => StopEvent::Busy(self.state.now()),
+                        Err(e) => return Err(self.fail_stop(e, self.connector.phase())),
                     }
                 }
                 (StopStep::Send(bytes), Some(stream)) => {
@@ -196,7 +194,7 @@ impl<A: AsyncConnector> AsyncTraceSession<A> {
                 return Err(io::Error::other(match self.state.session().stop_answer() {
                     Some(Ok(Answer::Refused(error))) => self.context().refused(&error),
                     // The runtime accepted no connection in time.
-                    _ => self.context().io(ErrorKind::TimedOut.into(), Phase::Connecting),
+                    _ => self.context().io(ErrorKind::TimedOut.into(), self.connector.phase()),
                 }));
             }
         }
@@ -205,20 +203,19 @@ impl<A: AsyncConnector> AsyncTraceSession<A> {
     /// Ends the Stop, and returns the error of its connection.
     fn fail_stop(&mut self, source: io::Error, phase: Phase) -> io::Error {
         self.state.session_mut().stop_advance(StopEvent::Failed);
-        io::Error::other(self.context().io(source, phase))
+        io::Error::other(source.downcast().unwrap_or_else(|source| self.context().io(source, phase)))
     }
 
     fn context(&self) -> CallContext<'_> {
         self.state.stop_context(self.connector.peer())
     }
 
-    /// Waits for the next time at which the session has work. Returns `Pending` also if there is no such time.
+    /// Waits for the next time at which the session has work. Before the Stop, that is the end of the longest silence.
     fn poll_timer(&mut self, context: &mut Context<'_>) -> Poll<()> {
-        let Some(due) = self.state.due() else { return Poll::Pending };
+        let due = self.state.due().unwrap_or_else(|| self.silent_since.saturating_add(self.silence));
         if self.timer.as_ref().is_none_or(|(of, _)| *of != due) {
-            let limit = due.saturating_duration_since(Instant::now());
-            let connector = Arc::clone(&self.connector);
-            self.timer = Some((due, Box::pin(async move { connector.sleep(limit).await })));
+            let limit = due.saturating_sub(A::now());
+            self.timer = Some((due, Box::pin(self.connector.sleep(limit))));
         }
         let polled = self.timer.as_mut().map_or(Poll::Pending, |(_, timer)| timer.as_mut().poll(context));
         if polled.is_ready() {
@@ -226,6 +223,24 @@ impl<A: AsyncConnector> AsyncTraceSession<A> {
         }
         polled
     }
+
+    fn check_silence(&mut self) -> io::Result<()> {
+        let waited = A::now().saturating_sub(self.silent_since);
+        if self.state.due().is_some() || waited < self.silence {
+            return Ok(());
+        }
+        self.silent_since = A::now();
+        let (command, received) = (self.command(), self.received());
+        let context = CallContext { peer: self.connector.peer(), command, sent: 0, received, waited };
+        let error = context.io(ErrorKind::TimedOut.into(), Phase::ReadingTrace);
+        Err(io::Error::new(ErrorKind::TimedOut, error))
+    }
+}
+
+/// Returns whether to connect again after this error. Descriptors and memory become free. A runtime that serves other connections accepts a later one; the
+/// listener of a runtime that is ending is gone before its trace ends.
+fn is_transient(e: &io::Error) -> bool {
+    is_not_ready(e) || is_shortage(e) || e.kind() == ErrorKind::ConnectionRefused
 }
 
 impl<A: AsyncConnector> fmt::Debug for AsyncTraceSession<A> {

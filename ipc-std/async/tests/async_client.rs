@@ -11,7 +11,9 @@ use std::io::{self, ErrorKind};
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use ipc_async::{AsyncClient, AsyncConnector, AsyncTraceSession, Error, Timeouts, TraceConfig};
+use ipc_async::{
+    AsyncClient, AsyncConnector, AsyncTraceSession, AsyncTransport, BoxedFuture, Error, Timeouts, TraceConfig,
+};
 use ipc_proto::types::{EventLevel, Provider, SessionBufferMode};
 use ipc_proto::{Code, ResumeRuntime, SessionEnd, SetEnvironmentVariable, Step};
 use ipc_std::{ErrorKind as Kind, Phase};
@@ -30,26 +32,37 @@ struct Tokio {
 }
 
 impl AsyncConnector for Tokio {
-    type Stream = UnixStream;
+    type Connecting = BoxedFuture<io::Result<UnixStream>>;
 
-    async fn connect(&self) -> io::Result<UnixStream> {
-        let mut pending = self.slow;
-        poll_fn(|context| match pending.checked_sub(1) {
-            None => Poll::Ready(()),
-            Some(fewer) => {
-                pending = fewer;
-                context.waker().wake_by_ref();
-                Poll::Pending
+    fn connect(&self) -> Self::Connecting {
+        let (mut pending, busy, path) = (self.slow, Arc::clone(&self.busy), self.path.clone());
+        Box::pin(async move {
+            poll_fn(|context| match pending.checked_sub(1) {
+                None => Poll::Ready(()),
+                Some(fewer) => {
+                    pending = fewer;
+                    context.waker().wake_by_ref();
+                    Poll::Pending
+                }
+            })
+            .await;
+            match busy.fetch_update(Ordering::SeqCst, Ordering::SeqCst, |busy| busy.checked_sub(1)) {
+                Ok(_) => Err(ErrorKind::WouldBlock.into()),
+                Err(_) => UnixStream::connect(path).await,
             }
         })
-        .await;
-        match self.busy.fetch_update(Ordering::SeqCst, Ordering::SeqCst, |busy| busy.checked_sub(1)) {
-            Ok(_) => Err(ErrorKind::WouldBlock.into()),
-            Err(_) => UnixStream::connect(&self.path).await,
-        }
     }
-    async fn sleep(&self, limit: Duration) {
-        tokio::time::sleep(limit).await;
+    fn peer(&self) -> &str {
+        "the far runtime"
+    }
+}
+
+impl AsyncTransport for Tokio {
+    type Stream = UnixStream;
+    type Sleep = tokio::time::Sleep;
+
+    fn sleep(&self, limit: Duration) -> Self::Sleep {
+        tokio::time::sleep(limit)
     }
     fn poll_transfer(
         stream: &mut UnixStream,
@@ -65,9 +78,6 @@ impl AsyncConnector for Tokio {
             }
             Step::Done => Pin::new(stream).poll_flush(context).map_ok(|()| 0),
         }
-    }
-    fn peer(&self) -> &str {
-        "the far runtime"
     }
 }
 
@@ -171,13 +181,20 @@ fn deadlines_hold() {
 struct Buffered(PathBuf);
 
 impl AsyncConnector for Buffered {
-    type Stream = (UnixStream, Vec<u8>);
+    type Connecting = BoxedFuture<io::Result<Self::Stream>>;
 
-    async fn connect(&self) -> io::Result<Self::Stream> {
-        Ok((UnixStream::connect(&self.0).await?, Vec::new()))
+    fn connect(&self) -> Self::Connecting {
+        let path = self.0.clone();
+        Box::pin(async move { Ok((UnixStream::connect(path).await?, Vec::new())) })
     }
-    async fn sleep(&self, limit: Duration) {
-        tokio::time::sleep(limit).await;
+}
+
+impl AsyncTransport for Buffered {
+    type Stream = (UnixStream, Vec<u8>);
+    type Sleep = tokio::time::Sleep;
+
+    fn sleep(&self, limit: Duration) -> Self::Sleep {
+        tokio::time::sleep(limit)
     }
     fn poll_transfer(
         (stream, buffered): &mut Self::Stream,

@@ -78,7 +78,7 @@ const DISCOVER: Layers = &[
 
 const IPC_STD: Layers = &[
     &["sys", "drive"],
-    &["timeouts", "error", "observer", "environment", "process_info"],
+    &["timeouts", "error", "observer", "environment", "process_info", "dump_outcome"],
     &["timed_session"],
     &["transport"],
     &["connection"],
@@ -88,7 +88,14 @@ const IPC_STD: Layers = &[
     &["lib"],
 ];
 
-const ASYNC: Layers = &[&["async_connector"], &["async_trace_session"], &["async_client"], &["lib"]];
+const ASYNC: Layers = &[
+    &["async_transport"],
+    &["async_connector"],
+    &["async_connection", "async_trace_session"],
+    &["async_client"],
+    &["async_monitor", "async_server"],
+    &["lib"],
+];
 
 const TESTKIT: Layers = &[&["profile", "sys"], &["replay"], &["fake", "conformance"], &["lib"]];
 

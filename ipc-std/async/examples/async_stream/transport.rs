@@ -5,20 +5,18 @@ use core::time::Duration;
 use std::io;
 use std::path::PathBuf;
 
-use ipc_async::{AsyncConnector, Step};
+use ipc_async::{AsyncConnector, AsyncTransport, BoxedFuture, Step};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::UnixStream;
 
 pub(crate) struct Tokio(pub(crate) PathBuf);
 
-impl AsyncConnector for Tokio {
+impl AsyncTransport for Tokio {
     type Stream = UnixStream;
+    type Sleep = tokio::time::Sleep;
 
-    async fn connect(&self) -> io::Result<UnixStream> {
-        UnixStream::connect(&self.0).await
-    }
-    async fn sleep(&self, limit: Duration) {
-        tokio::time::sleep(limit).await;
+    fn sleep(&self, limit: Duration) -> Self::Sleep {
+        tokio::time::sleep(limit)
     }
     fn poll_transfer(
         stream: &mut UnixStream,
@@ -34,5 +32,13 @@ impl AsyncConnector for Tokio {
             }
             Step::Done => Pin::new(stream).poll_flush(cx).map_ok(|()| 0),
         }
+    }
+}
+
+impl AsyncConnector for Tokio {
+    type Connecting = BoxedFuture<io::Result<UnixStream>>;
+
+    fn connect(&self) -> Self::Connecting {
+        Box::pin(UnixStream::connect(self.0.clone()))
     }
 }
