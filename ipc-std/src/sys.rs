@@ -13,3 +13,9 @@ pub(crate) use unix::*;
 pub use windows::is_shortage;
 #[cfg(windows)]
 pub(crate) use windows::*;
+
+/// Returns whether the error is a lack of descriptors or memory: unknown on a system without either.
+#[cfg(not(any(unix, windows)))]
+pub fn is_shortage(_: &std::io::Error) -> bool {
+    false
+}

@@ -1,23 +1,20 @@
 //! `AsyncMonitor`: a diagnostic port whose connections the caller accepts.
 mod monitor_core;
+mod port_connector;
 
-use core::future::{Future, poll_fn};
-use core::pin::Pin;
+use core::future::poll_fn;
 use core::task::{Context, Poll};
-use core::time::Duration;
-use std::io;
 use std::sync::Arc;
 
+use ipc_proto::Guid;
 use ipc_proto::port::{Rejection, RuntimeEntry, RuntimeState};
-use ipc_proto::{Guid, Step};
-use ipc_std::{Phase, Timeouts};
+use ipc_std::Timeouts;
 
 use crate::async_client::AsyncClient;
-use crate::async_connector::AsyncConnector;
 use crate::async_transport::AsyncTransport;
 use monitor_core::MonitorCore;
 
-pub use monitor_core::{PortStream, Taking};
+pub use port_connector::{PortConnector, PortStream, Taking};
 
 /// A monitor: it has the connections that runtimes open, which the caller accepts over any [`AsyncTransport`].
 ///
@@ -115,60 +112,6 @@ impl<T: AsyncTransport> AsyncMonitor<T> {
     /// commands fail with [`Error::Left`](crate::Error::Left).
     #[must_use]
     pub fn client(&self, runtime_cookie: Guid) -> AsyncClient<PortConnector<T>> {
-        let peer = match self.core.state().port.runtime(&runtime_cookie) {
-            Some(runtime) => format!("process {}", runtime.process_id),
-            None => format!("runtime {runtime_cookie}"),
-        };
-        let connector = PortConnector { core: Arc::clone(&self.core), runtime_cookie, peer };
-        AsyncClient::new(connector).with_timeouts(self.timeouts)
-    }
-}
-
-/// Takes the connections that one runtime opens, for the client of an [`AsyncMonitor`].
-#[derive(Debug)]
-pub struct PortConnector<T: AsyncTransport> {
-    core: Arc<MonitorCore<T>>,
-    runtime_cookie: Guid,
-    peer: String,
-}
-
-impl<T: AsyncTransport> AsyncTransport for PortConnector<T> {
-    type Stream = PortStream<T>;
-    type Sleep = T::Sleep;
-
-    fn sleep(&self, limit: Duration) -> T::Sleep {
-        self.core.transport().sleep(limit)
-    }
-    fn now() -> Duration {
-        T::now()
-    }
-    fn poll_transfer(
-        stream: &mut PortStream<T>,
-        context: &mut Context<'_>,
-        step: Step<'_>,
-    ) -> Poll<io::Result<usize>> {
-        T::poll_transfer(stream, context, step)
-    }
-}
-
-impl<T: AsyncTransport> AsyncConnector for PortConnector<T> {
-    type Connecting = Taking<T>;
-
-    fn connect(&self) -> Taking<T> {
-        Taking::new(Arc::clone(&self.core), self.runtime_cookie, self.peer.clone())
-    }
-    fn peer(&self) -> &str {
-        &self.peer
-    }
-    fn phase(&self) -> Phase {
-        Phase::AwaitingRuntime
-    }
-}
-
-impl<T: AsyncTransport> Future for Taking<T> {
-    type Output = io::Result<PortStream<T>>;
-
-    fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
-        self.poll_stream(context)
+        AsyncClient::new(PortConnector::new(&self.core, runtime_cookie)).with_timeouts(self.timeouts)
     }
 }

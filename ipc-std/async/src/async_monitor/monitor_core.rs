@@ -1,26 +1,23 @@
 //! `MonitorCore`: the loop of an asynchronous monitor around a `MonitorPort` of `ipc_proto`.
 use core::fmt;
-use core::ops::{Deref, DerefMut};
 use core::pin::Pin;
 use core::task::{Context, Poll, Waker};
 use core::time::Duration;
 use std::collections::VecDeque;
-use std::io::{self, ErrorKind};
+use std::io::ErrorKind;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::Wake;
 
-use ipc_proto::port::{
-    MonitorChange, MonitorFull, MonitorLimits, MonitorPort, MonitorSlot, Rejection, RuntimeState,
-};
-use ipc_proto::{Guid, Step};
-use ipc_std::{Error, milliseconds};
+use ipc_proto::Step;
+use ipc_proto::port::{MonitorChange, MonitorFull, MonitorLimits, MonitorPort, MonitorSlot, Rejection};
+use ipc_std::milliseconds;
 
 use super::AsyncMonitorEvent;
 use crate::async_transport::AsyncTransport;
 
 /// Drives a [`MonitorPort`], for a monitor and its clients: it has the streams, the timer, and the waiting tasks.
 pub(super) struct MonitorCore<T: AsyncTransport> {
-    transport: T,
+    pub(super) transport: T,
     wakers: Arc<Wakers>,
     state: Mutex<State<T>>,
 }
@@ -62,19 +59,14 @@ impl Wake for Wakers {
 /// The number of stored events from which on rejections are not stored.
 const MAX_EVENTS: usize = 1024;
 
-/// No process is checked.
-const LIMITS: MonitorLimits =
-    MonitorLimits { in_use_check_ms: u64::MAX, disconnected_check_ms: u64::MAX, ..MonitorLimits::DEFAULT };
-
 impl<T: AsyncTransport> MonitorCore<T> {
     pub(super) fn new(transport: T) -> Self {
-        let port = MonitorPort::with_limits(Vec::new(), LIMITS);
+        // No process is checked.
+        let (in_use_check_ms, disconnected_check_ms) = (u64::MAX, u64::MAX);
+        let limits = MonitorLimits { in_use_check_ms, disconnected_check_ms, ..MonitorLimits::DEFAULT };
+        let port = MonitorPort::with_limits(Vec::new(), limits);
         let state = State { port, events: VecDeque::new(), tokens: Vec::new(), timer: None };
         Self { transport, wakers: Arc::default(), state: Mutex::new(state) }
-    }
-
-    pub(super) const fn transport(&self) -> &T {
-        &self.transport
     }
 
     pub(super) fn state(&self) -> MutexGuard<'_, State<T>> {
@@ -176,65 +168,9 @@ impl<T: AsyncTransport> State<T> {
     }
 }
 
-fn now<T: AsyncTransport>() -> u64 {
+/// Returns the time by the clock of the port.
+pub(super) fn now<T: AsyncTransport>() -> u64 {
     milliseconds(T::now())
-}
-
-/// The next connection of a runtime, which a client of an [`AsyncMonitor`](crate::AsyncMonitor) waits for.
-#[derive(Debug)]
-pub struct Taking<T: AsyncTransport> {
-    core: Arc<MonitorCore<T>>,
-    runtime_cookie: Guid,
-    peer: String,
-}
-
-impl<T: AsyncTransport> Taking<T> {
-    pub(super) const fn new(core: Arc<MonitorCore<T>>, runtime_cookie: Guid, peer: String) -> Self {
-        Self { core, runtime_cookie, peer }
-    }
-
-    pub(super) fn poll_stream(&self, context: &mut Context<'_>) -> Poll<io::Result<PortStream<T>>> {
-        let cookie = &self.runtime_cookie;
-        self.core.poll(context, |State { port, .. }| match port.state(cookie) {
-            None => Some(Err(io::Error::other(Error::Left { peer: self.peer.clone() }))),
-            Some(RuntimeState::Idle) => {
-                let (token, _) = port.idle(cookie)?;
-                let stream = port.take(cookie, now::<T>())?;
-                Some(Ok(PortStream { stream, core: Arc::clone(&self.core), token }))
-            }
-            Some(_) => None,
-        })
-    }
-}
-
-/// A connection that was taken from an [`AsyncMonitor`](crate::AsyncMonitor). When it is dropped, the runtime must
-/// connect again within a second.
-#[derive(Debug)]
-pub struct PortStream<T: AsyncTransport> {
-    stream: T::Stream,
-    core: Arc<MonitorCore<T>>,
-    token: u64,
-}
-
-impl<T: AsyncTransport> Deref for PortStream<T> {
-    type Target = T::Stream;
-
-    fn deref(&self) -> &T::Stream {
-        &self.stream
-    }
-}
-impl<T: AsyncTransport> DerefMut for PortStream<T> {
-    fn deref_mut(&mut self) -> &mut T::Stream {
-        &mut self.stream
-    }
-}
-
-impl<T: AsyncTransport> Drop for PortStream<T> {
-    fn drop(&mut self) {
-        self.core.state().port.released(self.token, now::<T>());
-        // The grace time must wake a task that waits.
-        self.core.wake();
-    }
 }
 
 impl<T: AsyncTransport> fmt::Debug for MonitorCore<T> {
