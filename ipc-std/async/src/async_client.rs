@@ -3,7 +3,7 @@ use core::time::Duration;
 use std::sync::Arc;
 
 use ipc_proto::plan::{
-    self, DumpConfig, Fallback, FallbackStep, Hazard, InfoConfig, PlanStep, Runtime, Single, TraceConfig,
+    self, DumpConfig, Fallback, Hazard, InfoConfig, PlanStep, Runtime, Single, TraceConfig,
 };
 use ipc_proto::types::SessionId;
 use ipc_proto::{BusyBackoff, Command, Request, ResumeRuntime, StopTracing};
@@ -119,9 +119,9 @@ impl<A: AsyncConnector> AsyncClient<A> {
         let mut connection = self.connect_within(limits).await?;
         loop {
             connection.drive(&mut fallback).await?;
-            let FallbackStep::Connect = fallback.step(connection.buffer()) else {
+            if fallback.until().is_none() {
                 return Ok((connection, fallback));
-            };
+            }
             connection = self.connect_within(limits).await?.continue_from(connection);
         }
     }

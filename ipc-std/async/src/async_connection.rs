@@ -55,11 +55,6 @@ impl<A: AsyncConnector> AsyncConnection<A> {
         self.stream
     }
 
-    /// Returns the buffer, which contains the command or its answer.
-    pub(crate) fn buffer(&mut self) -> &mut [u8] {
-        &mut self.buf
-    }
-
     /// Takes over the buffer of the previous connection of a plan. The buffer contains the next command.
     pub(crate) fn continue_from(self, previous: Self) -> Self {
         Self { buf: previous.buf, ..self }
@@ -118,13 +113,9 @@ impl<A: AsyncConnector> AsyncConnection<A> {
     pub(crate) async fn drive<P: PlanStep>(&mut self, fallback: &mut Fallback<P>) -> Result<(), Error> {
         let Self { connector, stream, buf, limits } = self;
         let code = fallback.command().code();
-        if let FallbackStep::Grow { needed } = fallback.step(buf) {
-            buf.resize(needed, 0);
-        }
-        if let FallbackStep::Connect = fallback.step(buf) {
-            fallback.connected();
-        }
         let mut calling = Calling { fallback, buf };
+        calling.step(); // encodes the command
+        calling.fallback.connected();
         let driven = within(&**connector, limits.end, drive::<A>(&mut calling, stream)).await;
         let (sent, received) = calling.fallback.transferred();
         let phase = match calling.step() {

@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use ipc_proto::plan::LostFeatures;
 use ipc_proto::{Answer, Code, SessionEnd, Step, StopEvent, StopStep};
-use ipc_std::{CallContext, Phase, TimedSession, is_not_ready, is_shortage, transferred};
+use ipc_std::{CallContext, Error, Phase, TimedSession, is_not_ready, is_shortage, transferred};
 
 use crate::async_connector::AsyncConnector;
 use crate::async_transport::poll_receive;
@@ -213,7 +213,8 @@ impl<A: AsyncConnector> AsyncTraceSession<A> {
     /// Waits for the next time at which the session has work. Before the Stop, that is the end of the longest silence.
     fn poll_timer(&mut self, context: &mut Context<'_>) -> Poll<()> {
         let due = self.state.due().unwrap_or_else(|| self.silent_since.saturating_add(self.silence));
-        if self.timer.as_ref().is_none_or(|(of, _)| *of != due) {
+        // An earlier timer stays: otherwise each byte of the stream would start another one.
+        if self.timer.as_ref().is_none_or(|(at, _)| *at > due) {
             let limit = due.saturating_sub(A::now());
             self.timer = Some((due, Box::pin(self.connector.sleep(limit))));
         }
@@ -237,10 +238,11 @@ impl<A: AsyncConnector> AsyncTraceSession<A> {
     }
 }
 
-/// Returns whether to connect again after this error. Descriptors and memory become free. A runtime that serves other connections accepts a later one; the
-/// listener of a runtime that is ending is gone before its trace ends.
+/// Returns whether to connect again after this error. Descriptors and memory become free. A runtime that serves other
+/// connections accepts a later one. A runtime that is ending does not listen, or has left; its trace then ends, too.
 fn is_transient(e: &io::Error) -> bool {
-    is_not_ready(e) || is_shortage(e) || e.kind() == ErrorKind::ConnectionRefused
+    let has_left = matches!(e.get_ref().and_then(|e| e.downcast_ref()), Some(Error::Left { .. }));
+    has_left || is_not_ready(e) || is_shortage(e) || e.kind() == ErrorKind::ConnectionRefused
 }
 
 impl<A: AsyncConnector> fmt::Debug for AsyncTraceSession<A> {

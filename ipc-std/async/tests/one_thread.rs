@@ -21,9 +21,12 @@ use ipc_async::{
     Error, Phase, Step, Timeouts, TraceConfig, drive,
 };
 use ipc_proto::plan::{Hazard, InfoStep, Providers};
-use ipc_proto::types::{DumpFlags, DumpType, PerfMapType, ProcessInfo3, SessionId, Status};
+use ipc_proto::types::{
+    DumpFlags, DumpType, EventLevel, PerfMapType, ProcessInfo3, Provider, SessionId, Status,
+};
 use ipc_proto::{
-    Advertise, EnablePerfMap, Encode, Guid, HResult, Reply, Request, ResumeRuntime, Serve, Text, wire::Writer,
+    Advertise, EnablePerfMap, Encode, Guid, HResult, Reply, Request, ResumeRuntime, Serve, SessionEnd, Text,
+    wire::Writer,
 };
 
 thread_local! {
@@ -143,6 +146,10 @@ impl<F: Fn(End) -> bool> AsyncConnector for Local<F> {
 
 type Tool = Local<fn(End) -> bool>;
 
+fn providers() -> [Provider<'static>; 1] {
+    [Provider { keywords: 1, level: EventLevel::ERROR, name: "A".into(), arguments: "".into() }]
+}
+
 /// Passes control to the other task.
 async fn pause() {
     let mut is_first = true;
@@ -222,13 +229,7 @@ fn a_client_has_what_the_blocking_one_has() {
 
         let nothing = client.start_tracing(&TraceConfig::new(Providers::NONE)).await.unwrap_err();
         assert!(matches!(nothing, Error::Invalid { .. }), "{nothing}");
-        let providers = [ipc_proto::types::Provider {
-            keywords: 1,
-            level: ipc_proto::types::EventLevel::ERROR,
-            name: "A".into(),
-            arguments: "".into(),
-        }];
-        let mut session = client.start_tracing(&TraceConfig::new(&providers)).await.unwrap();
+        let mut session = client.start_tracing(&TraceConfig::new(&providers())).await.unwrap();
         let begin = NOW.get();
         let silent = session.read(&mut [0; 64]).await.unwrap_err().downcast::<Error>().unwrap();
         let Error::Timeout { phase: Phase::ReadingTrace, after, .. } = silent else { panic!("{silent}") };
@@ -411,4 +412,40 @@ fn an_idle_connection_that_ends_is_noticed() {
         assert_eq!(NOW.get() - begin, Duration::from_secs(1));
     };
     run(test, pending::<()>());
+}
+
+/// A runtime that has left is not an error of its Stop: its trace is read to the end.
+#[test]
+fn the_trace_of_a_runtime_that_has_left_is_read_to_its_end() {
+    let monitor = AsyncMonitor::new(Local(|_: End| false));
+    let (commands, kept) = (RefCell::default(), RefCell::new(None));
+    let to_monitor = Local(|end| {
+        monitor.push(end);
+        true
+    });
+    let runtime = async {
+        let advertise = Advertise { runtime_cookie: Guid::NIL, process_id: 42, future: 0 };
+        let (mut receive, mut send) = ([0; 4096], [0; 4096]);
+        let mut server = AsyncServer::new(to_monitor, &advertise);
+        let (mut stream, serve) = server.accept(&mut receive, &mut send).await.unwrap();
+        drive::<Tool>(&mut answer(serve, 42, &commands), &mut stream).await.unwrap();
+        kept.replace(Some(stream));
+    };
+    let test = async {
+        assert!(matches!(monitor.next_event().await, AsyncMonitorEvent::Arrived(_)));
+        let client = monitor.client(Guid::NIL);
+        let mut session = client.start_tracing(&TraceConfig::new(&providers())).await.unwrap();
+        monitor.remove(Guid::NIL);
+        session.stop();
+        while kept.borrow().is_none() {
+            pause().await;
+        }
+        let Some(stream) = kept.take() else { panic!("it has none") };
+        stream.to.borrow_mut().bytes.extend(b"Nettrace");
+        assert_eq!(session.read(&mut [0; 64]).await.unwrap(), 8);
+        drop(stream);
+        assert_eq!(session.read(&mut [0; 64]).await.unwrap(), 0);
+        assert_eq!(session.end(), Some(SessionEnd::CutOff));
+    };
+    run(test, runtime);
 }
