@@ -1,4 +1,5 @@
 //! `AsyncMonitor`: a diagnostic port whose connections the caller accepts.
+mod event;
 mod monitor_core;
 mod port_connector;
 
@@ -7,13 +8,14 @@ use core::task::{Context, Poll};
 use std::sync::Arc;
 
 use ipc_proto::Guid;
-use ipc_proto::port::{Rejection, RuntimeEntry, RuntimeState};
+use ipc_proto::port::{RuntimeEntry, RuntimeState};
 use ipc_std::Timeouts;
 
 use crate::async_client::AsyncClient;
 use crate::async_transport::AsyncTransport;
 use monitor_core::MonitorCore;
 
+pub use event::AsyncMonitorEvent;
 pub use port_connector::{PortConnector, PortStream, Taking};
 
 /// A monitor: it has the connections that runtimes open, which the caller accepts over any [`AsyncTransport`].
@@ -46,19 +48,6 @@ pub use port_connector::{PortConnector, PortStream, Taking};
 pub struct AsyncMonitor<T: AsyncTransport> {
     core: Arc<MonitorCore<T>>,
     timeouts: Timeouts,
-}
-
-/// An event at a port.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum AsyncMonitorEvent {
-    /// A runtime arrived that was unknown. There is one such event until the runtime has left, however often it
-    /// connects.
-    Arrived(RuntimeEntry<()>),
-    /// A runtime left: its connection ended, and it did not connect again within a second.
-    Left(RuntimeEntry<()>),
-    /// A connection was dropped. This kind of event is not stored after 1,024 stored events.
-    Rejected(Rejection),
 }
 
 impl<T: AsyncTransport> AsyncMonitor<T> {

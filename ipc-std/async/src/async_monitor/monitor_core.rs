@@ -12,7 +12,7 @@ use ipc_proto::Step;
 use ipc_proto::port::{MonitorChange, MonitorFull, MonitorLimits, MonitorPort, MonitorSlot, Rejection};
 use ipc_std::milliseconds;
 
-use super::AsyncMonitorEvent;
+use super::event::AsyncMonitorEvent;
 use crate::async_transport::AsyncTransport;
 
 /// Drives a [`MonitorPort`], for a monitor and its clients: it has the streams, the timer, and the waiting tasks.
