@@ -216,8 +216,8 @@ fn receive_environment(
             Ok(true) => return Ok(environment),
             Ok(false) => {}
             Err(ProtocolError::BufferTooSmall { needed }) => {
-                // The buffer at most doubles, so it grows with the received bytes. A false length from the peer allocates
-                // no memory.
+                // The buffer at most doubles, so it grows with the received bytes. A false length from the peer
+                // allocates no memory.
                 let suspended = receive.suspend();
                 buf.resize(needed.min(buf.len().saturating_mul(2)), 0);
                 receive = suspended.resume(buf)?;

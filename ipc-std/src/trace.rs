@@ -51,7 +51,8 @@ pub use mailbox::Stopper;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 ///
-/// A session never deadlocks, and never waits without a deadline. It is a [`Session`](ipc_proto::Session) over two connections:
+/// A session never deadlocks, and never waits without a deadline. It is a [`Session`](ipc_proto::Session) over two
+/// connections:
 ///
 /// * [`stop`](Self::stop) only requests the Stop. The next read sends it on a second connection, and receives its
 ///   answer while it reads the stream to the end. This order matters: a runtime writes its buffered events and the
@@ -106,8 +107,8 @@ const BUFFER: usize = 64 << 10;
 
 impl Client {
     /// Starts a session with the oldest command that carries the configuration, as Microsoft's client does: one round
-    /// trip on every version. If the runtime does not know that command, an older one is tried; [`TraceSession::lost_features`]
-    /// returns the features that the older command cannot carry.
+    /// trip on every version. If the runtime does not know that command, an older one is tried;
+    /// [`TraceSession::lost_features`] returns the features that the older command cannot carry.
     ///
     /// # Errors
     /// [`Error::Invalid`] for a value that every runtime refuses, or that ends the process of some runtimes; nothing is

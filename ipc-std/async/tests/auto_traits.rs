@@ -1,5 +1,5 @@
-//! The public types can be sent to another thread, and moved after they were pinned. The compiler derives that from private
-//! fields, so a new field could change it.
+//! The public types can be sent to another thread, and moved after they were pinned. The compiler derives that from
+//! private fields, so a new field could change it.
 use ipc_async::{AsyncClient, AsyncConnector, AsyncTraceSession};
 
 fn crosses_threads<T: Send + Sync + Unpin + 'static>() {}

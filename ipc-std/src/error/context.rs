@@ -9,8 +9,8 @@ use super::error::Error;
 use super::phase::Phase;
 use crate::drive::{DriveError, is_closed, is_not_ready};
 
-/// The state of a call, from which a failed step becomes an [`Error`]. For clients that drive the exchanges of `ipc_proto`
-/// over a transport of another kind, as `ipc-async` does.
+/// The state of a call, from which a failed step becomes an [`Error`]. For clients that drive the exchanges of
+/// `ipc_proto` over a transport of another kind, as `ipc-async` does.
 ///
 /// ```
 /// use core::time::Duration;
