@@ -21,7 +21,7 @@ use crate::trace::elapsed;
 use crate::{Analysis, OwnCode, Part, StackId, Stacks};
 
 /// Finds the HTTP requests in the events of a trace, which must come in the order of time: see
-/// [`EventAssembler::in_order`](nettrace::EventAssembler::in_order). The [module](self) has the rules.
+/// [`EventAssembler::in_order`](nettrace::EventAssembler::in_order). The [module](super) has the rules.
 ///
 /// ```
 /// use nettrace::{EventAssembler, Limits, AssemblerStep};
