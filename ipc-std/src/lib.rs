@@ -41,9 +41,13 @@ pub use timeouts::{Timeouts, milliseconds};
 
 #[cfg(feature = "counters")]
 pub use counter_stream::CounterStream;
+#[cfg(feature = "counters")]
+pub use nettrace_analysis;
 
 pub use client::{Client, DumpOutcome};
-pub use ipc_proto::plan::{DumpConfig, TraceConfig};
+pub use ipc_proto::plan::{DumpConfig, Hazard, LostFeatures, TraceConfig};
+pub use ipc_proto::types::{DumpFlags, DumpType, EventLevel, PerfMapType, Provider, SessionBufferMode};
+pub use ipc_proto::{self, Guid, HResult};
 pub use monitor::{AdvertisedRuntime, Monitor, MonitorEvent, MonitorWaker};
 pub use server::{Incoming, Inlet, Server, ServerStopper, Turn};
 pub use sys::is_shortage;

@@ -24,7 +24,7 @@ pub use event::{KnownProvider, RuntimeEvent};
 pub use ipc_proto::Guid;
 pub use ipc_proto::types::{EventLevel, Provider};
 pub use names::OwnCode;
-pub use nettrace::{FileTime, Losses, Str, TraceClock, TraceEvent};
+pub use nettrace::{self, FileTime, Losses, Str, TraceClock, TraceEvent};
 #[cfg(feature = "firefox")]
 pub use serde_json;
 pub use stacks::{StackId, Stacks, WaitKind, outline};

@@ -22,6 +22,7 @@ pub use candidate::Candidate;
 pub use deadline::Deadline;
 pub use directory::directory;
 pub use error::{Denied, ErrorKind, Reason, SearchError, Signs};
+pub use ipc_proto::plan::Flavour;
 pub use scan::{Scan, ScanConfig};
 pub use search::{Search, SearchStep, SearchSubject};
 pub use sys::Credentials;
