@@ -328,11 +328,7 @@ fn a_segment_longer_than_the_limit() {
     assert!(by_block(&bytes, 30_011) == in_stream(&bytes));
     // Bytes that arrive together need room whatever the limit is.
     let all = |limit| {
-        read(
-            EventAssembler::new(EventOrder::Segment { limit }, ReadOptions::default()),
-            &bytes,
-            bytes.len(),
-        )
+        read(EventAssembler::new(EventOrder::Segment { limit }, ReadOptions::default()), &bytes, bytes.len())
     };
     assert_eq!(all(0).numbers, expected.numbers);
     // Without room, events come too early, and none is lost.
