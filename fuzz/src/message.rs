@@ -4,10 +4,7 @@ use core::hash::{BuildHasher, BuildHasherDefault, Hash};
 use std::hash::DefaultHasher;
 
 use arbitrary::Unstructured;
-use ipc_proto::types::{
-    EnvironmentEntries, Format, ProcessEnvironment, ProcessInfo, ProcessInfo2, ProcessInfo3, Provider,
-    SessionId, Status,
-};
+use ipc_proto::types::{EnvironmentEntries, Format, Provider};
 use ipc_proto::wire::{BufferTooSmall, PartValue, TextBuf, Writer, decode, decode_prefix};
 use ipc_proto::{
     Answer, Array, Code, CollectTracing2, Decode, Encode, EncodeError, InvalidValue, Message, Parsed,
@@ -110,15 +107,15 @@ fn check_place(message: &[u8], invalid: &InvalidValue) {
 
 macro_rules! responses {
     ($([
-        $code:literal $name:ident $(<$a:lifetime>)? / $specification_name:ident since $since:literal
-        { $($field:ident: $ty:ty,)* }
-        -> $response:ident $(<$r:lifetime>)?, then $then:ident
+        $code:literal $name:ident / $specification_name:ident since $since:literal:
+        $request:ty { $($field:ident: $ty:ty,)* }
+        -> $response_name:ident: $response:ty, then $then:ident
     ])*) => {
         /// Decodes the bytes as the response to each command.
         fn responses(bytes: &[u8]) {
             $({
                 fn response<'r>(bytes: &'r [u8], buf: &'r mut Vec<u8>) {
-                    value::<$response $(<$r>)?>(bytes, buf);
+                    value::<$response>(bytes, buf);
                 }
                 response(bytes, &mut Vec::new());
             })*

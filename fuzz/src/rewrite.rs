@@ -22,8 +22,7 @@ pub fn rewrite(bytes: &[u8]) {
 
 /// Checks that a rewrite of arbitrary bytes writes a complete stream.
 pub(crate) fn rewrite_any(bytes: &[u8]) {
-    // Only V3 can become V3; for other streams, the rewrite fails.
-    for version in [None, Some(Version::V3), Some(Version::V4), Some(Version::V6)] {
+    for version in [None, Some(Version::V4), Some(Version::V6)] {
         let options = RewriteOptions { version, strip_command_line: true, ..RewriteOptions::default() };
         if let Some((result, counts)) = rewritten(bytes, options) {
             let seen = read(&result);

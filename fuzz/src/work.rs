@@ -38,7 +38,7 @@ type Reader = fn(&[u8]);
 
 /// The readers, each with the steps that it may take for a byte. An event has two bytes or more, and may refer to a
 /// description of which its reader reads up to 2 KiB, whatever its payload is.
-const READERS: [(&str, Reader, u64); 16] = [
+const READERS: [(&str, Reader, u64); 15] = [
     ("parser", |trace| parse(trace, |_, _| ()), 10),
     ("parser, byte by byte", byte_by_byte, 40),
     ("descriptions", descriptions, 40),
@@ -60,7 +60,6 @@ const READERS: [(&str, Reader, u64); 16] = [
     ("events by block", |trace| events(EventOrder::Block, trace, 1000), 150),
     ("events of the whole trace", whole, 150),
     ("rewrite", |trace| rewrite(trace, None), 150),
-    ("rewrite to V3", |trace| rewrite(trace, Some(Version::V3)), 150),
     ("rewrite to V4", |trace| rewrite(trace, Some(Version::V4)), 150),
     ("rewrite to V6", |trace| rewrite(trace, Some(Version::V6)), 150),
 ];

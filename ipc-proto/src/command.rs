@@ -9,7 +9,6 @@ pub(crate) mod field_path;
 mod inspect;
 pub(crate) mod invalid_value;
 mod names;
-mod payload_specs;
 mod platform;
 mod process_info;
 mod provider_arguments;

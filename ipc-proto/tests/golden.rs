@@ -7,9 +7,7 @@ use std::path::Path;
 use std::{env, fs};
 
 use ipc_fuzz::wire::{feed, take};
-use ipc_proto::types::{
-    EnvironmentEntries, ProcessEnvironment, ProcessInfo, ProcessInfo2, ProcessInfo3, SessionId, Status,
-};
+use ipc_proto::types::{EnvironmentEntries, ProcessEnvironment, ProcessInfo3, Status};
 use ipc_proto::wire::{decode, decode_prefix};
 use ipc_proto::{
     Advertise, Code, Command, CommandInfo, Continuation, Decode, Encode, GenerateCoreDump3, HResult,
@@ -70,14 +68,14 @@ fn show_request(message: Message<'_>) -> (String, Vec<u8>) {
 
 macro_rules! show_response {
     ($([
-        $code:literal $name:ident $(<$a:lifetime>)? / $specification_name:ident since $since:literal
-        { $($field:ident: $ty:ty,)* }
-        -> $response:ident $(<$r:lifetime>)?, then $then:ident
+        $code:literal $name:ident / $specification_name:ident since $since:literal:
+        $request:ty { $($field:ident: $ty:ty,)* }
+        -> $response_name:ident: $response:ty, then $then:ident
     ])*) => {
         fn show_response<'r>(message: Message<'r>, row: &CommandInfo) -> (String, Vec<u8>) {
             assert_eq!(message.code, Code::OK);
             match row.code.0 {
-                $($code => show::<$response $(<$r>)?>(message),)*
+                $($code => show::<$response>(message),)*
                 _ => panic!("{} is not in the table", row.name),
             }
         }

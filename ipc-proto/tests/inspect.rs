@@ -10,7 +10,6 @@
 mod cases;
 
 use cases::cases;
-use ipc_proto::types::{ProcessEnvironment, ProcessInfo, ProcessInfo2, ProcessInfo3, SessionId, Status};
 use ipc_proto::wire::{Part, PartValue, Path, WireError, WireErrorKind};
 use ipc_proto::{
     Advertise, Code, CommandInfo, Decode, DecodeError, DecodeErrorKind, Message, Parsed, Request,
@@ -236,15 +235,15 @@ fn decoded(bytes: &[u8], answer_to: Option<Code>) -> Result<(), DecodeError> {
 
 macro_rules! response {
     ($([
-        $code:literal $name:ident $(<$a:lifetime>)? / $specification_name:ident since $since:literal
-        { $($field:ident: $ty:ty,)* }
-        -> $response:ident $(<$r:lifetime>)?, then $then:ident
+        $code:literal $name:ident / $specification_name:ident since $since:literal:
+        $request:ty { $($field:ident: $ty:ty,)* }
+        -> $response_name:ident: $response:ty, then $then:ident
     ])*) => {
         /// Decodes the payload as the response to a command.
         fn response<'r>(command: Code, payload: &'r [u8]) -> Result<(), DecodeError> {
             let mut r = wire::Reader::at(payload, Message::HEADER_LEN);
             match command.0 {
-                $($code => Ok(r.read::<$response $(<$r>)?>().map(|_| ())?),)*
+                $($code => Ok(r.read::<$response>().map(|_| ())?),)*
                 _ => panic!("{command} is not in the table"),
             }
         }

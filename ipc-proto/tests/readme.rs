@@ -12,10 +12,10 @@ fn the_table_of_commands_is_the_table() {
     let documented: Vec<&str> = table.lines().filter(|line| line.starts_with("| `0x")).collect();
     macro_rules! responses {
         ($([
-            $code:literal $name:ident $(<$a:lifetime>)? / $specification_name:ident since $since:literal
-            { $($field:ident: $ty:ty,)* }
-            -> $response:ident $(<$r:lifetime>)?, then $then:ident
-        ])*) => { [$(stringify!($response)),*] };
+            $code:literal $name:ident / $specification_name:ident since $since:literal:
+            $request:ty { $($field:ident: $ty:ty,)* }
+            -> $response_name:ident: $response:ty, then $then:ident
+        ])*) => { [$(stringify!($response_name)),*] };
     }
     let responses = ipc_proto::for_each_command!(responses);
     let rows = Request::ALL.iter().zip(responses).map(|(row, response)| {

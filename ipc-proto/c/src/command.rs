@@ -409,9 +409,9 @@ unsafe fn build(code: u16, fields: &[&dyn Argument], buf: *mut u8, size: usize, 
 
 macro_rules! commands {
     ($([
-        $code:literal $name:ident $(<$a:lifetime>)? / $specification_name:ident since $since:literal
-        { $($field:ident: $ty:ty,)* }
-        -> $response:ident $(<$r:lifetime>)?, then $then:ident
+        $code:literal $name:ident / $specification_name:ident since $since:literal:
+        $request:ty { $($field:ident: $ty:ty,)* }
+        -> $response_name:ident: $response:ty, then $then:ident
     ])*) => {
         /// The code of each command.
         #[repr(u16)]
@@ -430,8 +430,9 @@ macro_rules! commands {
                  `dipc_check`."
             )]
             #[allow(non_snake_case, reason = "the table has names of types only")]
+            #[allow(clippy::extra_unused_lifetimes, reason = "not every command has a text")]
             #[unsafe(export_name = concat!("dipc_build_", stringify!($name)))]
-            pub unsafe extern "C" fn $name $(<$a>)? (
+            pub unsafe extern "C" fn $name<'a>(
                 buf: *mut u8,
                 size: usize,
                 len: *mut usize,

@@ -187,9 +187,9 @@ fn then(request: &ProtoRequest<'_>) -> u32 {
 
 macro_rules! responses {
     ($([
-        $code:literal $name:ident $(<$a:lifetime>)? / $specification_name:ident since $since:literal
-        { $($field:ident: $ty:ty,)* }
-        -> $response:ident $(<$r:lifetime>)?, then $then:ident
+        $code:literal $name:ident / $specification_name:ident since $since:literal:
+        $request:ty { $($field:ident: $ty:ty,)* }
+        -> $response_name:ident: $response:ty, then $then:ident
     ])*) => {
         /// The types of responses. They have the names of the table.
         #[derive(Clone, Copy, PartialEq, Eq)]
@@ -205,7 +205,7 @@ macro_rules! responses {
         /// Returns the type of the response to a command.
         const fn response(code: Code) -> Option<Response> {
             match code.0 {
-                $($code => Some(Response::$response),)*
+                $($code => Some(Response::$response_name),)*
                 _ => None,
             }
         }

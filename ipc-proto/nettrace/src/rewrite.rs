@@ -47,9 +47,8 @@ use crate::write::trace_writer::trace_bytes::TraceBytes;
 /// modules, and the mappings and symbols of an operating system. A rundown follows the events whose stacks it names, so
 /// the stacks in a part of a trace would have no names without it.
 ///
-/// V3 can become V4 or V6, with sequence numbers that this type assigns, or stay V3. V4 and V6 can become each other.
-/// For V3, their events would have to be sorted and joined with their stacks: an `EventAssembler` does so, and a
-/// [`TraceWriter`] writes the result.
+/// V3 becomes V4 or V6, with sequence numbers that this type assigns. V4 and V6 can become each other. A result in V3
+/// is refused: its events would have to be sorted and joined with their stacks.
 ///
 /// | V4 | V6 |
 /// |---|---|
@@ -103,9 +102,12 @@ impl<'s> Rewrite<'s> {
     /// Returns a converter that waits for the first record.
     ///
     /// # Errors
-    /// If the buffer has no room for any record.
+    /// If the buffer has no room for any record; [`WriteError::Version`] for a result in V3.
     pub fn new(options: RewriteOptions<'s>, space: RewriteSpace<'s>) -> Result<Self, RewriteError> {
         let to = options.version.unwrap_or(Version::V4);
+        if to == Version::V3 {
+            return Err(WriteError::Version(to).into());
+        }
         let needed = TraceWriter::SMALLEST_BUFFER;
         if space.buffer.len() < needed {
             return Err(WriteError::BufferTooSmall { needed }.into());
@@ -138,8 +140,7 @@ impl<'s> Rewrite<'s> {
     /// Records before the first `Trace` are ignored.
     ///
     /// # Errors
-    /// If the space has no room for the record. [`WriteError::Version`] for the `Trace` of V4 or V6 if the result is
-    /// V3. After an error the result cannot be finished.
+    /// If the space has no room for the record. After an error the result cannot be finished.
     pub fn record(&mut self, record: &Record<'_>) -> Result<TraceBytes<'_>, RewriteError> {
         self.writer.lend_nothing();
         match record {
@@ -149,9 +150,7 @@ impl<'s> Rewrite<'s> {
             Record::Block(_) => self.block()?,
             Record::Metadata(record) => self.describe(record)?,
             Record::Event(event) => self.event(event)?,
-            // Only a damaged stream of V3 has other records, to which no event refers.
             Record::TimeRange(_) | Record::BadBlock(_) | Record::More { .. } => {}
-            _ if self.to == Version::V3 => {}
             Record::Stack(stack) => self.writer.put_stack(stack)?,
             Record::SequencePoint(point) => self.sequence_point(point)?,
             Record::ThreadSequence(row) => self.thread_sequence(row)?,
@@ -194,9 +193,6 @@ impl<'s> Rewrite<'s> {
             Version::V3 => Version::V4,
             version => version,
         });
-        if self.to == Version::V3 && self.from != Version::V3 {
-            return Err(WriteError::Version(Version::V3).into());
-        }
         self.writer.set_version(self.to);
         if self.options.strip_command_line && self.to == Version::V6 {
             let stripped = trace.pairs.filter(|(key, _)| is_command_line(*key)).count();
@@ -362,7 +358,7 @@ impl<'s> Rewrite<'s> {
             if self.from == Version::V3 {
                 event.capture_thread = event.thread;
                 event.processor = Event::UNKNOWN_PROCESSOR;
-                if !event.stack.is_empty() && self.to != Version::V3 {
+                if !event.stack.is_empty() {
                     let id = self.stacks.wrapping_add(1);
                     self.writer.put_stack(&Stack { id, bytes: event.stack })?;
                     (self.stacks, event.stack_id) = (id, id);
@@ -518,9 +514,7 @@ impl<'s> Rewrite<'s> {
                 return Ok(());
             }
             let pending = |(_, counted): &(u64, &ThreadState)| counted.is_pending();
-            // The events of V3 have no numbers, so no thread has a pending loss there.
-            let is_numbered = self.to != Version::V3;
-            if is_numbered && (!self.complete || self.threads.iter().any(|thread| pending(&thread))) {
+            if !self.complete || self.threads.iter().any(|thread| pending(&thread)) {
                 let point = SequencePoint { timestamp: self.now, ..SequencePoint::default() };
                 self.writer.put_sequence_point(&point)?;
                 for (thread, counted) in self.threads.iter().filter(pending) {

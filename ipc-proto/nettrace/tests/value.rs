@@ -77,12 +77,6 @@ fn every_scalar() {
 }
 
 #[test]
-fn file_times_before_and_after_1970() {
-    assert_eq!(FileTime(0).unix_100ns(), -116_444_736_000_000_000);
-    assert_eq!(FileTime(116_444_736_000_000_005).unix_100ns(), 5);
-}
-
-#[test]
 fn arrays() {
     let ints = [begin_array("f"), value("", Value::Int(1)), value("", Value::Int(-1)), end_array()];
     check(array(19, Scalar(7), 0), &[2, 0, 1, 0, 0xff, 0xff], &ints);

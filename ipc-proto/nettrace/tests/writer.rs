@@ -168,9 +168,9 @@ fn descriptions_have_the_time_of_the_last_event() {
     put!(stream.sequence_point(&SequencePoint { timestamp: 99, ..SequencePoint::default() }));
     put!(stream.describe(&metadata));
     let stream = stream.finish();
-    let headers =
-        descriptions(&stream).into_iter().map(|record| (record.timestamp, record.known_processor()));
-    assert_eq!(headers.collect::<Vec<_>>(), [(5, None), (77, None), (99, None)]);
+    let headers = descriptions(&stream).into_iter().map(|record| (record.timestamp, record.processor));
+    const NONE: u32 = Event::UNKNOWN_PROCESSOR;
+    assert_eq!(headers.collect::<Vec<_>>(), [(5, NONE), (77, NONE), (99, NONE)]);
 }
 
 /// Returns the kinds of the blocks of a stream and the lengths of their bodies.

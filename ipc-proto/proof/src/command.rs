@@ -23,13 +23,13 @@ struct Commands<'a>(core::marker::PhantomData<&'a ()>);
 
 macro_rules! commands {
     ($([
-        $code:literal $name:ident $(<$a:lifetime>)? / $specification_name:ident since $since:literal
-        { $($field:ident: $ty:ty,)* }
-        -> $response:ident $(<$r:lifetime>)?, then $then:ident
+        $code:literal $name:ident / $specification_name:ident since $since:literal:
+        $request:ty { $($field:ident: $ty:ty,)* }
+        -> $response_name:ident: $response:ty, then $then:ident
     ])*) => {
         impl<'a> Commands<'a> {
-            const FUNCTIONS: &'static [&'static [Address]] = &[$(&command::<$name $(<$a>)?>()),*];
-            const CODEC: &'static [&'static [Address]] = &[$(&value::<$name $(<$a>)?>()),*];
+            const FUNCTIONS: &'static [&'static [Address]] = &[$(&command::<$request>()),*];
+            const CODEC: &'static [&'static [Address]] = &[$(&value::<$request>()),*];
         }
     };
 }

@@ -104,14 +104,9 @@ fn show<'a>(
 proves! { MESSAGE:
     Message::parse, Message::request, inspect, visit, failed, Message::field_at, FieldPath::new, PartValue::problem, Code::set, Code::id, Advertise::parse,
     ServerError::has_message,
-    OperatingSystem::name, OperatingSystem::of, OperatingSystem::command_line_form, Architecture::name, Architecture::of,
+    OperatingSystem::name, OperatingSystem::of, Architecture::name, Architecture::of,
     arguments, ArgumentList::new, <ArgumentList<'_> as Display>::fmt, <ArgumentError as Display>::fmt,
     <ArgumentText<'_> as PartialEq<str>>::eq, <ArgumentText<'_> as PartialEq<&str>>::eq, <ArgumentText<'_> as Display>::fmt, argument_chars,
-    payload_specs, PayloadSpec::new, PayloadSpec::filter, PayloadSpec::has_implicit, PayloadSpec::transforms,
-    Transforms::new, transforms, Transform::name, properties, BridgeEvent::name, ActivityEnd::name,
-    <PayloadSpec<'_> as Display>::fmt, <PayloadFilter<'_> as Display>::fmt, <Sampling<'_> as Display>::fmt,
-    <Transforms<'_> as Display>::fmt, <Transforms<'_> as PartialEq>::eq, <Transform<'_> as Display>::fmt,
-    <PayloadSpecProblem as Display>::fmt, <PayloadSpecError as Display>::fmt, <PayloadSpecError as core::error::Error>::source,
     HResult::name, HResult::old_name, HResult::hint, HResult::from_win32, DumpFlags::name, DumpType::name, EventLevel::name,
     Format::name, PerfMapType::name, SessionBufferMode::name, Violation::hresult,
     SocketName::to_text, SocketNameText::as_str, <SocketNameText as AsRef<str>>::as_ref,
@@ -134,18 +129,6 @@ fn arguments<'a>(text: Text<'a>, visit: &mut dyn FnMut((ArgumentText<'a>, Argume
 
 fn argument_chars(text: &ArgumentText<'_>, visit: &mut dyn FnMut(char)) {
     each(text.chars(), visit);
-}
-
-fn payload_specs<'a>(text: &'a str, visit: &mut dyn FnMut(Result<PayloadSpec<'a>, PayloadSpecError>)) {
-    each(PayloadSpecs::new(text), visit);
-}
-
-fn transforms<'a>(transforms: Transforms<'a>, visit: &mut dyn FnMut(Transform<'a>)) {
-    each(transforms, visit);
-}
-
-fn properties<'a>(transform: &Transform<'a>, visit: &mut dyn FnMut(&'a str)) {
-    each(transform.properties(), visit);
 }
 
 fn visit(visitor: &mut dyn FnMut(&Part<'_>), part: &Part<'_>) {

@@ -208,20 +208,49 @@ macro_rules! commands {
             }
         }
 
-        /// Passes every row of the table to the macro `callback`, without the doc comments of the row.
+        /// Passes the table of all commands to a macro, as one list of rows: for code that must handle every command.
         ///
-        /// Each row is in brackets, so that a callback which needs the names only can be
-        /// `($([$code:literal $name:ident $($rest:tt)*])*) => { … }`. Types of requests have the lifetime `'a`, types
-        /// of responses `'r`; an expansion that uses the types must declare them.
-        #[doc(hidden)]
+        /// Each row is in brackets:
+        ///
+        /// ```text
+        /// [CODE NAME / SPECIFICATION_NAME since MAJOR_VERSION:
+        ///  PATH_OF_THE_REQUEST { FIELD: TYPE, … } -> NAME_OF_THE_RESPONSE: PATH_OF_THE_RESPONSE, then CONTINUATION]
+        /// ```
+        ///
+        /// The paths need no imports. They have the lifetime `'a` in a request and `'r` in a response, which an expansion
+        /// that uses them must declare. `SPECIFICATION_NAME` is the specification's name of the command, and
+        /// `CONTINUATION` is a variant of [`Continuation`]($crate::Continuation), or `Decided` if a field of the request
+        /// decides. The types of fields have no paths, because programs for other languages give the same names to types
+        /// of their own; in Rust, `use ipc_proto::{Array, Guid, Text, types::*}` resolves them. A macro that needs the
+        /// start of a row only matches the rest by `$($rest:tt)*`.
+        ///
+        /// ```
+        /// macro_rules! responses {
+        ///     ($([
+        ///         $code:literal $name:ident / $specification_name:ident since $since:literal:
+        ///         $request:ty { $($field:ident: $ty:ty,)* } -> $response_name:ident: $response:ty, then $then:ident
+        ///     ])*) => {
+        ///         /// Returns whether the payload is a response to the command.
+        ///         fn is_response<'r>(command: u16, payload: &'r [u8]) -> bool {
+        ///             match command {
+        ///                 $($code => ipc_proto::wire::decode::<$response>(payload).is_ok(),)*
+        ///                 _ => false,
+        ///             }
+        ///         }
+        ///     };
+        /// }
+        /// ipc_proto::for_each_command!(responses);
+        ///
+        /// assert!(is_response(0x0201, &7u64.to_le_bytes()));
+        /// ```
         #[macro_export]
         macro_rules! for_each_command {
             ($dollar callback:ident) => {
                 $dollar callback! {
                     $([
-                        $code $name $(<$lt>)? / $specification_name since $since
-                        { $($field: $ty,)* }
-                        -> $response $(<$response_lt>)?, then $then
+                        $code $name / $specification_name since $since:
+                        $crate::$name $(<$lt>)? { $($field: $ty,)* }
+                        -> $response: $crate::types::$response $(<$response_lt>)?, then $then
                     ])*
                 }
             };

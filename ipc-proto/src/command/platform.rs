@@ -48,30 +48,11 @@ names! {
     Unknown = "Unknown",
 }
 
-/// The form of the field `command_line` of [`ProcessInfo`](super::types::ProcessInfo).
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum CommandLineForm {
-    /// The text of the Windows function `GetCommandLineW`: arguments are quoted as on Windows.
-    Quoted,
-    /// The whole path of the executable and all arguments, joined by spaces without quotes, so that an argument with a
-    /// space looks like two.
-    Joined,
-}
-
 impl OperatingSystem {
     /// Returns the variant of a name; `None` for a name that no known runtime reports.
     #[must_use]
     pub fn of(name: Text<'_>) -> Option<Self> {
         Self::ALL.iter().copied().find(|known| name == known.name())
-    }
-
-    /// Returns the form of command lines on this system.
-    #[must_use]
-    pub const fn command_line_form(self) -> CommandLineForm {
-        match self {
-            Self::Windows => CommandLineForm::Quoted,
-            _ => CommandLineForm::Joined,
-        }
     }
 }
 

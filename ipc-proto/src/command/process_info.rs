@@ -11,8 +11,9 @@ wire_struct! {
         process_id: u64,
         /// The identity of the runtime: a random value for each start.
         runtime_cookie: Guid,
-        /// The command line of the process. Its form depends on the system:
-        /// [`CommandLineForm`](super::types::CommandLineForm).
+        /// The command line of the process. Windows: the text of `GetCommandLineW`, with arguments quoted. Other systems:
+        /// the path of the executable and all arguments, joined by spaces without quotes, so that an argument with a
+        /// space looks like two.
         command_line: Text<'a>,
         /// The name of an [`OperatingSystem`](super::types::OperatingSystem).
         os: Text<'a>,

@@ -16,8 +16,7 @@ use crate::wire::Units;
 /// * The text ends at its first NUL. Of two pairs with the same key, runtimes take the last.
 ///
 /// An event source defines its keys, for example `EventCounterIntervalSec=1` for counters, and
-/// `FilterAndPayloadSpecs="…"` of `Microsoft-Diagnostics-DiagnosticSource`, whose specifications contain `;` and `=`:
-/// [`PayloadSpecs`](super::types::PayloadSpecs) reads them.
+/// `FilterAndPayloadSpecs="…"` of `Microsoft-Diagnostics-DiagnosticSource`, whose specifications contain `;` and `=`.
 ///
 /// ```
 /// use ipc_proto::types::{ArgumentList, ProviderArguments};

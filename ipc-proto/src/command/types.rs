@@ -1,10 +1,6 @@
 //! The types of the fields and of the responses of commands.
 pub use super::environment_entry::EnvironmentEntry;
-pub use super::payload_specs::{
-    ActivityEnd, BridgeEvent, PayloadFilter, PayloadSpec, PayloadSpecError, PayloadSpecProblem, PayloadSpecs,
-    Sampling, SourceEvent, Transform, Transforms,
-};
-pub use super::platform::{Architecture, CommandLineForm, OperatingSystem};
+pub use super::platform::{Architecture, OperatingSystem};
 pub use super::process_info::{ProcessInfo, ProcessInfo2, ProcessInfo3};
 pub use super::provider_arguments::{ArgumentError, ArgumentList, ArgumentText, ProviderArguments};
 pub use super::tracepoint_format::{TracepointFormat, TracepointFormatError};

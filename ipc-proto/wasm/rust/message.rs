@@ -21,16 +21,16 @@ struct Row {
 
 macro_rules! commands {
     ($([
-        $code:literal $name:ident $(<$a:lifetime>)? / $specification_name:ident since $since:literal
-        { $($field:ident: $ty:ty,)* }
-        -> $response:ident $(<$r:lifetime>)?, then $then:ident
+        $code:literal $name:ident / $specification_name:ident since $since:literal:
+        $request:ty { $($field:ident: $ty:ty,)* }
+        -> $response_name:ident: $response:ty, then $then:ident
     ])*) => {
         const COMMANDS: &[Row] = &[$(Row {
             code: $code,
             name: stringify!($name),
             specification_name: stringify!($specification_name),
             since: $since,
-            response: stringify!($response),
+            response: stringify!($response_name),
             fields: &[$((stringify!($field), stringify!($ty)),)*],
         },)*];
     };

@@ -276,9 +276,9 @@ fn the_expected_answers_agree_with_the_core() {
 fn every_command_has_cases() {
     macro_rules! field_counts {
         ($([
-            $code:literal $name:ident $(<$a:lifetime>)? / $specification_name:ident since $since:literal
-            { $($field:ident: $ty:ty,)* }
-            -> $response:ident $(<$r:lifetime>)?, then $then:ident
+            $code:literal $name:ident / $specification_name:ident since $since:literal:
+            $request:ty { $($field:ident: $ty:ty,)* }
+            -> $response_name:ident: $response:ty, then $then:ident
         ])*) => { [$([$(stringify!($field)),*].as_slice() as &[&str]),*].map(<[&str]>::len) };
     }
     let field_counts = ipc_proto::for_each_command!(field_counts);

@@ -56,15 +56,6 @@ impl Event<'_> {
     /// [`Rewrite`](crate::Rewrite) writes it. Microsoft's reader shows -1.
     pub const UNKNOWN_THREAD: u64 = u64::MAX;
 
-    /// Returns the processor, if it was recorded.
-    #[must_use]
-    pub const fn known_processor(&self) -> Option<u32> {
-        match self.processor {
-            Self::UNKNOWN_PROCESSOR => None,
-            processor => Some(processor),
-        }
-    }
-
     /// Returns a copy without payload and stack, which therefore borrows nothing.
     #[must_use]
     pub const fn without_payload(&self) -> Event<'static> {

@@ -13,8 +13,7 @@ pub struct RewriteOptions<'o> {
     pub from: u64,
     /// The last timestamp to keep.
     pub to: u64,
-    /// The version of the result; V3 only if the source is V3. `None` is the version of the source, or V4 if the source
-    /// is V3.
+    /// The version of the result: V4 or V6. `None` is the version of the source, or V4 if the source is V3.
     pub version: Option<Version>,
     /// Removes the command line from `ProcessInfo`, `RuntimeInformationStart`, and all other events with a field of
     /// that name, such as `CommandLine` or `cmdline`: the string becomes empty. If the field is not a string that can be

@@ -194,18 +194,9 @@ impl Scalar {
 ///
 /// let time = FileTime(116_444_736_000_000_000 + 12_345_678);
 /// assert_eq!(time.to_string(), "1970-01-01T00:00:01.2345678Z");
-/// assert_eq!(time.unix_100ns(), 12_345_678);
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct FileTime(pub u64);
-
-impl FileTime {
-    /// Returns the units of 100 ns since 1970-01-01 UTC; negative before that day.
-    #[must_use]
-    pub const fn unix_100ns(self) -> i64 {
-        self.0.wrapping_sub(116_444_736_000_000_000) as i64
-    }
-}
 
 /// ISO 8601, always with seven decimals.
 impl fmt::Display for FileTime {

@@ -33,7 +33,6 @@ fn inheritance() {
     assert_eq!((a.metadata_id, a.sequence, a.capture_thread, a.processor, a.thread), (1, 1, 5, 9, 6));
     assert_eq!((a.stack_id, a.timestamp, a.sorted, a.payload), (2, 8, true, &b"ab"[..]));
     assert_eq!((a.activity_id, a.related_activity_id), (Guid([0x11; 16]), Guid([0x22; 16])));
-    assert_eq!(a.known_processor(), Some(9));
     assert_eq!(a.without_payload(), Event { payload: &[], ..a });
     let inherited = Event { sequence: 2, timestamp: 7, sorted: false, payload: b"cd", ..a };
     assert_eq!(b, inherited);

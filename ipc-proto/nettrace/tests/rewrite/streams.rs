@@ -183,8 +183,7 @@ fn command_lines_are_removed() {
         let secret = &info.payload[..end];
         assert!(secret.len() > 20, "{name}");
         let is_in = |bytes: &[u8]| bytes.windows(secret.len()).any(|window| window == secret);
-        let old = (source.version == Version::V3).then_some(Version::V3);
-        for version in [Version::V4, Version::V6].into_iter().chain(old) {
+        for version in [Version::V4, Version::V6] {
             let (kept, report) = rewrite(&bytes, to(version)).unwrap();
             assert!(is_in(&kept) && report.command_lines == 0, "{name}");
             let mut options = to(version);
@@ -534,45 +533,7 @@ fn little_room() {
             }
         }
     }
-    assert_eq!(rewrite(&[], to(Version::V3)).unwrap().0, []);
+    assert_eq!(rewrite(&[], to(Version::V3)), Err(RewriteError::Write(WriteError::Version(Version::V3))));
     let no_room = RewriteError::Write(WriteError::BufferTooSmall { needed: 12 });
     assert_eq!(rewrite_with(&[], options(), 11, 0), Err(no_room));
-}
-
-/// V3 stays V3 with the events that are kept. Other versions would have to be sorted and joined.
-#[test]
-fn the_old_format() {
-    let mut files = 0;
-    for (name, bytes) in traces() {
-        let source = read(&bytes);
-        if source.version != Version::V3 {
-            let refused = rewrite(&bytes, to(Version::V3));
-            assert_eq!(refused, Err(RewriteError::Write(WriteError::Version(Version::V3))), "{name}");
-            continue;
-        }
-        files += 1;
-        let (same, _) = rewrite(&bytes, to(Version::V3)).unwrap();
-        assert!(same == bytes, "{name} is not as it was");
-        let provider = &source.events[0].provider;
-        let only = [EventSelector { provider, event_id: None, event_name: None }];
-        let (some, _) = rewrite(&bytes, RewriteOptions { only: &only, ..to(Version::V3) }).unwrap();
-        let of_provider: Vec<_> =
-            source.events.iter().filter(|event| event.provider == *provider).cloned().collect();
-        let trace = read(&some);
-        assert_eq!((trace.version, trace.end), (Version::V3, End::Complete), "{name}");
-        assert!(trace.events == of_provider && of_provider.len() < source.events.len(), "{name}");
-        // A damaged trace can have blocks of other versions. They are left out.
-        let (odd, end) = bytes.split_at(bytes.len() - 1);
-        let mut odd = [odd, b"\x04\x04\x01\x01\0\0\0\0\0\0\0\x0a\0\0\0StackBlock\x06\x08\0\0\0"].concat();
-        odd.resize(odd.len().next_multiple_of(4), 0);
-        odd.extend([&[0; 8][..], &[6], end].concat());
-        assert_eq!(read(&odd).end, End::Complete);
-        assert!(rewrite(&odd, to(Version::V3)).unwrap().0 == bytes, "{name}");
-        // The rest of a truncated trace becomes a complete one.
-        let (part, _) = rewrite(&bytes[..bytes.len() / 2], to(Version::V3)).unwrap();
-        let part = read(&part);
-        assert!(!part.events.is_empty() && part.end == End::Complete, "{name}");
-        assert!(source.events.starts_with(&part.events), "{name}");
-    }
-    assert!(files >= 2);
 }

@@ -1,22 +1,19 @@
 //! `rewrite`: copies a trace with fewer events, or in another format.
-mod net_perf;
-
 use core::ops::ControlFlow;
 use std::path::PathBuf;
 
 use dotnet_ipc_syntax::only_arg::OnlyArg;
 use indicatif::{DecimalBytes, HumanCount};
 use nettrace::{
-    End, EventSelector, Record, Rewrite, RewriteCounts, RewriteOptions, RewriteSpace, Slot, TimeFilter,
-    Trace, TraceClock, Version,
+    End, EventSelector, Record, Rewrite, RewriteCounts, RewriteError, RewriteOptions, RewriteSpace, Slot,
+    TimeFilter, Trace, TraceClock, Version,
 };
 use serde_json::json;
 
-use self::net_perf::{NetPerf, Unstated, failed};
 use crate::args::time_range_args::{TimeRangeArgs, report_skipped};
 use crate::input::source::{self, Source};
 use crate::output::atomic_output::AtomicOutput;
-use crate::output::failure::Failure;
+use crate::output::failure::{Failure, Kind};
 use crate::output::globals::Globals;
 use crate::output::output_file::OverwriteArgs;
 use crate::output::stdout;
@@ -36,9 +33,6 @@ and removes labels, attributes and properties of that name. If it is unknown
 whether an event has a command line, because its description is missing or
 damaged or has no fields, all its bytes are removed, with a note. Other events
 can also contain names of people and paths: remove them with --only.
-
-Format 3 is NetPerf, for readers that know no other. Its events are in the order
-of time, and have their stack, but no processor; it states no lost events.
 
 The valid part of a truncated or corrupt trace becomes a complete trace, and
 the exit status is 6. After any other failure the output file is unchanged.
@@ -60,8 +54,8 @@ pub(crate) struct Args {
     only: Vec<OnlyArg>,
     #[command(flatten)]
     times: TimeRangeArgs,
-    /// Version of the format to write: 3, 4 or 6 [default: that of the trace, or 4 for version 3]
-    #[arg(long, value_name = "3|4|6", value_parser = parse_format)]
+    /// Version of the format to write: 4 or 6 [default: that of the trace, or 4 for version 3]
+    #[arg(long, value_name = "4|6", value_parser = parse_format)]
     format: Option<Version>,
     /// Empty the fields with the command line of the program
     #[arg(long)]
@@ -72,24 +66,17 @@ pub(crate) struct Args {
 
 fn parse_format(text: &str) -> Result<Version, String> {
     match text {
-        "3" => Ok(Version::V3),
         "4" => Ok(Version::V4),
         "6" => Ok(Version::V6),
-        _ => Err("use 3, 4 or 6".to_owned()),
+        _ => Err("use 4 or 6".to_owned()),
     }
 }
 
 impl Args {
     fn options<'o>(&self, only: &'o [EventSelector<'o>], trace: &Trace<'_>) -> RewriteOptions<'o> {
         let (from, to) = self.times.part().ticks(&TraceClock::new(trace)).into_inner();
-        let version = if self.needs_net_perf(trace) { Some(Version::V4) } else { self.format };
         let strip_command_line = self.strip_command_line;
-        RewriteOptions { only, from, to, version, strip_command_line }
-    }
-
-    /// Returns whether the events have to be sorted and joined with their stacks: for version 3 of another version.
-    fn needs_net_perf(&self, trace: &Trace<'_>) -> bool {
-        self.format == Some(Version::V3) && trace.version != Version::V3
+        RewriteOptions { only, from, to, version: self.format, strip_command_line }
     }
 }
 
@@ -104,10 +91,8 @@ const LABELS: usize = 1 << 16;
 pub(crate) fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
     let only: Vec<EventSelector<'_>> = args.only.iter().map(OnlyArg::as_filter).collect();
     let (mut records, mut source) = Source::open(&args.file)?.records(globals)?;
-    let output = AtomicOutput::open(&args.output, &args.overwrite)?;
+    let mut output = AtomicOutput::open(&args.output, &args.overwrite)?;
     let mut buffer = vec![0; BUFFER];
-    let mut net_perf_buffer = vec![0; if args.format == Some(Version::V3) { BUFFER } else { 0 }];
-    let mut output = CopyOutput { file: output, net_perf: None };
     let (mut metadata, mut threads) = (vec![Slot::default(); SLOTS], vec![Slot::default(); SLOTS]);
     let mut labels = vec![Slot::default(); LABELS];
     let space = RewriteSpace {
@@ -116,14 +101,14 @@ pub(crate) fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
         threads: &mut threads,
         labels: &mut labels,
     };
-    let mut space = Some((space, net_perf_buffer.as_mut_slice()));
+    let mut space = Some(space);
     let mut rewrite: Option<Rewrite<'_>> = None;
     let (mut times, mut keeps_names) = (TimeFilter::new(0, u64::MAX), true);
     let end = loop {
         if let Some(rewrite) = &mut rewrite {
             let copied = records.try_for_each_event(|event| {
                 times.event(event);
-                output.copy(rewrite, &Record::Event(*event))
+                copy(rewrite, &Record::Event(*event), &mut output)
             });
             if let ControlFlow::Break(result) = copied {
                 return result;
@@ -132,15 +117,14 @@ pub(crate) fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
         let record = records.next_record();
         // The first record has the clock for --from and --to.
         if let Record::Trace(trace) = &record {
-            if let Some((space, net_perf_buffer)) = space.take() {
+            if let Some(space) = space.take() {
                 let options = args.options(&only, trace);
-                output.net_perf = args.needs_net_perf(trace).then(|| NetPerf::new(net_perf_buffer));
                 (times, keeps_names) = (TimeFilter::new(options.from, options.to), options.keeps_names());
                 rewrite = Some(Rewrite::new(options, space).map_err(failed)?);
             }
         }
         if let Some(rewrite) = &mut rewrite {
-            if let ControlFlow::Break(result) = output.copy(rewrite, &record) {
+            if let ControlFlow::Break(result) = copy(rewrite, &record, &mut output) {
                 return result;
             }
         }
@@ -172,65 +156,33 @@ pub(crate) fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
     while let Some(bytes) = rest.next_bytes().map_err(failed)? {
         output.write(&bytes)?;
     }
-    let (output, unstated) = output.finish()?;
     if output.is_closed() {
         return Ok(());
     }
     let bytes = output.persist()?;
     report_losses(&rewritten, globals);
-    if let Some(unstated) = unstated {
-        report_unstated(&unstated, globals);
-    }
     report_skipped(&times, globals);
     summarize(&rewritten, times.skipped_blocks(), bytes, args, end, globals)?;
     source::check(end, name)
 }
 
-/// The file of the copy, with the conversion to version 3 if there is one.
-struct CopyOutput<'b> {
-    file: AtomicOutput,
-    net_perf: Option<NetPerf<'b>>,
+/// Returns the failure of a copy.
+fn failed(e: RewriteError) -> Failure {
+    Failure::new(Kind::Other, format!("cannot rewrite the trace: {e}"))
 }
 
-impl CopyOutput<'_> {
-    /// Writes what the next record becomes. Breaks with the result of the command if that fails, or if nothing reads the
-    /// output any more.
-    fn copy(&mut self, rewrite: &mut Rewrite<'_>, record: &Record<'_>) -> ControlFlow<Result<(), Failure>> {
-        let written = rewrite.record(record).map_err(failed).and_then(|bytes| self.write(&bytes));
-        if written.is_err() || self.file.is_closed() {
-            return ControlFlow::Break(written);
-        }
-        ControlFlow::Continue(())
+/// Writes what the next record becomes. Breaks with the result of the command if that fails, or if nothing reads the
+/// output any more.
+fn copy(
+    rewrite: &mut Rewrite<'_>,
+    record: &Record<'_>,
+    output: &mut AtomicOutput,
+) -> ControlFlow<Result<(), Failure>> {
+    let written = rewrite.record(record).map_err(failed).and_then(|bytes| output.write(&bytes));
+    if written.is_err() || output.is_closed() {
+        return ControlFlow::Break(written);
     }
-
-    fn write(&mut self, bytes: &[u8]) -> Result<(), Failure> {
-        match &mut self.net_perf {
-            Some(net_perf) => net_perf.push(bytes, &mut self.file),
-            None => self.file.write(bytes),
-        }
-    }
-
-    /// Writes the end, and returns the file.
-    fn finish(mut self) -> Result<(AtomicOutput, Option<Unstated>), Failure> {
-        let Some(net_perf) = self.net_perf.take() else { return Ok((self.file, None)) };
-        let (rest, unstated) = net_perf.finish();
-        self.file.write(&rest)?;
-        Ok((self.file, Some(unstated)))
-    }
-}
-
-/// Reports what version 3 cannot represent.
-fn report_unstated(unstated: &Unstated, globals: &Globals) {
-    let Unstated { lost, late, cut_stacks } = unstated;
-    for (count, what) in [
-        (lost, "lost events are not stated: this version of the format does not number events"),
-        (late, "events are not in the order of time, and readers of this version do not sort"),
-        (cut_stacks, "stacks have only their innermost 1,024 addresses"),
-    ] {
-        if *count > 0 {
-            globals.note(&format!("{count} {what}"));
-        }
-    }
+    ControlFlow::Continue(())
 }
 
 /// Reports what the format version of the copy cannot represent.

@@ -3,7 +3,7 @@ use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
 use dotnet_ipc_syntax::only_arg::OnlyArg;
-use ipc_proto::types::{EventLevel, Format};
+use ipc_proto::types::EventLevel;
 use ipc_proto::wire::TextBuf;
 use ipc_std::{Client, TraceSession};
 use serde_json::{Value, json};
@@ -99,9 +99,6 @@ pub(crate) struct Args {
     /// Take the names of methods at the start too, for stacks of a process that is killed
     #[arg(long)]
     names_first: bool,
-    /// Record NetPerf, version 3 of the format, for readers that know no other; it states no lost events
-    #[arg(long, conflicts_with = "names_first")]
-    legacy_netperf: bool,
     #[command(flatten)]
     connection: ConnectionArgs,
 }
@@ -109,11 +106,9 @@ pub(crate) struct Args {
 pub(crate) fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
     let plan = args.recording.plan()?;
     let plan = if args.names_first { plan.with_names(EventLevel::INFORMATIONAL)? } else { plan };
-    let plan = if args.legacy_netperf { plan.in_format(Format::NET_PERF) } else { plan };
     plan.check_until(&args.until)?;
     let (client, wire_log) = args.connection.session_client(args.target.target())?;
-    let extension = if args.legacy_netperf { "netperf" } else { "nettrace" };
-    let path = args.output.clone().map_or_else(|| default_path(&client, extension, globals), Ok)?;
+    let path = args.output.clone().map_or_else(|| default_path(&client, globals), Ok)?;
     let output = TraceOutput::open(&path, &args.connection.wire_log.overwrite)?;
     output.wait_until(&args.until);
 
@@ -172,7 +167,7 @@ fn report(
 }
 
 /// Returns the name of the file without `-o`: as dotnet-trace names it, but with the time in UTC.
-fn default_path(client: &Client, extension: &str, globals: &Globals) -> Result<PathBuf, Failure> {
+fn default_path(client: &Client, globals: &Globals) -> Result<PathBuf, Failure> {
     let (name, process_id) = match client.process_info() {
         Ok(info) => {
             let text = |text: &TextBuf| text.to_utf8().unwrap_or_default();
@@ -187,7 +182,7 @@ fn default_path(client: &Client, extension: &str, globals: &Globals) -> Result<P
     // For example, 2026-11-20T21:45:13Z.
     let time = humantime::format_rfc3339_seconds(SystemTime::now()).to_string();
     let time: String = time.chars().filter(|c| !"-:Z".contains(*c)).collect();
-    Ok(format!("{name}_{process_id}_{}.{extension}", time.replace('T', "_")).into())
+    Ok(format!("{name}_{process_id}_{}.nettrace", time.replace('T', "_")).into())
 }
 
 /// Returns the name of the program as a part of a file name.

@@ -8,7 +8,7 @@ use dotnet_ipc_syntax::keywords::{self, PRIVATE_PROVIDER, RUNTIME_PROVIDER};
 use dotnet_ipc_syntax::only_arg::OnlyArg;
 use dotnet_ipc_syntax::provider::{self, ProviderList, ProviderSpec};
 use ipc_proto::plan::{DEFAULT_RUNDOWN, LostFeature};
-use ipc_proto::types::{EventLevel, Format, SessionBufferMode, StreamingProvider};
+use ipc_proto::types::{EventLevel, SessionBufferMode, StreamingProvider};
 use ipc_std::{Client, TraceConfig, TraceSession};
 use nettrace::Metadata;
 
@@ -92,7 +92,6 @@ pub(crate) struct SessionPlan<'o> {
     pub(crate) duration: Option<Duration>,
     pub(crate) buffer_mb: u32,
     pub(crate) no_resume: bool,
-    format: Format,
     providers: Vec<ProviderSpec>,
     event_ids: &'o [EventIds],
     buffering: Buffering,
@@ -116,7 +115,6 @@ impl LiveArgs {
             duration: self.duration,
             buffer_mb: self.buffer,
             no_resume: self.no_resume,
-            format: Format::NET_TRACE,
             providers,
             event_ids: &[],
             buffering: Buffering::Drop,
@@ -249,7 +247,6 @@ impl SessionPlan<'_> {
     pub(crate) fn config<'p>(&self, providers: &'p [StreamingProvider<'p>]) -> TraceConfig<'p> {
         TraceConfig {
             buffer_mb: self.buffer_mb,
-            format: self.format,
             rundown_keyword: self.rundown_keyword,
             stackwalk: self.stackwalk,
             buffer_mode: self.buffer_mode(),
@@ -278,11 +275,6 @@ impl SessionPlan<'_> {
         let usage = |message| Failure::new(Kind::Usage, message);
         provider::add(&mut self.providers, &ProviderSpec { level, ..NAMES }).map_err(usage)?;
         Ok(self)
-    }
-
-    /// Changes the format of the stream.
-    pub(crate) fn in_format(self, format: Format) -> Self {
-        Self { format, ..self }
     }
 
     /// Fails if the session does not enable the provider of an event that should end it.

@@ -170,7 +170,7 @@ pub(crate) fn rundown_keyword(profiles: &[TraceProfile]) -> u64 {
 
 #[cfg(test)]
 mod tests {
-    use ipc_proto::types::{PayloadSpecs, ProviderArguments};
+    use ipc_proto::{Message, Parsed, Request};
 
     use super::*;
 
@@ -198,18 +198,17 @@ mod tests {
     }
 
     #[test]
-    fn the_database_profile_has_no_mistake() {
-        let (key, value) = ProviderArguments::new(DATABASE.into()).next().unwrap();
-        assert!(key == "FilterAndPayloadSpecs");
-        let value = value.to_string();
-        let specs: Vec<_> = PayloadSpecs::new(&value).collect::<Result<_, _>>().unwrap();
-        assert_eq!(specs.iter().map(|spec| spec.transforms().count()).collect::<Vec<_>>(), [11, 0, 12, 0]);
-        assert!(
-            specs
-                .iter()
-                .map(ToString::to_string)
-                .eq(value.lines().map(|line| line.trim_end_matches(":").to_owned()))
-        );
+    fn the_database_profile_is_that_of_dotnet_trace() {
+        let recorded = ipc_testdata::MESSAGES
+            .iter()
+            .find(|vector| vector.name() == "CollectTracing2.database.request.hex")
+            .unwrap();
+        let Parsed::Complete { value: message, .. } = Message::parse(recorded.bytes).unwrap() else {
+            panic!()
+        };
+        let Request::CollectTracing2(request) = message.request().unwrap() else { panic!() };
+        let providers = select(&[TraceProfile::Database], &[]).unwrap();
+        assert!(request.providers.iter().eq(providers.iter().map(ProviderSpec::to_provider)));
     }
 
     #[test]

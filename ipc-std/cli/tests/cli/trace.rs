@@ -653,24 +653,3 @@ fn a_session_that_blocks_ends_instead_of_stopping() {
         fs::remove_file(&file).unwrap();
     }
 }
-
-#[test]
-fn net_perf_is_recorded_on_request() {
-    let runtime = FakeRuntime::start(Profile::net10()).unwrap();
-    let (_directory, file, path) = output();
-    let options = ["--duration", "0.3", "--legacy-netperf"];
-    assert_eq!(ask(runtime.path(), &[&["trace", "-o", &path][..], &options].concat()).status, Some(0));
-    assert!(fs::read(file).unwrap().starts_with(b"\x14\0\0\0!FastSerialization.1"));
-    let stats = run(&["stats", &path, "--json"]).well().json();
-    assert_eq!((&stats["version"], &stats["end"]), (&json!(3), &json!("complete")), "{stats}");
-    assert!(stats["events"].as_u64() > Some(0), "{stats}");
-    // Without a name, the file has the suffix of its format.
-    let directory = TempDir::new().unwrap();
-    let socket = runtime.path().to_str().unwrap().to_owned();
-    let mut command = tool(&[&["trace", "--socket", &socket][..], &options].concat());
-    assert_eq!(finish(command.current_dir(directory.path()).spawn().unwrap()).status, Some(0));
-    let name = fs::read_dir(directory.path()).unwrap().next().unwrap().unwrap().file_name();
-    assert!(name.to_str().unwrap().ends_with(".netperf"), "{name:?}");
-    // The names of the start are those of another format.
-    ask(runtime.path(), &["trace", "--legacy-netperf", "--names-first"]).fails(2, "--names-first");
-}

@@ -32,7 +32,6 @@ const READERS: &[&[&str]] = &[
     &["report", "--wall", "--threads", "--tree"],
     &["requests"],
     &["rewrite", "-o", "-"],
-    &["rewrite", "-o", "-", "--format", "3"],
     &["stats"],
     &["stats", "--json"],
 ];

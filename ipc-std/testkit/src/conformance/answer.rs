@@ -119,13 +119,13 @@ impl Numbers for ProcessEnvironment {
 fn numbers(command: &CommandInfo, message: &Message<'_>) -> Option<Vec<(&'static str, u64)>> {
     macro_rules! numbers {
         ($([
-            $code:literal $name:ident $(<$a:lifetime>)? / $specification_name:ident since $since:literal
-            { $($field:ident: $ty:ty,)* }
-            -> $response:ident $(<$r:lifetime>)?, then $then:ident
+            $code:literal $name:ident / $specification_name:ident since $since:literal:
+            $request:ty { $($field:ident: $ty:ty,)* }
+            -> $response_name:ident: $response:ty, then $then:ident
         ])*) => {
             fn of<'r>(code: Code, payload: &'r [u8]) -> Option<Vec<(&'static str, u64)>> {
                 match code.0 {
-                    $($code => <$response $(<$r>)? as Numbers>::numbers(payload),)*
+                    $($code => <$response as Numbers>::numbers(payload),)*
                     _ => None,
                 }
             }

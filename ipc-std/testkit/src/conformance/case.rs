@@ -162,9 +162,9 @@ impl Case {
             // `user_events`.
             (@then $then:ident) => { true };
             ($([
-                $code:literal $name:ident $(<$a:lifetime>)? / $specification_name:ident since $since:literal
-                { $($field:ident: $ty:ty,)* }
-                -> $response:ident $(<$r:lifetime>)?, then $then:ident
+                $code:literal $name:ident / $specification_name:ident since $since:literal:
+                $request:ty { $($field:ident: $ty:ty,)* }
+                -> $response_name:ident: $response:ty, then $then:ident
             ])*) => {
                 match self.code() {
                     $(Some(Code($code)) => starts_sessions!(@then $then),)*

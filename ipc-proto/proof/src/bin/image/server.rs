@@ -23,11 +23,11 @@ pub fn run() {
 
 macro_rules! answer {
     ($([
-        $code:literal $name:ident $(<$a:lifetime>)? / $specification_name:ident since $since:literal
-        { $($field:ident: $ty:ty,)* }
-        -> $response:ident $(<$r:lifetime>)?, then $then:ident
+        $code:literal $name:ident / $specification_name:ident since $since:literal:
+        $request:ty { $($field:ident: $ty:ty,)* }
+        -> $response_name:ident: $response:ty, then $then:ident
     ])*) => {
-        fn answer(request: &Request<'_>, reply: &mut Reply<'_>) -> Result<(), EncodeError> {
+        fn answer<'r>(request: &Request<'r>, reply: &mut Reply<'_>) -> Result<(), EncodeError> {
             match request {
                 $(Request::$name(command) => reply.answer(command, &<$response as Input>::input()),)*
                 _ => reply.refuse(HResult::UNKNOWN_COMMAND),
