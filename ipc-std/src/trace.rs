@@ -171,8 +171,8 @@ impl TraceSession {
         self.state.session().received()
     }
 
-    /// Requests the Stop. The next read sends the Stop, and further reads return the rest of the stream. A second call
-    /// does nothing.
+    /// Requests the Stop. A read that waits, or else the next one, sends the Stop, and the reads after it return the rest
+    /// of the stream. A second call does nothing.
     pub fn stop(&self) {
         self.mailbox.request_stop();
     }
