@@ -191,6 +191,17 @@ pub fn transferred(result: io::Result<usize>) -> io::Result<Option<usize>> {
     }
 }
 
+/// Returns `n`, the number of bytes that a transport reports for `lent` bytes.
+///
+/// # Errors
+/// If the transport reports more bytes than it was lent: it is unknown then which bytes were transferred.
+pub(crate) fn within(n: usize, lent: usize) -> io::Result<usize> {
+    match n > lent {
+        true => Err(io::Error::other(ProtocolError::Overrun { advanced: n, lent })),
+        false => Ok(n),
+    }
+}
+
 /// Returns whether the error means that the transport is not ready, or that a timeout has elapsed. A stream of the standard
 /// library reports an elapsed timeout as `WouldBlock`.
 #[must_use]
