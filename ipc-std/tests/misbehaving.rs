@@ -2,21 +2,22 @@
 //! fault is an error at once, with the peer and the phase.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking, and so do its transports")]
 
-use core::sync::atomic::{AtomicBool, Ordering};
+use core::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use core::time::Duration;
 use std::io::{self, ErrorKind, Read, Write};
 use std::time::Instant;
 
 use ipc_proto::types::{EventLevel, Provider};
-use ipc_proto::{Call, ProtocolError, ResumeRuntime, SessionEnd};
+use ipc_proto::{Advertise, Call, Guid, ProtocolError, Request, ResumeRuntime, Serve, SessionEnd};
 use ipc_std::{
-    Client, ConnectError, Connection, Connector, DriveError, Error, ErrorKind as Kind, Phase, Stream,
+    Client, ConnectError, Connection, Connector, DriveError, Error, ErrorKind as Kind, Phase, Server, Stream,
     Timeouts, TraceConfig, TraceSession, drive,
 };
 
 /// The limit of a wait for a transport that has failed already.
 const HANGS: Duration = Duration::from_secs(60);
 
+const RESUME: &[u8] = b"DOTNET_IPC_V1\0\x14\0\x04\x01\0\0";
 const OK: &[u8] = b"DOTNET_IPC_V1\0\x18\0\xff\0\0\0\0\0\0\0";
 const STARTED: &[u8] = b"DOTNET_IPC_V1\0\x1c\0\xff\0\0\0\x01\0\0\0\0\0\0\0";
 
@@ -201,6 +202,26 @@ fn a_fault_of_the_connection_for_a_stop_has_the_peer_and_the_phase() {
     let error = session.read(&mut [0; 64]).unwrap_err().downcast().unwrap();
     check(&error, PanicInRead, Phase::Connecting, "the transport panicked: in connect");
     session.abandon();
+}
+
+/// The port connects again after every fault: of its connector, and of the connection before its command arrives.
+#[test]
+fn a_server_tries_again_after_a_fault() {
+    let mut server =
+        Server::new(&Advertise { runtime_cookie: Guid::NIL, process_id: 42, future: 0 }).unwrap();
+    let attempts = AtomicUsize::new(0);
+    server.connect_over(move |_| {
+        let attempt = attempts.fetch_add(1, Ordering::SeqCst);
+        let answer = if attempt > Fault::ALL.len() { RESUME } else { b"" };
+        let fault = attempt.checked_sub(1).and_then(|n| Fault::ALL.get(n)).copied();
+        assert!(attempt > 0, "in connect");
+        Stream::blocking(Faulty { answer, fault: fault.unwrap_or(Silence) })
+    });
+    let mut incoming = server.accept().unwrap().unwrap();
+    let (mut receive, mut send) = ([0; 64], [0; 64]);
+    let mut serve = Serve::new(&mut receive, &mut send).unwrap();
+    drive(&mut serve, &mut incoming.stream).unwrap();
+    assert!(matches!(serve.finish().0, Ok(Request::ResumeRuntime(_))));
 }
 
 #[test]
