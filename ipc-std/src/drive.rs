@@ -22,8 +22,9 @@ pub enum DriveError {
 
 /// Runs `exchange` over `stream` until it is done.
 ///
-/// A reset stream counts as closed: bytes that the peer sent before the reset are read, and the exchange decides
-/// whether they suffice.
+/// A reset is 0 bytes: a read or write that fails because the peer has closed the connection ([`is_closed`]) counts as
+/// the end of the stream. Bytes that the peer sent before are still read, and the exchange decides whether they suffice.
+/// A loop of your own does the same with [`transferred`].
 ///
 /// # Errors
 /// If the stream or the peer fails. After [`ProtocolError::BufferTooSmall`] the caller can suspend the exchange, resume

@@ -11,13 +11,14 @@ fn main() {
         // `cargo nextest` or an editor requests the list of tests, which is empty.
         Some("--list") => {}
         _ => {
+            // This one counts what the process has, so it is the first.
+            #[cfg(target_os = "linux")]
+            unix::nothing_of_this_process_stays();
             unix::everything_works();
             unix::a_failed_program_is_named();
             unix::a_silent_program_is_killed_and_reaped();
             unix::a_program_that_fails_within_a_trace_is_named();
             unix::a_greeting_is_quoted();
-            #[cfg(target_os = "linux")]
-            unix::nothing_of_this_process_stays();
             println!("6 passed, 0 failed");
         }
     }

@@ -5,6 +5,7 @@
 use core::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use core::time::Duration;
 use std::io::{self, ErrorKind, Read, Write};
+use std::net::Shutdown;
 use std::time::Instant;
 
 use ipc_proto::types::{EventLevel, Provider};
@@ -107,6 +108,12 @@ fn a_fault_of_a_transport_with_a_thread_is_an_error_at_once() {
         }
         assert!(stream.has_hung_up(), "{fault:?}");
     }
+}
+
+#[test]
+fn a_panic_of_an_interrupt_stays_in_the_stream() {
+    let stream = Stream::interruptible(Faulty { answer: b"", fault: Silence }, || panic!("in interrupt"));
+    stream.unwrap().shutdown(Shutdown::Both).unwrap();
 }
 
 #[test]

@@ -144,7 +144,8 @@ impl Worker {
         self.shared.flag.raise();
         let interrupt = self.shared.interrupt.lock().unwrap_or_else(PoisonError::into_inner).take();
         if let Some(interrupt) = interrupt {
-            interrupt();
+            // It is called in `drop`, where a panic could end the process.
+            let _ = caught(interrupt);
         }
     }
 
