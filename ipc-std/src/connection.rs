@@ -190,9 +190,9 @@ impl<S: Read + Write> Connection<S> {
             Ok(Answer::Ok(response)) => Ok(response),
             Ok(Answer::Refused(error)) => Err(context.refused(&error)),
             Err(e) => {
-                let received = usize::try_from(self.tap.received).ok().and_then(|n| self.buf.get(..n));
-                let phase = Phase::of_answer(self.tap.received);
-                Err(context.fallback(e, phase).quoting(received.unwrap_or_default()))
+                let received = self.tap.received;
+                let answer = usize::try_from(received).ok().and_then(|n| self.buf.get(..n));
+                Err(context.fallback(e, Phase::of_answer(received)).quoting(answer.unwrap_or_default()))
             }
         }
     }

@@ -11,14 +11,15 @@ use std::time::Instant;
 use ipc_proto::types::{EventLevel, Provider};
 use ipc_proto::{Advertise, Call, Guid, ProtocolError, Request, ResumeRuntime, Serve, SessionEnd};
 use ipc_std::{
-    Client, ConnectError, Connection, Connector, DriveError, Error, ErrorKind as Kind, Phase, Server, Stream,
-    Timeouts, TraceConfig, TraceSession, drive,
+    Client, ConnectError, Connection, Connector, DriveError, Error, ErrorKind as Kind, Monitor, MonitorEvent,
+    Phase, Server, Stream, Timeouts, TraceConfig, TraceSession, drive,
 };
 
 /// The limit of a wait for a transport that has failed already.
 const HANGS: Duration = Duration::from_secs(60);
 
 const RESUME: &[u8] = b"DOTNET_IPC_V1\0\x14\0\x04\x01\0\0";
+const ADVERTISE: &[u8] = b"ADVR_V1\0the cookie of it\x2a\0\0\0\0\0\0\0\0\0";
 const OK: &[u8] = b"DOTNET_IPC_V1\0\x18\0\xff\0\0\0\0\0\0\0";
 const STARTED: &[u8] = b"DOTNET_IPC_V1\0\x1c\0\xff\0\0\0\x01\0\0\0\0\0\0\0";
 
@@ -229,6 +230,24 @@ fn a_server_tries_again_after_a_fault() {
     let mut serve = Serve::new(&mut receive, &mut send).unwrap();
     drive(&mut serve, &mut incoming.stream).unwrap();
     assert!(matches!(serve.finish().0, Ok(Request::ResumeRuntime(_))));
+}
+
+/// A monitor drops a connection that fails before its runtime is known.
+#[test]
+fn a_monitor_takes_the_next_connection_after_a_fault() {
+    let monitor = Monitor::unbound().unwrap();
+    for answer in [&b""[..], &ADVERTISE[..9]] {
+        for fault in [PanicInRead, LongRead] {
+            monitor.push(Stream::blocking(Faulty { answer, fault }).unwrap());
+        }
+    }
+    monitor.push(Stream::blocking(Faulty { answer: ADVERTISE, fault: Silence }).unwrap());
+    loop {
+        match monitor.next_event(HANGS).unwrap() {
+            Some(MonitorEvent::Arrived(runtime)) => break assert_eq!(runtime.process_id, 42),
+            event => assert!(event.is_some(), "the runtime does not arrive"),
+        }
+    }
 }
 
 #[test]

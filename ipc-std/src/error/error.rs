@@ -8,8 +8,8 @@ use std::path::PathBuf;
 use ipc_discover::{Credentials, Denied, ErrorKind, SearchError};
 use ipc_proto::plan::{self, Explanation};
 use ipc_proto::{
-    Code, CommandInfo, DecodeError, DecodeErrorKind, EncodeError, FieldPath, HResult, InvalidValue,
-    ProtocolError, Violation,
+    Code, CommandInfo, DecodeErrorKind, EncodeError, FieldPath, HResult, InvalidValue, ProtocolError,
+    Violation,
 };
 
 use super::phase::Phase;
@@ -204,14 +204,10 @@ impl Error {
     /// Adds the first bytes of the answer to the error of a peer that does not answer with a message.
     #[must_use]
     pub fn quoting(mut self, answer: &[u8]) -> Self {
-        const BAD_MAGIC: DecodeErrorKind = DecodeErrorKind::BadMagic;
-        if let Self::Protocol {
-            source: ProtocolError::Decode(DecodeError { kind: BAD_MAGIC, .. }),
-            first,
-            ..
-        } = &mut self
-        {
-            first.extend_from_slice(answer);
+        if let Self::Protocol { source: ProtocolError::Decode(e), first, .. } = &mut self {
+            if e.kind == DecodeErrorKind::BadMagic {
+                first.extend_from_slice(answer);
+            }
         }
         self
     }
