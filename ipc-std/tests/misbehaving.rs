@@ -1,6 +1,11 @@
 //! Transports that break the contract of their traits: they panic, or report more bytes than they were lent. Each such
 //! fault is an error at once, with the peer and the phase.
-#![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking, and so do its transports")]
+#![allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    clippy::arithmetic_side_effects,
+    reason = "a test fails by panicking, and so do its transports"
+)]
 
 use core::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use core::time::Duration;

@@ -1,6 +1,7 @@
 //! `caught`: a panic of the caller's transport as an error.
+use core::panic::AssertUnwindSafe;
 use std::io;
-use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::panic::catch_unwind;
 
 /// Calls code of the caller. A panic becomes an error: on a thread of its own, it would leave others waiting.
 pub(super) fn caught<T>(call: impl FnOnce() -> T) -> io::Result<T> {
