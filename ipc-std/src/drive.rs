@@ -22,8 +22,9 @@ pub enum DriveError {
 
 /// Runs `exchange` over `stream` until it is done.
 ///
-/// A reset stream counts as closed: bytes that the peer sent before the reset are read, and the exchange decides
-/// whether they suffice.
+/// A reset is 0 bytes: a read or write that fails because the peer has closed the connection ([`is_closed`]) counts as
+/// the end of the stream. Bytes that the peer sent before are still read, and the exchange decides whether they suffice.
+/// A loop of your own does the same with [`transferred`].
 ///
 /// # Errors
 /// If the stream or the peer fails. After [`ProtocolError::BufferTooSmall`] the caller can suspend the exchange, resume
@@ -188,6 +189,17 @@ pub fn transferred(result: io::Result<usize>) -> io::Result<Option<usize>> {
         Err(e) if e.kind() == ErrorKind::Interrupted => Ok(None),
         Err(e) if is_closed(&e) => Ok(Some(0)),
         Err(e) => Err(e),
+    }
+}
+
+/// Returns `n`, the number of bytes that a transport reports for `lent` bytes.
+///
+/// # Errors
+/// If the transport reports more bytes than it was lent: it is unknown then which bytes were transferred.
+pub(crate) fn within(n: usize, lent: usize) -> io::Result<usize> {
+    match n > lent {
+        true => Err(io::Error::other(ProtocolError::Overrun { advanced: n, lent })),
+        false => Ok(n),
     }
 }
 

@@ -74,13 +74,14 @@ pub use mailbox::Stopper;
 ///   readable, until [`due`](Self::due) at the latest, and then calls [`poll_read`](Self::poll_read) until it returns
 ///   `Pending`. One thread can serve many sessions in this way.
 ///
-/// Reading fails with an [`Error`] inside the [`io::Error`]:
+/// Reading fails with an [`Error`] inside the [`io::Error`], which `error.downcast::<ipc_std::Error>()` returns:
 ///
 /// | error | state afterwards |
 /// |---|---|
 /// | [`Error::Timeout`] in [`Phase::ReadingTrace`]: no byte for [`Timeouts::silence`](crate::Timeouts::silence) | reading can continue |
 /// | an error of connecting or sending, or [`Error::Refused`]: the Stop failed | reading can continue, and the Stop can be requested again |
 /// | [`Error::Timeout`] in [`Phase::StoppingTrace`]: the stream did not end before the deadline of the Stop | ended: [`TimedOut`](SessionEnd::TimedOut) |
+/// | [`Error::Io`] in [`Phase::ReadingTrace`]: the transport failed before the end of the trace | ended: [`CutOff`](SessionEnd::CutOff) |
 /// | [`Error::Cancelled`]: by [`Stopper::cancel`] | ended: [`Abandoned`](SessionEnd::Abandoned) |
 ///
 /// A process that exits is not an error of reading: the stream ends and is [cut off](SessionEnd::CutOff).
@@ -97,6 +98,8 @@ pub struct TraceSession {
     /// Bytes of the command that started the session, and of its answer.
     sent: u64,
     answered: u64,
+    /// The error that ended the stream. It is reported unless the trace is complete.
+    failure: Option<io::Error>,
 }
 
 /// The token of the stream in the sources. Token 1 is [`StopConnection::TOKEN`], and 2 is that of the alarm.
@@ -144,6 +147,7 @@ impl TraceSession {
             nonblocking: false,
             sent,
             answered,
+            failure: None,
         })
     }
 
@@ -276,14 +280,20 @@ impl TraceSession {
         self.check_stop(driven)?;
         // The answer is read before the stream. A runtime ends the stream before it answers, so after the answer the
         // end can be read. In the other order, the answer could overtake the end.
-        self.stop_connection.receive(self.state.session_mut());
+        let received =
+            self.stop_connection.receive(self.state.session_mut(), &self.client, &mut self.sources);
+        self.check_stop(received)?;
         while self.state.session().wants_stream() {
             let n = match self.stream.read(buf) {
                 Err(e) if e.kind() == ErrorKind::Interrupted => continue,
                 Err(e) if e.kind() == ErrorKind::WouldBlock => break,
                 // A broken connection counts as the end of the stream: no more bytes come.
                 Err(e) if is_closed(&e) => 0,
-                read => read?,
+                Err(e) => {
+                    self.failure = Some(self.reading_error(e, Instant::now()));
+                    0
+                }
+                Ok(n) => n,
             };
             self.state.advance(buf.get(..n).unwrap_or_default());
             if n > 0 {
@@ -294,6 +304,12 @@ impl TraceSession {
         let answered = self.stop_connection.conclude(&mut self.state, &self.client, &mut self.sources);
         self.check_stop(answered)?;
         self.sources.rearm();
+        // A transport that fails after the end mark of the trace has done its work.
+        if let Some(failure) =
+            self.failure.take_if(|_| self.state.session().end() == Some(SessionEnd::CutOff))
+        {
+            return Err(failure);
+        }
         self.state.end_of_reading(self.client.peer(), self.client.connector().phase())
     }
 
@@ -327,19 +343,21 @@ impl TraceSession {
         let silence = Deadline::after(self.client.timeouts().silence);
         let due = self.due();
         match self.sources.wait(due.unwrap_or(silence.end)) {
-            Err(e) if e.kind() == ErrorKind::TimedOut && due.is_none() => {
-                let context = CallContext {
-                    peer: self.client.peer(),
-                    command: self.command(),
-                    sent: self.sent,
-                    received: self.answered.saturating_add(self.received()),
-                    waited: silence.begin.elapsed(),
-                };
-                Err(io::Error::new(ErrorKind::TimedOut, context.io(e, Phase::ReadingTrace)))
-            }
-            Err(e) if e.kind() == ErrorKind::TimedOut => Ok(()),
-            result => result,
+            Err(e) if e.kind() == ErrorKind::TimedOut && due.is_some() => Ok(()),
+            result => result.map_err(|e| self.reading_error(e, silence.begin)),
         }
+    }
+
+    /// Returns the error of reading the stream, as an [`Error`] inside an [`io::Error`] of the same kind.
+    fn reading_error(&self, source: io::Error, since: Instant) -> io::Error {
+        let context = CallContext {
+            peer: self.client.peer(),
+            command: self.command(),
+            sent: self.sent,
+            received: self.answered.saturating_add(self.received()),
+            waited: since.elapsed(),
+        };
+        io::Error::new(source.kind(), context.io(source, Phase::ReadingTrace))
     }
 }
 

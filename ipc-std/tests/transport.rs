@@ -252,11 +252,11 @@ fn a_monitor_and_a_runtime_meet_over_any_transport() {
         let mut server =
             Server::new(&Advertise { runtime_cookie: cookie, process_id: 42, future: 0 }).unwrap();
         let pushing = Arc::clone(&monitor);
-        let port = server.connect_over(Dial(move || {
+        let port = server.connect_over(move |_| {
             let (ours, theirs) = UnixStream::pair()?;
             pushing.push(stream(theirs)?);
             stream(ours)
-        }));
+        });
         let stopper = server.stopper();
         let runtime = thread::spawn(move || {
             let mut served = Vec::new();
@@ -276,22 +276,6 @@ fn a_monitor_and_a_runtime_meet_over_any_transport() {
         stopper.stop();
         assert_eq!(runtime.join().unwrap(), [Code(0x0401); 3], "{kind}");
         assert!(monitor.variable(true).is_err(), "no socket can be named");
-    }
-}
-
-/// Opens connections with a function.
-struct Dial<F>(F);
-impl<F> core::fmt::Debug for Dial<F> {
-    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        f.write_str("Dial")
-    }
-}
-impl<F: Fn() -> io::Result<Stream> + Send + Sync> Connector for Dial<F> {
-    fn connect(&self, _: Instant) -> Result<Stream, ConnectError> {
-        Ok((self.0)()?)
-    }
-    fn peer(&self) -> &str {
-        "the monitor"
     }
 }
 

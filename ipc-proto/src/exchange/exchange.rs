@@ -50,7 +50,7 @@ pub enum Step<'m> {
 ///             Step::Receive(space) => stream.read(space)?,
 ///             Step::Done => return Ok(()),
 ///         };
-///         exchange.advance(n).map_err(io::Error::other)?;
+///         exchange.advance(n).map_err(io::Error::other)?; // 0 for a reset or a failed write, too
 ///     }
 /// }
 /// ```

@@ -56,7 +56,7 @@ impl CallContext<'_> {
             ProtocolError::Closed { .. } => Error::Gone { peer, phase, command, sent, received },
             // The stream violates the contract of `Read` or `Write`, so this is not an error of the peer.
             ProtocolError::Overrun { .. } => Error::Io { peer, phase, source: io::Error::other(source) },
-            source => Error::Protocol { peer, command, source },
+            source => Error::Protocol { peer, command, source, first: Vec::new() },
         }
     }
 

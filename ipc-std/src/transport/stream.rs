@@ -28,7 +28,7 @@ use crate::sys::Socket;
 /// |---|---|---|---|
 /// | the socket or pipe of a runtime | [`connect`](Self::connect), [`new`](Self::new) | polling | ends the wait |
 /// | TCP | [`tcp`](Self::tcp) | polling; a thread on Windows | ends the wait; the socket is shut down |
-/// | the two pipes of a child process: `ssh HOST …`, `kubectl exec -i …` | [`child`](Self::child) | a thread | ends the wait; the child is killed and reaped |
+/// | the two pipes of a child process: `ssh HOST …`, `kubectl exec -i …` | [`child`](Self::child) | a thread | ends the wait and the input of the child, which is killed and reaped |
 /// | any other `Read + Write` | [`blocking`](Self::blocking) | a thread | ends the wait; the thread ends with its operation |
 /// | any other `Read + Write` that can be interrupted | [`interruptible`](Self::interruptible) | a thread | ends the wait; the operation is interrupted |
 ///
@@ -101,8 +101,12 @@ impl Stream {
     /// `kubectl exec -i POD -- …`. `command` sets the standard error of the program; by default it is that of this
     /// process.
     ///
-    /// Dropping the stream kills the program and waits for its end. A program that ends with a failure before it has
-    /// sent anything is an error that names its exit status.
+    /// Dropping the stream ends the input of the program, kills the program and waits for its end. No thread, descriptor
+    /// or child of this process stays. A shell can leave a program of its own behind, as `sh -c "relay; true"` does:
+    /// that program sees the end of its input, as a relay does that then ends. What it does after that is its own.
+    ///
+    /// The end of a program that fails is an error that names its exit status, also within a trace. To find the status,
+    /// the end of the output waits for the end of the program, for at most one second.
     ///
     /// # Errors
     /// If the program cannot be started.
@@ -117,12 +121,12 @@ impl Stream {
     /// # Ok::<(), ipc_std::Error>(())
     /// ```
     pub fn child(command: &mut Command) -> io::Result<Self> {
-        let pipes = ChildPipes::spawn(command)?;
-        let interrupt = pipes.interrupt();
+        let (pipes, interrupt) = ChildPipes::spawn(command)?;
         Self::on_thread(pipes, Some(interrupt))
     }
 
-    /// Takes any transport that blocks. A thread waits for it.
+    /// Takes any transport that blocks. A thread waits for it. A panic of the transport is an error of the stream, and so
+    /// is a number of bytes that is larger than the buffer.
     ///
     /// An operation that waits is not interrupted: after a deadline, a cancel or a drop, the thread lives until the
     /// operation returns. A read can have a timeout of its own, at which it fails with `WouldBlock` or `TimedOut`. The

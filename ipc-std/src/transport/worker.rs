@@ -6,7 +6,8 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::Instant;
 
-use crate::drive::{is_closed, is_not_ready};
+use super::caught::caught;
+use crate::drive::{is_closed, is_not_ready, within};
 use crate::sys::Flag;
 
 /// A transport that can only block, and the thread that waits for it.
@@ -81,7 +82,16 @@ impl Worker {
             interrupt: Mutex::new(interrupt),
         });
         let of_thread = Arc::clone(&shared);
-        thread::Builder::new().name("ipc-transport".to_owned()).spawn(move || of_thread.run(stream))?;
+        thread::Builder::new().name("ipc-transport".to_owned()).spawn(move || {
+            if let Err(panic) = caught(|| of_thread.run(stream)) {
+                of_thread.finish(|state| {
+                    state.is_writing = false;
+                    state.outgoing.clear();
+                    state.end = None;
+                    Some(End::failed(panic))
+                });
+            }
+        })?;
         Ok(Self { shared })
     }
 
@@ -134,7 +144,8 @@ impl Worker {
         self.shared.flag.raise();
         let interrupt = self.shared.interrupt.lock().unwrap_or_else(PoisonError::into_inner).take();
         if let Some(interrupt) = interrupt {
-            interrupt();
+            // It is called in `drop`, where a panic could end the process.
+            let _ = caught(interrupt);
         }
     }
 
@@ -246,7 +257,7 @@ impl SharedState {
                         }
                     });
                 }
-                Job::Read => match stream.read(&mut buf) {
+                Job::Read => match stream.read(&mut buf).and_then(|n| within(n, buf.len())) {
                     Ok(n) => self.finish(|state| {
                         state.is_wanted = false;
                         state.incoming.clear();
@@ -283,7 +294,7 @@ impl SharedState {
 
     fn write_all(&self, stream: &mut impl Write, mut bytes: &[u8]) -> io::Result<()> {
         while !bytes.is_empty() {
-            match stream.write(bytes) {
+            match stream.write(bytes).and_then(|n| within(n, bytes.len())) {
                 Ok(0) => return Err(ErrorKind::WriteZero.into()),
                 Ok(n) => bytes = bytes.get(n..).unwrap_or_default(),
                 Err(e) if e.kind() == ErrorKind::Interrupted => {}
