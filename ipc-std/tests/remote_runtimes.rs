@@ -8,7 +8,7 @@
 
 use core::time::Duration;
 use std::io::{self, Read, Write};
-use std::net::{TcpListener, TcpStream};
+use std::net::{Shutdown, TcpListener, TcpStream};
 use std::thread;
 use std::time::Instant;
 
@@ -110,34 +110,40 @@ fn a_living_runtime_does_not_leave_while_it_connects_again() {
 
 #[test]
 fn an_ended_runtime_leaves_whatever_id_it_had() {
-    for process_id in process_ids() {
-        let port = &Port::new();
-        let idle = port.connect(COOKIE, process_id);
-        port.arrives();
-        drop(idle);
-        port.leaves("idle");
+    thread::scope(|scope| {
+        for process_id in process_ids() {
+            scope.spawn(move || an_ended_runtime_leaves(process_id));
+        }
+    });
+}
 
-        let mut answering = port.connect(COOKIE, process_id);
-        port.arrives();
-        thread::scope(|scope| {
-            scope.spawn(move || answer(&mut answering).unwrap());
-            port.client().resume().unwrap();
-        });
-        port.leaves("after an answer");
+fn an_ended_runtime_leaves(process_id: u64) {
+    let port = &Port::new();
+    let idle = port.connect(COOKIE, process_id);
+    port.arrives();
+    drop(idle);
+    port.leaves("idle");
 
-        let mut silent = port.connect(COOKIE, process_id);
-        port.arrives();
-        thread::scope(|scope| {
-            scope.spawn(move || silent.read_exact(&mut [0; 20]).unwrap());
-            assert_eq!(port.client().resume().unwrap_err().kind(), ErrorKind::Gone);
-        });
-        port.leaves("before an answer");
+    let mut answering = port.connect(COOKIE, process_id);
+    port.arrives();
+    thread::scope(|scope| {
+        scope.spawn(move || answer(&mut answering).unwrap());
+        port.client().resume().unwrap();
+    });
+    port.leaves("after an answer");
 
-        let taken = port.connect(COOKIE, process_id);
-        port.arrives();
-        drop((port.monitor.wait_for(COOKIE).unwrap(), taken));
-        port.leaves("unused");
-    }
+    let mut silent = port.connect(COOKIE, process_id);
+    port.arrives();
+    thread::scope(|scope| {
+        scope.spawn(move || silent.read_exact(&mut [0; 20]).unwrap());
+        assert_eq!(port.client().resume().unwrap_err().kind(), ErrorKind::Gone);
+    });
+    port.leaves("before an answer");
+
+    let taken = port.connect(COOKIE, process_id);
+    port.arrives();
+    drop((port.monitor.wait_for(COOKIE).unwrap(), taken));
+    port.leaves("unused");
 }
 
 #[test]
@@ -194,8 +200,14 @@ fn a_runtime_that_has_connected_again_does_not_leave() {
 type MakeStream = fn(TcpStream) -> io::Result<Stream>;
 
 /// Every stream that can be read while it is written to.
-fn kinds() -> [(&'static str, MakeStream); 1] {
-    [("polled", Stream::tcp)]
+fn kinds() -> [(&'static str, MakeStream); 2] {
+    [
+        ("polled", Stream::tcp),
+        ("halves", |tcp| {
+            let (reader, closer) = (tcp.try_clone()?, tcp.try_clone()?);
+            Stream::halves(reader, tcp, move || drop(closer.shutdown(Shutdown::Both)))
+        }),
+    ]
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! `ChildPipes`: the pipes of a child process as a connection.
 use core::time::Duration;
-use std::io::{self, Read, Write};
+use std::io::{self, Read};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
@@ -8,11 +8,10 @@ use std::time::Instant;
 
 use super::worker::Interrupt;
 
-/// The standard input and output of a child process as a connection. Dropping the connection ends and reaps the child.
+/// The standard output of a child process, which is one half of a connection. Dropping it ends and reaps the child.
 pub(super) struct ChildPipes {
     child: SharedChild,
     program: String,
-    stdin: ChildStdin,
     stdout: ChildStdout,
     has_received: bool,
 }
@@ -21,19 +20,15 @@ pub(super) struct ChildPipes {
 struct SharedChild(Arc<Mutex<Child>>);
 
 impl ChildPipes {
-    pub(super) fn spawn(command: &mut Command) -> io::Result<Self> {
+    /// Starts the program; returns both halves of the connection.
+    pub(super) fn spawn(command: &mut Command) -> io::Result<(Self, ChildStdin)> {
         let program = command.get_program().to_string_lossy().into_owned();
         let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn()?;
         let (Some(stdin), Some(stdout)) = (child.stdin.take(), child.stdout.take()) else {
             return Err(io::Error::other("a child process without pipes"));
         };
-        Ok(Self {
-            child: SharedChild(Arc::new(Mutex::new(child))),
-            program,
-            stdin,
-            stdout,
-            has_received: false,
-        })
+        let child = SharedChild(Arc::new(Mutex::new(child)));
+        Ok((Self { child, program, stdout, has_received: false }, stdin))
     }
 
     /// Returns a function that ends a wait for the child by killing the child.
@@ -80,15 +75,6 @@ impl Read for ChildPipes {
             self.has_received = true;
             Ok(n)
         }
-    }
-}
-
-impl Write for ChildPipes {
-    fn write(&mut self, buf: &[u8]) -> io::Result<usize> {
-        self.stdin.write(buf)
-    }
-    fn flush(&mut self) -> io::Result<()> {
-        self.stdin.flush()
     }
 }
 
