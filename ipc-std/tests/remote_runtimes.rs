@@ -250,6 +250,22 @@ fn the_end_of_an_idle_connection_is_noticed() {
     }
 }
 
+/// The system reports this process at both ends of a bridge, and this process does not end.
+#[test]
+#[cfg(unix)]
+fn a_runtime_behind_a_bridge_leaves() {
+    let port = Port::new();
+    let (mut runtime, ours) = std::os::unix::net::UnixStream::pair().unwrap();
+    runtime.write_all(&frame(COOKIE, 42)).unwrap();
+    port.monitor.push(Stream::new(ours).unwrap());
+    port.arrives();
+    thread::scope(|scope| {
+        scope.spawn(move || answer(&mut runtime).unwrap());
+        port.client().resume().unwrap();
+    });
+    port.leaves("a bridge");
+}
+
 #[test]
 #[cfg(unix)]
 fn the_end_of_an_idle_child_is_noticed() {

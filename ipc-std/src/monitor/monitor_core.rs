@@ -167,9 +167,7 @@ impl MonitorCore {
             }
             let socket = state.port.take(cookie, self.now())?;
             self.unwatch(&socket);
-            // A connection within this process says nothing of the runtime, which can be at the other end of a tunnel.
-            let process_id = runtime.peer.process_id(runtime.process_id);
-            let stays_in_use = process_id.is_some_and(|process_id| process_id != std::process::id());
+            let stays_in_use = runtime.peer.process_id(runtime.process_id).is_some();
             socket.lend(TakenConnection { core: Arc::downgrade(self), token, stays_in_use });
             Some(Some(socket))
         })
@@ -186,6 +184,13 @@ impl MonitorCore {
 
     pub(super) fn runtime(&self, cookie: &Guid) -> Option<AdvertisedRuntime> {
         self.state().port.runtime(cookie).map(AdvertisedRuntime::new)
+    }
+
+    /// Returns the process of a runtime if the system vouches for it.
+    pub(super) fn process_id(&self, cookie: &Guid) -> Option<u32> {
+        let state = self.state();
+        let runtime = state.port.runtime(cookie)?;
+        runtime.peer.process_id(runtime.process_id)
     }
 
     pub(super) fn is_waiting(&self, cookie: &Guid) -> bool {

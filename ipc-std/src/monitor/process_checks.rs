@@ -19,6 +19,8 @@ impl Peer {
     /// be on another machine.
     pub(super) fn process_id(self, advertised: u64) -> Option<u32> {
         let process_id = match self.credentials {
+            // A stream of this process is one end of a bridge, and the runtime is somewhere behind it.
+            Some(Credentials { process_id, .. }) if !self.is_local && process_id == std::process::id() => 0,
             Some(credentials) => credentials.process_id,
             // Systems that do not report the peer have no PID namespaces, so the advertised id is valid in this process.
             None if self.is_local => u32::try_from(advertised).unwrap_or(0),
@@ -72,7 +74,8 @@ mod tests {
         let (socket, _other_end) = std::os::unix::net::UnixStream::pair().unwrap();
         let reported = ipc_discover::sys::credentials(&socket);
         let advertised = |credentials, is_local| Peer { credentials, is_local }.process_id(42);
-        assert_eq!(advertised(reported, false), Some(std::process::id()));
+        assert_eq!(advertised(reported, true), Some(std::process::id()));
+        assert_eq!(advertised(reported, false), None, "this process is at both ends");
         assert_eq!((advertised(None, true), advertised(None, false)), (Some(42), None));
         assert_eq!(Peer { credentials: None, is_local: true }.process_id(u64::MAX), None);
     }
