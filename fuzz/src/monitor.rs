@@ -71,6 +71,10 @@ enum Operation {
     Take {
         who: u8,
     },
+    /// The caller reports the end of a connection, which it may not have taken.
+    Release {
+        at: u8,
+    },
     Remove {
         who: u8,
     },
@@ -128,7 +132,7 @@ struct ExpectedRuntime {
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum Phase {
     Idle(Id),
-    InUse { check_at: u64 },
+    InUse { id: Id, check_at: u64 },
     Disconnected { check_at: u64, left_at: u64 },
 }
 
@@ -149,7 +153,7 @@ impl Phase {
     fn due(self) -> Option<u64> {
         match self {
             Self::Idle(_) => None,
-            Self::InUse { check_at } => Some(check_at),
+            Self::InUse { check_at, .. } => Some(check_at),
             Self::Disconnected { check_at, left_at } => Some(check_at.min(left_at)),
         }
     }
@@ -197,12 +201,17 @@ impl Model {
             let stale = before.as_ref().and_then(|before| before.phase.id());
             return Some(Change::Arrived { runtime_cookie, first: before.is_none(), stale });
         }
+        let disconnected = self.disconnected(now);
         let (cookie, runtime) = self.runtimes.iter_mut().find(|(_, r)| r.phase == Phase::Idle(id))?;
-        runtime.phase = Phase::Disconnected {
+        runtime.phase = disconnected;
+        Some(Change::Disconnected { runtime_cookie: *cookie, connection: id, unsolicited: !bytes.is_empty() })
+    }
+
+    fn disconnected(&self, now: u64) -> Phase {
+        Phase::Disconnected {
             check_at: now.saturating_add(self.limits.disconnected_check_ms.max(1)),
             left_at: now.saturating_add(self.limits.grace_ms),
-        };
-        Some(Change::Disconnected { runtime_cookie: *cookie, connection: id, unsolicited: !bytes.is_empty() })
+        }
     }
 
     /// Checks a change that time caused, and applies it.
@@ -265,10 +274,20 @@ impl Pair {
                 let expected = runtime.and_then(|runtime| {
                     let id = runtime.phase.id()?;
                     let interval = self.model.limits.in_use_check_ms.max(1);
-                    runtime.phase = Phase::InUse { check_at: now.saturating_add(interval) };
+                    runtime.phase = Phase::InUse { id, check_at: now.saturating_add(interval) };
                     Some(id)
                 });
                 assert_eq!(self.port.take(&cookie(who), now), expected);
+            }
+            Operation::Release { at } => {
+                if let Some(id) = self.id(at) {
+                    let disconnected = self.model.disconnected(now);
+                    let taken =
+                        |phase: &Phase| matches!(phase, Phase::InUse { id: taken, .. } if *taken == id);
+                    let mut phases = self.model.runtimes.values_mut().map(|runtime| &mut runtime.phase);
+                    phases.find(|phase| taken(phase)).into_iter().for_each(|phase| *phase = disconnected);
+                    self.port.released(self.wires[id].token, now);
+                }
             }
             Operation::Remove { who } => {
                 let expected = self.model.runtimes.remove(&cookie(who));
@@ -359,7 +378,7 @@ impl Pair {
             assert_eq!(entry, runtime.entry(entry.cookie));
             let (check_at, interval) = match &mut runtime.phase {
                 Phase::Idle(_) => panic!("an idle runtime closes its connection when it ends"),
-                Phase::InUse { check_at } => (check_at, limits.in_use_check_ms),
+                Phase::InUse { check_at, .. } => (check_at, limits.in_use_check_ms),
                 Phase::Disconnected { check_at, .. } => (check_at, limits.disconnected_check_ms),
             };
             assert!(*check_at <= now, "it is checked too often");

@@ -138,6 +138,33 @@ fn runtime_in_use_leaves_when_its_process_ends() {
     assert_eq!(port.state(&A), None);
 }
 
+/// Nothing vouches for the process of a remote runtime: only the ends of its connections count.
+#[test]
+fn remote_runtime_whose_taken_connection_ended_has_a_second_to_connect_again() {
+    let mut port = port(4);
+    let arrive = |port: &mut Port, connection, now| {
+        let token = port.accept(connection, 'p', now).unwrap().token;
+        assert!(matches!(send(port, token, &frame(A), now), Some(Change::Arrived { .. })));
+        token
+    };
+    let first = arrive(&mut port, "first", 0);
+    port.released(first, 5);
+    assert_eq!(port.state(&A), Some(RuntimeState::Idle), "it was not taken");
+    assert_eq!(port.take(&A, 10), Some("first"));
+    assert_eq!(port.on_due(5000, |_| false), None, "a command has no time limit");
+    let second = arrive(&mut port, "second", 5000);
+    port.released(first, 5001);
+    assert_eq!(port.take(&A, 5002), Some("second"));
+    port.released(first, 5003);
+    assert_eq!(port.state(&A), Some(RuntimeState::InUse), "an older connection says nothing of the newest");
+    port.released(second, 6000);
+    assert_eq!(port.state(&A), Some(RuntimeState::Disconnected));
+    port.released(second, 6900);
+    assert_eq!((port.on_due(6999, |_| false), port.on_due(7000, |_| false)), (None, LEFT));
+    port.released(second, 7001);
+    assert_eq!((port.on_due(9000, |_| false), port.due()), (None, None));
+}
+
 #[test]
 fn oldest_of_too_many_arriving_connections_is_evicted() {
     let limits = MonitorLimits { max_arriving: 2, ..MonitorLimits::DEFAULT };

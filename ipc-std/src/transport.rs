@@ -8,7 +8,7 @@ mod socket_connector;
 mod stream;
 mod worker;
 
-pub(crate) use channel::Channel;
+pub(crate) use channel::{Channel, Lease};
 pub(crate) use connector::FnConnector;
 pub use connector::{ConnectError, Connector};
 pub(crate) use dialer::{Dialer, connect};

@@ -24,7 +24,7 @@ use crate::status::{Failure, Outcome, Status, report};
 /// * `dipc_monitor_port_accept` for each connection that was accepted; it returns the token of the connection.
 /// * Whenever the connection is readable, and immediately after accepting it: read without waiting into the space of
 ///   `dipc_monitor_port_receive`, and report it with `dipc_monitor_port_advance`, until reading would block.
-/// * `dipc_monitor_port_take` takes the connection of a runtime, for one call.
+/// * `dipc_monitor_port_take` takes the connection of a runtime, for one call; `dipc_monitor_port_released` after its end.
 /// * `dipc_monitor_port_on_due` at the time of `dipc_monitor_port_due` at the latest, until nothing has changed.
 ///
 /// These functions report what has happened as a `dipc_monitor_change`. Its connection, if it has one, is the caller's to
@@ -97,7 +97,7 @@ impl AsMut<[Slot]> for Slots {
 pub const DIPC_RUNTIME_IDLE: u32 = 0;
 /// The caller has taken the connection, and the runtime has not connected again.
 pub const DIPC_RUNTIME_IN_USE: u32 = 1;
-/// The runtime closed its connection, and has not connected again.
+/// The connection of the runtime ended, and the runtime has not connected again.
 pub const DIPC_RUNTIME_DISCONNECTED: u32 = 2;
 /// The port does not know the runtime any more.
 pub const DIPC_RUNTIME_LEFT: u32 = 3;
@@ -396,6 +396,18 @@ pub unsafe extern "C" fn dipc_monitor_port_take(
     unsafe { with(port, ptr::null_mut(), run) }
 }
 
+/// Reports that a connection has ended which was taken: the peer or the caller has closed it. The runtime must now connect
+/// again within a second, or counts as left. `token` is that of the connection; it has no effect after the runtime has
+/// connected again.
+///
+/// Do not report a connection that the caller has closed while its command ran in a process which `has_ended` can check: a
+/// runtime connects again only after its command.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn dipc_monitor_port_released(port: *mut MonitorPort, token: u64, now: u64) -> Status {
+    // SAFETY: the caller vouches for the pointer; no number is stored.
+    unsafe { with(port, ptr::null_mut(), |port| port.released(token, now)) }
+}
+
 /// Forgets a runtime, which is unknown if it connects again. `change` receives a `DIPC_CHANGE_LEFT` with its idle
 /// connection, or `DIPC_CHANGE_NOTHING` if it is not known.
 #[unsafe(no_mangle)]
@@ -467,7 +479,9 @@ pub unsafe extern "C" fn dipc_monitor_port_due(port: *mut MonitorPort) -> u64 {
 
 /// Does one thing that is due at `now`. Call it until `change` is `DIPC_CHANGE_NOTHING`.
 ///
-/// `has_ended` is called with `context` for runtimes that have no connection here; null if the caller cannot tell.
+/// `has_ended` is called with `context` for runtimes that have no connection here; null if the caller cannot tell. It must
+/// return false unless the operating system vouches for the process, for example by the credentials of a local socket: the
+/// process id in a frame can be that of another machine.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn dipc_monitor_port_on_due(
     port: *mut MonitorPort,

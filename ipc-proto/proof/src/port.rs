@@ -46,7 +46,7 @@ type Monitor<'s> = MonitorPort<u32, u8, &'s mut [Slot]>;
 
 proves! { MONITOR:
     Monitor::new, Monitor::with_limits, Monitor::accept, Monitor::receive, Monitor::advance, Monitor::evict_oldest,
-    Monitor::pause_accept, Monitor::take, Monitor::remove, Monitor::idle, Monitor::runtime, Monitor::state, runtimes,
+    Monitor::pause_accept, Monitor::take, Monitor::released, Monitor::remove, Monitor::idle, Monitor::runtime, Monitor::state, runtimes,
     Monitor::arriving, Monitor::capacity, Monitor::due, on_due, MonitorPort::<u32, u8, Slots>::grow,
     <MonitorLimits as Default>::default, Rejection::is_probe, <Rejection as Display>::fmt,
     <MonitorFull<u32, u8> as Display>::fmt,

@@ -14,23 +14,28 @@ use crate::{Advertise, Exchange, Guid, ReceiveAdvertise, Step};
 /// ```text
 /// accept() ──► arriving ── frame complete ──► idle ──────── take() ───────► in use
 ///                 │                          ▲   │                            │
-///                 │               new connection │ closed by the runtime,     │ the process ended
-///                 │                          │   ▼ or data before a command   │
-///                 │                        disconnected ───────┐              │
-///                 ▼                                            ▼              ▼
-///             rejected                                   left, after `grace_ms` or when the process ended
+///                 │               new connection │ closed by the runtime,     │ released(), or
+///                 │                          │   ▼ or data before a command   │ the process ended
+///                 │                        disconnected ◄──────────────────── │
+///                 ▼                          │                                ▼
+///             rejected                       └────► left, after `grace_ms` or when the process ended
 /// ```
 ///
 /// | state | connection | ends by | after, in ms |
 /// |---|---|---|---|
 /// | arriving | yes | the frame; a wrong byte; a close; more than `max_arriving` others | `advertise_ms`, 250 |
 /// | idle | yes | [`take`](Self::take); a close; data, which a runtime may not send yet | |
-/// | in use | the caller has it | a new connection; the end of the process, checked every | `in_use_check_ms`, 100 |
+/// | in use | the caller has it | a new connection; [`released`](Self::released); the end of the process, checked every | `in_use_check_ms`, 100 |
 /// | disconnected | no | a new connection; the end of the process, checked every | `disconnected_check_ms`, 20 |
 /// | disconnected | no | the end of its grace time | `grace_ms`, 1000 |
 ///
 /// A cookie identifies a runtime. A process id does not: systems reuse ids, and two containers can have the same ids.
 /// The last connection of a runtime is the live one. An older connection of that runtime is dead, or will be soon.
+///
+/// The process id in a frame is that of another machine, or of a browser, if the connection comes from there. So
+/// [`on_due`](Self::on_due) must be told only about processes for which the operating system vouches, for example by the
+/// credentials of a local socket. Every other runtime leaves after the end of its connection: report the end of a
+/// connection that was taken to [`released`](Self::released).
 ///
 /// # Storage
 /// `S` is any storage of `Option<MonitorSlot<C, P>>`: an array, a slice, a `Vec`. Each slot holds one arriving
@@ -70,10 +75,14 @@ use crate::{Advertise, Exchange, Guid, ReceiveAdvertise, Step};
 /// assert_eq!(port.take(&cookie, 2), Some("connection 1"));
 /// assert_eq!(port.state(&cookie), Some(RuntimeState::InUse));
 ///
-/// // Its process is checked every 100 ms until the runtime connects again.
+/// // The process of a local runtime is checked every 100 ms until the runtime connects again.
 /// assert_eq!(port.due(), Some(102));
 /// assert_eq!(port.on_due(102, |_| false), None);
-/// assert!(matches!(port.on_due(202, |_| true), Some(MonitorChange::Left(runtime)) if runtime.cookie == cookie));
+///
+/// // The connection has ended. The runtime does not connect again within a second.
+/// port.released(token, 150);
+/// assert_eq!(port.on_due(170, |_| false), None);
+/// assert!(matches!(port.on_due(1150, |_| false), Some(MonitorChange::Left(runtime)) if runtime.cookie == cookie));
 /// # Ok::<(), ipc_proto::port::MonitorFull<&str, ()>>(())
 /// ```
 #[derive(Debug, Clone)]
@@ -105,9 +114,9 @@ pub struct MonitorLimits {
     pub advertise_ms: u64,
     /// The interval of the process checks while the caller uses the runtime's connection for a command.
     pub in_use_check_ms: u64,
-    /// The interval of the process checks after the runtime closed its connection.
+    /// The interval of the process checks after the end of the runtime's connection.
     pub disconnected_check_ms: u64,
-    /// The time in which a runtime that closed its connection must connect again. It should be longer than the longest
+    /// The time in which a runtime whose connection has ended must connect again. It should be longer than the longest
     /// wait of a [`Backoff`](super::Backoff).
     pub grace_ms: u64,
     /// The time from [`pause_accept`](MonitorPort::pause_accept) to [`MonitorChange::AcceptAgain`].
@@ -174,7 +183,7 @@ pub enum RuntimeState {
     Idle,
     /// The caller has taken the connection, and the runtime has not connected again.
     InUse,
-    /// The runtime closed its connection, and has not connected again.
+    /// The connection of the runtime ended, and the runtime has not connected again.
     Disconnected,
 }
 
@@ -342,7 +351,8 @@ impl<C, P, S: AsRef<[Option<MonitorSlot<C, P>>]> + AsMut<[Option<MonitorSlot<C, 
         self.schedule(at);
     }
 
-    /// Takes the connection of an idle runtime, to send one command over it.
+    /// Takes the connection of an idle runtime, to send one command over it. Report the end of the connection to
+    /// [`released`](Self::released).
     pub fn take(&mut self, cookie: &Guid, now: u64) -> Option<C> {
         let check_at = now.saturating_add(self.limits.in_use_check_ms.max(1));
         let (_, _, phase) = find_runtime(self.slots.as_mut(), cookie)?;
@@ -350,6 +360,26 @@ impl<C, P, S: AsRef<[Option<MonitorSlot<C, P>>]> + AsMut<[Option<MonitorSlot<C, 
         (phase.check_at, phase.left_at) = (check_at, None);
         self.schedule(check_at);
         Some(connection)
+    }
+
+    /// Reports that a connection has ended which was [taken](Self::take): the peer or the caller has closed it. The
+    /// runtime must now connect again within its grace time, or leaves.
+    ///
+    /// `token` is that of the connection: see [`accept`](Self::accept) and [`idle`](Self::idle). It has no effect after
+    /// the runtime has connected again.
+    ///
+    /// Do not report a connection that the caller has closed while its command ran in a process which
+    /// [`on_due`](Self::on_due) can check: a runtime connects again only after its command.
+    pub fn released(&mut self, token: u64, now: u64) {
+        let (check_at, left_at) = self.grace(now);
+        if let Some(MonitorSlot { content: Content::Runtime { phase, .. }, .. }) =
+            find_mut(self.slots.as_mut(), token)
+        {
+            if phase.connection.is_none() && phase.left_at.is_none() {
+                (phase.check_at, phase.left_at) = (check_at, Some(left_at));
+                self.schedule(check_at.min(left_at));
+            }
+        }
     }
 
     /// Removes a runtime; returns it and its idle connection. A runtime that connects again then counts as unknown.
@@ -408,7 +438,8 @@ impl<C, P, S: AsRef<[Option<MonitorSlot<C, P>>]> + AsMut<[Option<MonitorSlot<C, 
 
     /// Returns the next event that is due at `now`. Call `on_due` until it returns `None`.
     ///
-    /// `has_ended` reports whether the process of a runtime has ended; `false` if that is unknown.
+    /// `has_ended` reports whether the process of a runtime has ended; `false` if that is unknown, as for every runtime
+    /// for whose process the operating system does not vouch.
     pub fn on_due(
         &mut self,
         now: u64,
@@ -485,14 +516,19 @@ impl<C, P, S: AsRef<[Option<MonitorSlot<C, P>>]> + AsMut<[Option<MonitorSlot<C, 
     }
 
     fn disconnect(&mut self, index: usize, unsolicited: bool, now: u64) -> Option<MonitorChange<C, P>> {
-        let check_at = now.saturating_add(self.limits.disconnected_check_ms.max(1));
-        let left_at = now.saturating_add(self.limits.grace_ms);
+        let (check_at, left_at) = self.grace(now);
         let slot = self.slots.as_mut().get_mut(index)?.as_mut()?;
         let Content::Runtime { runtime, phase } = &mut slot.content else { return None };
         let (runtime_cookie, connection) = (runtime.cookie, phase.connection.take()?);
         (phase.check_at, phase.left_at) = (check_at, Some(left_at));
         self.schedule(check_at.min(left_at));
         Some(MonitorChange::Disconnected { runtime_cookie, connection, unsolicited })
+    }
+
+    /// Returns when to check the process of a runtime that disconnects at `now`, and when the runtime counts as left.
+    fn grace(&self, now: u64) -> (u64, u64) {
+        let check_at = now.saturating_add(self.limits.disconnected_check_ms.max(1));
+        (check_at, now.saturating_add(self.limits.grace_ms))
     }
 
     fn vacate(&mut self, index: usize) -> Option<MonitorSlot<C, P>> {

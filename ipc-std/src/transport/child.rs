@@ -9,18 +9,21 @@ use std::time::Instant;
 use super::worker::Interrupt;
 use crate::sys::PipePair;
 
-/// The standard input and output of a child process as a connection. Dropping the connection ends and reaps the child.
+/// The standard output of a child process, which is one half of a connection. Dropping it ends and reaps the child.
 pub(super) struct ChildPipes {
-    /// The pipes, which are dropped before the child is killed: the end of its input is the polite end of a program.
+    /// The pipes. The input is closed before the child is killed: the end of its input is the polite end of a program.
     /// The programs that the child has started see this end, too.
     pipes: Option<Arc<PipePair>>,
     child: Child,
     program: String,
 }
 
+/// The standard input of a child process, which is the other half.
+pub(super) struct ChildInput(Arc<PipePair>);
+
 impl ChildPipes {
-    /// Starts the program. The returned function ends a wait for it.
-    pub(super) fn spawn(command: &mut Command) -> io::Result<(Self, Interrupt)> {
+    /// Starts the program; returns both halves of the connection, and a function that ends their waits.
+    pub(super) fn spawn(command: &mut Command) -> io::Result<(Self, ChildInput, Interrupt)> {
         let program = command.get_program().to_string_lossy().into_owned();
         let child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn()?;
         let mut this = Self { pipes: None, child, program };
@@ -29,7 +32,8 @@ impl ChildPipes {
         };
         let pipes = Arc::new(PipePair::new(stdin, stdout)?);
         this.pipes = Some(Arc::clone(&pipes));
-        Ok((this, Box::new(move || pipes.close())))
+        let input = ChildInput(Arc::clone(&pipes));
+        Ok((this, input, Box::new(move || pipes.close())))
     }
 
     fn pipes(&self) -> io::Result<&PipePair> {
@@ -62,9 +66,9 @@ impl Read for ChildPipes {
     }
 }
 
-impl Write for ChildPipes {
+impl Write for ChildInput {
     fn write(&mut self, buf: &[u8]) -> io::Result<usize> {
-        self.pipes()?.write(buf)
+        self.0.write(buf)
     }
     fn flush(&mut self) -> io::Result<()> {
         Ok(())
@@ -73,7 +77,7 @@ impl Write for ChildPipes {
 
 impl Drop for ChildPipes {
     fn drop(&mut self) {
-        self.pipes = None;
+        self.pipes.iter().for_each(|pipes| pipes.close_input());
         // `kill` fails if the child has ended, which is the intended state.
         let _ = self.child.kill();
         let _ = self.child.wait();

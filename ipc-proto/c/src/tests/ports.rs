@@ -61,6 +61,12 @@ fn a_runtime_at_a_monitor() {
         ok(dipc_monitor_port_take(port.at, COOKIE, 3, connection.at));
         ok(dipc_monitor_port_find(port.at, COOKIE, runtime.at));
         assert_eq!((connection.get(), runtime.get().state), (2, DIPC_RUNTIME_IN_USE));
+        ok(dipc_monitor_port_released(port.at, 7, 3));
+        ok(dipc_monitor_port_find(port.at, COOKIE, runtime.at));
+        assert_eq!(runtime.get().state, DIPC_RUNTIME_IN_USE, "another token has no effect");
+        ok(dipc_monitor_port_released(port.at, token.get(), 3));
+        ok(dipc_monitor_port_find(port.at, COOKIE, runtime.at));
+        assert_eq!(runtime.get().state, DIPC_RUNTIME_DISCONNECTED);
         // Two more fill the slots; a third does not fit.
         ok(dipc_monitor_port_accept(port.at, 3, 0, 4, token.at, change.at, detail.at));
         ok(dipc_monitor_port_accept(port.at, 4, 0, 4, token.at, change.at, detail.at));

@@ -4,6 +4,7 @@ use std::fs::File;
 use std::io::{self, Read, Write};
 use std::os::fd::OwnedFd;
 use std::process::{ChildStdin, ChildStdout};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use ipc_discover::{Deadline, sys};
 use rustix::event::{PollFd, PollFlags};
@@ -13,7 +14,8 @@ use super::flag::Flag;
 /// The pipes to and from a child process, which block. Any thread can end a wait for them.
 #[derive(Debug)]
 pub(crate) struct PipePair {
-    input: File,
+    /// `None` after [`close_input`](Self::close_input).
+    input: Mutex<Option<Arc<File>>>,
     output: File,
     is_closed: Flag,
 }
@@ -23,7 +25,8 @@ impl PipePair {
         let (input, output): (OwnedFd, OwnedFd) = (input.into(), output.into());
         // A write of more bytes than there is room for then writes some of them.
         rustix::io::ioctl_fionbio(&input, true)?;
-        Ok(Self { input: input.into(), output: output.into(), is_closed: Flag::new()? })
+        let input = Mutex::new(Some(Arc::new(input.into())));
+        Ok(Self { input, output: output.into(), is_closed: Flag::new()? })
     }
 
     pub(crate) fn read(&self, buf: &mut [u8]) -> io::Result<usize> {
@@ -32,8 +35,18 @@ impl PipePair {
     }
 
     pub(crate) fn write(&self, buf: &[u8]) -> io::Result<usize> {
-        self.wait(&self.input, PollFlags::OUT)?;
-        (&self.input).write(buf)
+        let input = self.input().clone().ok_or(io::ErrorKind::BrokenPipe)?;
+        self.wait(&input, PollFlags::OUT)?;
+        (&*input).write(buf)
+    }
+
+    /// Closes the input of the child, unless a write still waits: then at its end.
+    pub(crate) fn close_input(&self) {
+        *self.input() = None;
+    }
+
+    fn input(&self) -> MutexGuard<'_, Option<Arc<File>>> {
+        self.input.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Ends the current wait and every later one with an error.

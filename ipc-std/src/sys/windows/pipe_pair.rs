@@ -4,6 +4,7 @@ use std::io;
 use std::net::Shutdown;
 use std::os::windows::io::OwnedHandle;
 use std::process::{ChildStdin, ChildStdout};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use ipc_discover::Deadline;
 
@@ -12,7 +13,8 @@ use super::socket::Socket;
 /// The pipes to and from a child process, which block. Any thread can end a wait for them.
 #[derive(Debug)]
 pub(crate) struct PipePair {
-    input: Socket,
+    /// `None` after [`close_input`](Self::close_input).
+    input: Mutex<Option<Arc<Socket>>>,
     output: Socket,
 }
 
@@ -20,7 +22,7 @@ impl PipePair {
     /// Takes the pipes. The standard library opens its ends for overlapped operations.
     pub(crate) fn new(input: ChildStdin, output: ChildStdout) -> io::Result<Self> {
         let (input, output): (OwnedHandle, OwnedHandle) = (input.into(), output.into());
-        Ok(Self { input: Socket::new(input), output: Socket::new(output) })
+        Ok(Self { input: Mutex::new(Some(Arc::new(Socket::new(input)))), output: Socket::new(output) })
     }
 
     pub(crate) fn read(&self, buf: &mut [u8]) -> io::Result<usize> {
@@ -31,14 +33,24 @@ impl PipePair {
     }
 
     pub(crate) fn write(&self, buf: &[u8]) -> io::Result<usize> {
-        self.input.write_by(buf, Deadline::after(Duration::MAX).end)
+        let input = self.input().clone().ok_or(io::ErrorKind::BrokenPipe)?;
+        input.write_by(buf, Deadline::after(Duration::MAX).end)
+    }
+
+    /// Closes the input of the child, unless a write still waits: then at its end.
+    pub(crate) fn close_input(&self) {
+        *self.input() = None;
+    }
+
+    fn input(&self) -> MutexGuard<'_, Option<Arc<Socket>>> {
+        self.input.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Ends the current wait and every later one with an error.
     pub(crate) fn close(&self) {
-        for pipe in [&self.input, &self.output] {
-            // Of two directions, this cannot fail.
-            let _ = pipe.shutdown(Shutdown::Both);
-        }
+        // Of two directions, this cannot fail.
+        let _ = self.output.shutdown(Shutdown::Both);
+        let input = self.input().clone();
+        let _ = input.map(|input| input.shutdown(Shutdown::Both));
     }
 }
