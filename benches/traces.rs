@@ -104,7 +104,7 @@ pub fn joined<'w>(bytes: &'w [u8], joins: &mut Joins<'w>) -> u64 {
         }
         frames += stacks.get(event.stack_id.into()).map_or(0, |stack| stack.len());
     }
-    black_box((loss.lost(), frames));
+    black_box((loss.lost_after_start(), frames));
     events
 }
 

@@ -82,7 +82,7 @@ pub(crate) fn read(
                 let summary = assembler.summary();
                 assert_eq!(summary.end, Some(end));
                 (seen.late, seen.exceeded_limit) = (summary.late, summary.exceeded_limit);
-                seen.skipped = summary.times.map_or(0, TimeFilter::skipped_blocks);
+                seen.skipped = summary.time_filter.map_or(0, TimeFilter::skipped_blocks);
                 seen.numbers = format!("{end} {:?} {:?}", summary.losses, summary.trace);
                 return seen;
             }

@@ -47,6 +47,8 @@ pub use connect_port::connect_port;
 pub use conversation::conversation;
 pub use fallback::fallback;
 pub use hostile::hostile;
+// The types of `ipc-proto` in the signatures of this package.
+pub use ipc_proto::{Exchange, ProtocolError};
 pub use legacy::legacy;
 pub use message::message;
 pub use monitor::monitor;

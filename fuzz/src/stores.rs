@@ -257,7 +257,7 @@ impl Losses {
 
 fn counts_of<S: Backing<Slot = Slot<Counter>>>(loss: &LossCounter<S>) -> [u64; 6] {
     let at_end = loss.losses().at_end;
-    [loss.lost(), loss.lost_at_start(), at_end, loss.gaps(), loss.went_back(), loss.untracked()]
+    [loss.lost_after_start(), loss.lost_at_start(), at_end, loss.gaps(), loss.went_back(), loss.untracked()]
 }
 
 fn loss(u: &mut Unstructured<'_>) -> Result<()> {
@@ -321,7 +321,7 @@ fn loss(u: &mut Unstructured<'_>) -> Result<()> {
         assert!(threads == model.threads.iter().map(|(thread, counted)| (*thread, counted.lost)).collect());
         assert!(seen.len() <= 4 || cramped.untracked() > 0 || cramped.threads().count() <= 4);
         assert!(
-            cramped.untracked() > 0 || cramped.lost() == loss.lost(),
+            cramped.untracked() > 0 || cramped.lost_after_start() == loss.lost_after_start(),
             "it does not say what it does not know"
         );
     }

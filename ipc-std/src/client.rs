@@ -22,7 +22,7 @@ use crate::error::Error;
 use crate::observer::Observer;
 use crate::process_info::ProcessInfo;
 use crate::timeouts::Timeouts;
-use crate::transport::{ConnectError, Connector, Dialer, FnConnector, SocketConnector, Stream};
+use crate::transport::{ConnectError, Connector, Dialer, FnConnector, SocketConnector, Stream, connect};
 
 /// A client of one runtime.
 ///
@@ -158,7 +158,7 @@ impl Client {
         let mut backoff = BusyBackoff::new();
         let mut stream = loop {
             let opened = match self.connector.is_prompt() {
-                true => self.connector.connect(deadline.end),
+                true => connect(&*self.connector, deadline.end),
                 false => Dialer::start(Arc::clone(&self.connector), deadline.end)
                     .map_err(ConnectError::Io)
                     .and_then(|dialer| dialer.wait(deadline.end)),

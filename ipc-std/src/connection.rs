@@ -138,6 +138,10 @@ impl<S: Read + Write> Connection<S> {
         fallback: &mut Fallback<P>,
         after_sending: impl FnOnce(&S) -> io::Result<()>,
     ) -> Result<(), Error> {
+        if self.passed() != (0, 0) {
+            // An earlier call has used the connection: this one counts its own bytes and its own time.
+            (self.tap.sent, self.tap.received, self.since) = (0, 0, Instant::now());
+        }
         let command = fallback.command().code();
         let mut is_new = true;
         let mut after_sending = Some(after_sending);
@@ -185,7 +189,11 @@ impl<S: Read + Write> Connection<S> {
         match fallback.finish(&self.buf) {
             Ok(Answer::Ok(response)) => Ok(response),
             Ok(Answer::Refused(error)) => Err(context.refused(&error)),
-            Err(e) => Err(context.fallback(e, Phase::of_answer(self.tap.received))),
+            Err(e) => {
+                let received = self.tap.received;
+                let answer = usize::try_from(received).ok().and_then(|n| self.buf.get(..n));
+                Err(context.fallback(e, Phase::of_answer(received)).quoting(answer.unwrap_or_default()))
+            }
         }
     }
 
@@ -216,8 +224,8 @@ fn receive_environment(
             Ok(true) => return Ok(environment),
             Ok(false) => {}
             Err(ProtocolError::BufferTooSmall { needed }) => {
-                // The buffer at most doubles, so it grows with the received bytes. A false length from the peer allocates
-                // no memory.
+                // The buffer at most doubles, so it grows with the received bytes. A false length from the peer
+                // allocates no memory.
                 let suspended = receive.suspend();
                 buf.resize(needed.min(buf.len().saturating_mul(2)), 0);
                 receive = suspended.resume(buf)?;

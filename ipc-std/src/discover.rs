@@ -1,7 +1,7 @@
 //! Finds runtimes, and reports why a runtime is not found.
 //!
-//! The package [`ipc_discover`] finds the processes and their sockets without a connection, and explains where it searches.
-//! The functions here also ask the runtimes that listen. [`find`] and [`list`] do both.
+//! The package [`ipc_discover`] finds the processes and their sockets without a connection, and explains where it
+//! searches. The functions here also ask the runtimes that listen. [`find`] and [`list`] do both.
 //!
 //! ```no_run
 //! use ipc_std::discover;

@@ -22,8 +22,9 @@ pub enum DriveError {
 
 /// Runs `exchange` over `stream` until it is done.
 ///
-/// A reset stream counts as closed: bytes that the peer sent before the reset are read, and the exchange decides
-/// whether they suffice.
+/// A reset is 0 bytes: a read or write that fails because the peer has closed the connection ([`is_closed`]) counts as
+/// the end of the stream. Bytes that the peer sent before are still read, and the exchange decides whether they
+/// suffice. A loop of your own does the same with [`transferred`].
 ///
 /// # Errors
 /// If the stream or the peer fails. After [`ProtocolError::BufferTooSmall`] the caller can suspend the exchange, resume
@@ -148,7 +149,8 @@ pub async fn drive_async(
         unflushed = None;
         loop {
             match (ready!(transfer(context, reborrow(&mut step))), &step) {
-                // A closed connection is still read, because the peer may have answered before it closed the connection.
+                // A closed connection is still read, because the peer may have answered before it closed the
+                // connection.
                 (Err(e), Step::Done) if is_closed(&e) => unflushed = Some(e),
                 (result, _) => match transferred(result)? {
                     Some(n) => return Poll::Ready(Ok(n)),
@@ -195,8 +197,19 @@ pub fn transferred(result: io::Result<usize>) -> io::Result<Option<usize>> {
     }
 }
 
-/// Returns whether the error means that the transport is not ready, or that a timeout has elapsed. A stream of the standard
-/// library reports an elapsed timeout as `WouldBlock`.
+/// Returns `n`, the number of bytes that a transport reports for `lent` bytes.
+///
+/// # Errors
+/// If the transport reports more bytes than it was lent: it is unknown then which bytes were transferred.
+pub(crate) fn within(n: usize, lent: usize) -> io::Result<usize> {
+    match n > lent {
+        true => Err(io::Error::other(ProtocolError::Overrun { advanced: n, lent })),
+        false => Ok(n),
+    }
+}
+
+/// Returns whether the error means that the transport is not ready, or that a timeout has elapsed. A stream of the
+/// standard library reports an elapsed timeout as `WouldBlock`.
 #[must_use]
 pub fn is_not_ready(e: &io::Error) -> bool {
     matches!(e.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut)

@@ -53,11 +53,15 @@ pub use timeouts::{Timeouts, clock, milliseconds};
 
 #[cfg(all(any(unix, windows), feature = "counters"))]
 pub use counter_stream::CounterStream;
+#[cfg(feature = "counters")]
+pub use nettrace_analysis;
 
 #[cfg(any(unix, windows))]
 pub use client::Client;
 pub use dump_outcome::DumpOutcome;
-pub use ipc_proto::plan::{DumpConfig, TraceConfig};
+pub use ipc_proto::plan::{DumpConfig, Hazard, LostFeatures, TraceConfig};
+pub use ipc_proto::types::{DumpFlags, DumpType, EventLevel, PerfMapType, Provider, SessionBufferMode};
+pub use ipc_proto::{self, Guid, HResult};
 #[cfg(any(unix, windows))]
 pub use monitor::{AdvertisedRuntime, Monitor, MonitorEvent, MonitorWaker};
 #[cfg(any(unix, windows))]

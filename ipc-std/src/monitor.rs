@@ -124,6 +124,11 @@ impl Monitor {
     /// Gives the monitor a connection that the caller has accepted, over any transport. The runtime at its other end
     /// must send its frame. Any thread can call this method.
     ///
+    /// The process id in the frame can be that of another machine, so the monitor checks no process unless the operating
+    /// system reports it as the peer. Such a runtime leaves when it does not connect again after the end of a connection.
+    /// To notice the end at once, the monitor must read while it may have to write: for a transport that only blocks, push
+    /// [`Stream::halves`].
+    ///
     /// ```
     /// use ipc_proto::{Advertise, Encode, Guid, wire::Writer};
     /// use ipc_std::{Monitor, MonitorEvent, Stream};
@@ -327,8 +332,7 @@ impl Connector for PortConnector {
     }
 
     fn process_id(&self) -> Option<u32> {
-        let process_id = self.core.runtime(&self.runtime_cookie)?.credentials?.process_id;
-        (process_id != 0).then_some(process_id)
+        self.core.process_id(&self.runtime_cookie)
     }
 }
 

@@ -6,6 +6,8 @@ use std::sync::Arc;
 
 use ipc_proto::{Direction, Message, Observation, Observe};
 
+use crate::drive::within;
+
 /// A message, as an [`Observer`] sees it.
 #[derive(Debug, Clone, Copy)]
 pub struct Observed<'a> {
@@ -126,7 +128,7 @@ impl Drop for Watch {
 
 impl<S: Read> Read for Tap<S> {
     fn read(&mut self, buf: &mut [u8]) -> io::Result<usize> {
-        let n = self.stream.read(buf)?;
+        let n = within(self.stream.read(buf)?, buf.len())?;
         self.received = self.received.saturating_add(n as u64);
         if let Some(watch) = &mut self.watch {
             watch.transferred(Sender::Peer, buf.get(..n).unwrap_or_default());
@@ -136,7 +138,7 @@ impl<S: Read> Read for Tap<S> {
 }
 impl<S: Write> Write for Tap<S> {
     fn write(&mut self, buf: &[u8]) -> io::Result<usize> {
-        let n = self.stream.write(buf)?;
+        let n = within(self.stream.write(buf)?, buf.len())?;
         self.sent = self.sent.saturating_add(n as u64);
         if let Some(watch) = &mut self.watch {
             watch.transferred(Sender::This, buf.get(..n).unwrap_or_default());

@@ -13,7 +13,7 @@ use ipc_proto::Advertise;
 use ipc_proto::port::{ConnectEvent, ConnectPort, ConnectStep};
 
 use crate::sys::{self, Address, Listener, Poller, Socket};
-use crate::transport::{Connector, Dialer, Stream};
+use crate::transport::{Connector, Dialer, FnConnector, Stream};
 
 /// A runtime's role at its diagnostic ports: it listens for tools, connects to monitors, and returns the connections
 /// that have a command.
@@ -219,10 +219,26 @@ impl Server {
         Ok(self.add_connecting(MonitorAddress::Socket(Address::new(path)?)))
     }
 
-    /// Connects to a monitor over any transport, as [`connect`](Self::connect) does; returns the port's number. Each
-    /// attempt takes at most 10 seconds.
-    pub fn connect_over(&mut self, connector: impl Connector + 'static) -> usize {
-        self.add_connecting(MonitorAddress::Connector { connector: Arc::new(connector), dialer: None })
+    /// Connects to a monitor over any transport, as [`connect`](Self::connect) does; returns the port's number.
+    /// `connect` opens a connection on a thread of its own; its argument is a deadline, 10 seconds after the call. After
+    /// an error or a panic of `connect`, the port tries again.
+    ///
+    /// ```
+    /// use ipc_proto::{Advertise, Guid};
+    /// use ipc_std::{Server, Stream};
+    /// use std::net::TcpStream;
+    ///
+    /// let mut server = Server::new(&Advertise { runtime_cookie: Guid::NIL, process_id: 42, future: 0 })?;
+    /// let port = server.connect_over(|_| Stream::tcp(TcpStream::connect("127.0.0.1:9000")?));
+    /// assert_eq!(port, 0);
+    /// # Ok::<(), std::io::Error>(())
+    /// ```
+    pub fn connect_over(
+        &mut self,
+        connect: impl Fn(Instant) -> io::Result<Stream> + Send + Sync + 'static,
+    ) -> usize {
+        let connector = Arc::new(FnConnector { peer: String::new(), connect });
+        self.add_connecting(MonitorAddress::Connector { connector, dialer: None })
     }
 
     fn add_connecting(&mut self, monitor: MonitorAddress) -> usize {

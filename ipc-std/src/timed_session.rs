@@ -13,8 +13,8 @@ use crate::timeouts::{Timeouts, milliseconds};
 
 use first_collection::FirstCollection;
 
-/// A tracing session without its connections: the state machine [`Session`] with a clock, the limits of a client, and the
-/// delay of a Stop that would block the runtime.
+/// A tracing session without its connections: the state machine [`Session`] with a clock, the limits of a client, and
+/// the delay of a Stop that would block the runtime.
 ///
 /// A [`TraceSession`](crate::TraceSession) and the session of `ipc-async` add two connections. Another session does the
 /// same: it calls [`tick`](Self::tick), carries out the steps of [`session`](Self::session), and passes the stream to
@@ -128,8 +128,8 @@ impl TimedSession {
         self.first_collection.see(bytes, now, &mut self.session);
     }
 
-    /// Requests the Stop, with the limits of the [`Timeouts`]. Does nothing while the session is stopping, and after its
-    /// end.
+    /// Requests the Stop, with the limits of the [`Timeouts`]. Does nothing while the session is stopping, and after
+    /// its end.
     pub fn request_stop(&mut self) {
         if self.session.is_stopping() || self.session.end().is_some() {
             return;

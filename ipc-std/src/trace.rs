@@ -52,7 +52,8 @@ pub use mailbox::Stopper;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 ///
-/// A session never deadlocks, and never waits without a deadline. It is a [`Session`](ipc_proto::Session) over two connections:
+/// A session never deadlocks, and never waits without a deadline. It is a [`Session`](ipc_proto::Session) over two
+/// connections:
 ///
 /// * [`stop`](Self::stop) only requests the Stop. The next read sends it on a second connection, and receives its
 ///   answer while it reads the stream to the end. This order matters: a runtime writes its buffered events and the
@@ -74,13 +75,14 @@ pub use mailbox::Stopper;
 ///   readable, until [`due`](Self::due) at the latest, and then calls [`poll_read`](Self::poll_read) until it returns
 ///   `Pending`. One thread can serve many sessions in this way.
 ///
-/// Reading fails with an [`Error`] inside the [`io::Error`]:
+/// Reading fails with an [`Error`] inside the [`io::Error`], which `error.downcast::<ipc_std::Error>()` returns:
 ///
 /// | error | state afterwards |
 /// |---|---|
 /// | [`Error::Timeout`] in [`Phase::ReadingTrace`]: no byte for [`Timeouts::silence`](crate::Timeouts::silence) | reading can continue |
 /// | an error of connecting or sending, or [`Error::Refused`]: the Stop failed | reading can continue, and the Stop can be requested again |
 /// | [`Error::Timeout`] in [`Phase::StoppingTrace`]: the stream did not end before the deadline of the Stop | ended: [`TimedOut`](SessionEnd::TimedOut) |
+/// | [`Error::Io`] in [`Phase::ReadingTrace`]: the transport failed before the end of the trace | ended: [`CutOff`](SessionEnd::CutOff) |
 /// | [`Error::Cancelled`]: by [`Stopper::cancel`] | ended: [`Abandoned`](SessionEnd::Abandoned) |
 ///
 /// A process that exits is not an error of reading: the stream ends and is [cut off](SessionEnd::CutOff).
@@ -97,6 +99,8 @@ pub struct TraceSession {
     /// Bytes of the command that started the session, and of its answer.
     sent: u64,
     answered: u64,
+    /// The error that ended the stream. It is reported unless the trace is complete.
+    failure: Option<io::Error>,
 }
 
 /// The token of the stream in the sources. Token 1 is [`StopConnection::TOKEN`], and 2 is that of the alarm.
@@ -107,8 +111,8 @@ const BUFFER: usize = 64 << 10;
 
 impl Client {
     /// Starts a session with the oldest command that carries the configuration, as Microsoft's client does: one round
-    /// trip on every version. If the runtime does not know that command, an older one is tried; [`TraceSession::lost_features`]
-    /// returns the features that the older command cannot carry.
+    /// trip on every version. If the runtime does not know that command, an older one is tried;
+    /// [`TraceSession::lost_features`] returns the features that the older command cannot carry.
     ///
     /// # Errors
     /// [`Error::Invalid`] for a value that every runtime refuses, or that ends the process of some runtimes; nothing is
@@ -144,6 +148,7 @@ impl TraceSession {
             nonblocking: false,
             sent,
             answered,
+            failure: None,
         })
     }
 
@@ -171,8 +176,8 @@ impl TraceSession {
         self.state.session().received()
     }
 
-    /// Requests the Stop. The next read sends the Stop, and further reads return the rest of the stream. A second call
-    /// does nothing.
+    /// Requests the Stop. A read that waits, or else the next one, sends the Stop, and the reads after it return the rest
+    /// of the stream. A second call does nothing.
     pub fn stop(&self) {
         self.mailbox.request_stop();
     }
@@ -276,14 +281,20 @@ impl TraceSession {
         self.check_stop(driven)?;
         // The answer is read before the stream. A runtime ends the stream before it answers, so after the answer the
         // end can be read. In the other order, the answer could overtake the end.
-        self.stop_connection.receive(self.state.session_mut());
+        let received =
+            self.stop_connection.receive(self.state.session_mut(), &self.client, &mut self.sources);
+        self.check_stop(received)?;
         while self.state.session().wants_stream() {
             let n = match self.stream.read(buf) {
                 Err(e) if e.kind() == ErrorKind::Interrupted => continue,
                 Err(e) if e.kind() == ErrorKind::WouldBlock => break,
                 // A broken connection counts as the end of the stream: no more bytes come.
                 Err(e) if is_closed(&e) => 0,
-                read => read?,
+                Err(e) => {
+                    self.failure = Some(self.reading_error(e, Instant::now()));
+                    0
+                }
+                Ok(n) => n,
             };
             self.state.advance(buf.get(..n).unwrap_or_default());
             if n > 0 {
@@ -294,6 +305,12 @@ impl TraceSession {
         let answered = self.stop_connection.conclude(&mut self.state, &self.client, &mut self.sources);
         self.check_stop(answered)?;
         self.sources.rearm();
+        // A transport that fails after the end mark of the trace has done its work.
+        if let Some(failure) =
+            self.failure.take_if(|_| self.state.session().end() == Some(SessionEnd::CutOff))
+        {
+            return Err(failure);
+        }
         self.state.end_of_reading(self.client.peer(), self.client.connector().phase())
     }
 
@@ -327,19 +344,21 @@ impl TraceSession {
         let silence = Deadline::after(self.client.timeouts().silence);
         let due = self.due();
         match self.sources.wait(due.unwrap_or(silence.end)) {
-            Err(e) if e.kind() == ErrorKind::TimedOut && due.is_none() => {
-                let context = CallContext {
-                    peer: self.client.peer(),
-                    command: self.command(),
-                    sent: self.sent,
-                    received: self.answered.saturating_add(self.received()),
-                    waited: silence.begin.elapsed(),
-                };
-                Err(io::Error::new(ErrorKind::TimedOut, context.io(e, Phase::ReadingTrace)))
-            }
-            Err(e) if e.kind() == ErrorKind::TimedOut => Ok(()),
-            result => result,
+            Err(e) if e.kind() == ErrorKind::TimedOut && due.is_some() => Ok(()),
+            result => result.map_err(|e| self.reading_error(e, silence.begin)),
         }
+    }
+
+    /// Returns the error of reading the stream, as an [`Error`] inside an [`io::Error`] of the same kind.
+    fn reading_error(&self, source: io::Error, since: Instant) -> io::Error {
+        let context = CallContext {
+            peer: self.client.peer(),
+            command: self.command(),
+            sent: self.sent,
+            received: self.answered.saturating_add(self.received()),
+            waited: since.elapsed(),
+        };
+        io::Error::new(source.kind(), context.io(source, Phase::ReadingTrace))
     }
 }
 

@@ -69,8 +69,7 @@ fn advertise(path: &Path, cookie: &[u8; 16]) -> Stream {
     stream
 }
 
-/// Takes events until the runtime waits for a command. Only then does the monitor notice that the runtime disconnects,
-/// because its process, this one, does not end.
+/// Takes events until the runtime waits for a command.
 fn wait_until_waiting(monitor: &Monitor, cookie: Guid) {
     let until = Instant::now() + LONG;
     while !monitor.is_waiting(cookie) {

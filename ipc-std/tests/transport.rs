@@ -55,11 +55,15 @@ fn interruptible(socket: UnixStream) -> io::Result<Stream> {
 type MakeStream = fn(UnixStream) -> io::Result<Stream>;
 
 /// Every way to make a stream of a socket.
-fn kinds() -> [(&'static str, MakeStream); 4] {
+fn kinds() -> [(&'static str, MakeStream); 5] {
     [
         ("polled", |socket| Stream::new(socket)),
         ("blocking", |socket| Stream::blocking(Plain(socket))),
         ("interruptible", interruptible),
+        ("halves", |socket| {
+            let (reader, closer) = (socket.try_clone()?, socket.try_clone()?);
+            Stream::halves(Plain(reader), Plain(socket), move || drop(closer.shutdown(Shutdown::Both)))
+        }),
         ("timed", |socket| {
             socket.set_read_timeout(Some(Duration::from_millis(20)))?;
             Stream::blocking(Plain(socket))
@@ -157,6 +161,44 @@ fn an_operation_is_interrupted_when_its_stream_is_dropped() {
     assert_eq!((&theirs).read(&mut [0]).unwrap(), 0, "the connection is closed");
 }
 
+/// A half of a connection, with a count of those who have it.
+struct Counted(UnixStream, #[expect(dead_code, reason = "it is counted")] Arc<()>);
+
+impl Read for Counted {
+    fn read(&mut self, buf: &mut [u8]) -> io::Result<usize> {
+        self.0.read(buf)
+    }
+}
+impl Write for Counted {
+    fn write(&mut self, buf: &[u8]) -> io::Result<usize> {
+        self.0.write(buf)
+    }
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+#[test]
+fn both_halves_are_dropped_with_their_stream() {
+    let count = Arc::new(());
+    let (ours, _theirs) = UnixStream::pair().unwrap();
+    let half = || Counted(ours.try_clone().unwrap(), Arc::clone(&count));
+    let closer = ours.try_clone().unwrap();
+    let interrupt = move || drop(closer.shutdown(Shutdown::Both));
+    let mut stream = Stream::halves(half(), half(), interrupt).unwrap().with_deadline(Instant::now() + SHORT);
+    // One half waits for bytes, and the other one for room.
+    let sent = stream.write_all(&vec![0; 8 << 20]).unwrap_err();
+    let received = stream.read(&mut [0]).unwrap_err();
+    assert_eq!((sent.kind(), received.kind()), (ErrorKind::TimedOut, ErrorKind::TimedOut));
+    assert_eq!(Arc::strong_count(&count), 3);
+    drop(stream);
+    let began = Instant::now();
+    while Arc::strong_count(&count) > 1 {
+        assert!(began.elapsed() < HANGS, "a thread still has its half");
+        thread::yield_now();
+    }
+}
+
 /// A connector that waits for the test.
 #[derive(Debug)]
 struct Slow {
@@ -252,11 +294,11 @@ fn a_monitor_and_a_runtime_meet_over_any_transport() {
         let mut server =
             Server::new(&Advertise { runtime_cookie: cookie, process_id: 42, future: 0 }).unwrap();
         let pushing = Arc::clone(&monitor);
-        let port = server.connect_over(Dial(move || {
+        let port = server.connect_over(move |_| {
             let (ours, theirs) = UnixStream::pair()?;
             pushing.push(stream(theirs)?);
             stream(ours)
-        }));
+        });
         let stopper = server.stopper();
         let runtime = thread::spawn(move || {
             let mut served = Vec::new();
@@ -276,22 +318,6 @@ fn a_monitor_and_a_runtime_meet_over_any_transport() {
         stopper.stop();
         assert_eq!(runtime.join().unwrap(), [Code(0x0401); 3], "{kind}");
         assert!(monitor.variable(true).is_err(), "no socket can be named");
-    }
-}
-
-/// Opens connections with a function.
-struct Dial<F>(F);
-impl<F> core::fmt::Debug for Dial<F> {
-    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        f.write_str("Dial")
-    }
-}
-impl<F: Fn() -> io::Result<Stream> + Send + Sync> Connector for Dial<F> {
-    fn connect(&self, _: Instant) -> Result<Stream, ConnectError> {
-        Ok((self.0)()?)
-    }
-    fn peer(&self) -> &str {
-        "the monitor"
     }
 }
 

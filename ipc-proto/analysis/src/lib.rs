@@ -20,6 +20,12 @@ mod stacks;
 mod trace;
 
 pub use event::{KnownProvider, RuntimeEvent};
+// The types of other packages in the signatures of this one.
+pub use ipc_proto::Guid;
+pub use ipc_proto::types::{EventLevel, Provider};
 pub use names::OwnCode;
+pub use nettrace::{self, FileTime, Losses, Str, TraceClock, TraceEvent};
+#[cfg(feature = "firefox")]
+pub use serde_json;
 pub use stacks::{StackId, Stacks, WaitKind, outline};
 pub use trace::{Analysis, Durations, EventBuffer, LossReport, Part, TraceTime};

@@ -19,9 +19,10 @@
 //!
 //! # Memory
 //!
-//! [`Samples`] and [`Names`] have their limits, and each period begins with empty [`Samples`]. The sums of all periods
-//! have [`Live::FUNCTIONS`] functions and [`Live::THREADS`] threads; further functions and threads are not added, and
-//! [`Activity::omitted`] counts them once a period. The names of [`Live::THREADS`] threads are stored.
+//! [`Samples`](crate::samples::Samples) and [`Names`](crate::names::Names) have their limits, and each period begins
+//! with empty samples. The sums of all periods have [`Live::FUNCTIONS`] functions and [`Live::THREADS`] threads;
+//! further functions and threads are not added, and [`Activity::omitted`] counts them once a period. The names of
+//! [`Live::THREADS`] threads are stored.
 mod live;
 
 pub use self::live::{Activity, FunctionActivity, Live, ThreadActivity};

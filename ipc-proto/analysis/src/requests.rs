@@ -1,7 +1,6 @@
 //! HTTP requests: which ones a server handles and how long it takes, and which ones a program sends to others.
 //!
-//! [`Requests`] takes the events of a trace in the order of time, and [`Requests::summary`] returns the requests by
-//! method and path.
+//! [`Requests`] takes the events of a trace in the order of time, and its report has the requests by method and path.
 //!
 //! | what | events | level |
 //! |---|---|---|
@@ -36,10 +35,10 @@
 //! # Memory
 //!
 //! At most [`Requests::OPEN`] requests in flight, [`Requests::OPERATIONS`] operations, and [`Requests::GROUPS`] kinds
-//! of requests in each direction, each with [`Durations`](crate::Durations), beside [`Stacks`]. A path has at most 256
-//! bytes after folding. [`RequestSummary::dropped`] counts the requests for which there was no room, and
-//! [`RequestSummary::dropped_methods`] the operations and stacks. The work for each event is logarithmic in these
-//! numbers.
+//! of requests in each direction, each with [`Durations`](crate::Durations), beside [`Names`](crate::names::Names) and
+//! [`Stacks`](crate::Stacks). A path has at most 256 bytes after folding. [`RequestSummary::dropped`] counts the
+//! requests for which there was no room, and [`RequestSummary::dropped_methods`] the operations and stacks. The work
+//! for each event is logarithmic in these numbers.
 mod folded_path;
 mod operations;
 mod own_stacks;

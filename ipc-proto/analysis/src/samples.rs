@@ -21,10 +21,11 @@
 //! # Waiting in managed code
 //!
 //! A thread whose wait ends while the runtime is stopped for a sample is in managed code, although it has not run.
-//! [`Samples::finish`](crate::Analysis::finish) makes such samples those of a waiting thread, for `Cpu` and `Wall`: samples whose innermost
-//! method waits, as `Thread.Sleep` does, or is a loop around a wait. It needs the names of methods, which a trace can
-//! have at its end. A thread that spins runs: [`Samples::cpu_causes`] has the samples of idle threads of the pool that
-//! spin. `ThreadTime` and `SampledTime` have the rule of Microsoft's tools, without this one.
+//! [`Samples::finish`](crate::Analysis::finish) makes such samples those of a waiting thread, for `Cpu` and `Wall`:
+//! samples whose innermost method waits, as `Thread.Sleep` does, or is a loop around a wait. It needs the names of
+//! methods, which a trace can have at its end. A thread that spins runs: [`Samples::cpu_causes`] has the samples of
+//! idle threads of the pool that spin. `ThreadTime` and `SampledTime` have the rule of Microsoft's tools, without this
+//! one.
 //!
 //! # Thread time
 //!
@@ -44,9 +45,9 @@
 //!
 //! # Waits
 //!
-//! A wait ends with the next ContentionStop of its thread. [`Samples::finish`](crate::Analysis::finish) adds the waits that have not ended, up
-//! to the last event before the rundown. A wait that another wait of the thread follows, and an end without a start,
-//! have no time: [`Samples::waits`] counts them.
+//! A wait ends with the next ContentionStop of its thread. [`Samples::finish`](crate::Analysis::finish) adds the waits
+//! that have not ended, up to the last event before the rundown. A wait that another wait of the thread follows, and an
+//! end without a start, have no time: [`Samples::waits`] counts them.
 //!
 //! # Order
 //!
@@ -55,9 +56,9 @@
 //!
 //! # Memory
 //!
-//! Beside [`Names`] and [`Stacks`]: at most [`Samples::THREADS`] threads, and an entry for each different pair of
-//! thread and stack, at most [`Samples::ENTRIES`] for each clock. [`Samples::dropped`] counts the events that have no
-//! room, and [`Samples::clear`] makes room.
+//! Beside [`Names`](crate::names::Names) and [`Stacks`](crate::Stacks): at most [`Samples::THREADS`] threads, and an
+//! entry for each different pair of thread and stack, at most [`Samples::ENTRIES`] for each clock. [`Samples::dropped`]
+//! counts the events that have no room, and [`Samples::clear`] makes room.
 mod allocation_row;
 mod allocations;
 mod clock;

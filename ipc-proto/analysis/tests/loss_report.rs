@@ -1,5 +1,5 @@
 //! Sentences about lost events.
-use nettrace::{Losses, TraceClock};
+use nettrace::{Corruption, End, Losses, TraceClock};
 use nettrace_analysis::{EventBuffer, LossReport};
 
 #[test]
@@ -22,7 +22,7 @@ fn each_kind_of_loss() {
         [losses.lost, losses.at_start, losses.at_end, losses.threads] = numbers;
         losses.times = Some((2_500_000_000, 2_500_400_000));
         let clock = Some(TraceClock::default());
-        let mut report = LossReport { losses, clock, buffer: EventBuffer::MayFill };
+        let mut report = LossReport { losses, clock, buffer: EventBuffer::MayFill, end: None };
         assert_eq!(report.to_string(), format!("(at least{expected}"));
         assert_eq!(report.may_have_full_buffer(), has_advice);
         report.losses.times = Some((1_000_000, 2_500_000_000));
@@ -39,4 +39,20 @@ fn each_kind_of_loss() {
             assert!(report.to_string().contains(&format!("): {expected}")), "{report}");
         }
     }
+}
+
+/// The events of a block that cannot be read have no records, so their numbers are missing as if they had been lost.
+#[test]
+fn a_bad_block_is_a_cause() {
+    let mut losses = Losses::default();
+    losses.lost = 34;
+    let end = Some(End::Corrupt { offset: 100, reason: Corruption::Object });
+    let report = LossReport { losses, clock: None, buffer: EventBuffer::MayFill, end };
+    assert!(
+        report
+            .to_string()
+            .starts_with("(at least): they were in a part of the trace that cannot be read, or the event"),
+        "{report}"
+    );
+    assert!(!report.may_have_full_buffer());
 }

@@ -625,7 +625,7 @@
 #define DIPC_RUNTIME_IN_USE 1
 
 /**
- * The runtime closed its connection, and has not connected again.
+ * The connection of the runtime ended, and the runtime has not connected again.
  */
 #define DIPC_RUNTIME_DISCONNECTED 2
 
@@ -2176,7 +2176,7 @@ typedef void (*dipc_visit)(void *context, const struct dipc_part *part);
  * * `dipc_monitor_port_accept` for each connection that was accepted; it returns the token of the connection.
  * * Whenever the connection is readable, and immediately after accepting it: read without waiting into the space of
  *   `dipc_monitor_port_receive`, and report it with `dipc_monitor_port_advance`, until reading would block.
- * * `dipc_monitor_port_take` takes the connection of a runtime, for one call.
+ * * `dipc_monitor_port_take` takes the connection of a runtime, for one call; `dipc_monitor_port_released` after its end.
  * * `dipc_monitor_port_on_due` at the time of `dipc_monitor_port_due` at the latest, until nothing has changed.
  *
  * These functions report what has happened as a `dipc_monitor_change`. Its connection, if it has one, is the caller's to
@@ -3707,6 +3707,18 @@ dipc_status dipc_monitor_port_take(struct dipc_monitor_port *port,
                                    uint64_t *connection);
 
 /**
+ * Reports that a connection has ended which was taken: the peer or the caller has closed it. The runtime must now connect
+ * again within a second, or counts as left. `token` is that of the connection; it has no effect after the runtime has
+ * connected again.
+ *
+ * Do not report a connection that the caller has closed while its command ran in a process which `has_ended` can check: a
+ * runtime connects again only after its command.
+ */
+dipc_status dipc_monitor_port_released(struct dipc_monitor_port *port,
+                                       uint64_t token,
+                                       uint64_t now);
+
+/**
  * Forgets a runtime, which is unknown if it connects again. `change` receives a `DIPC_CHANGE_LEFT` with its idle
  * connection, or `DIPC_CHANGE_NOTHING` if it is not known.
  */
@@ -3738,7 +3750,9 @@ uint64_t dipc_monitor_port_due(struct dipc_monitor_port *port);
 /**
  * Does one thing that is due at `now`. Call it until `change` is `DIPC_CHANGE_NOTHING`.
  *
- * `has_ended` is called with `context` for runtimes that have no connection here; null if the caller cannot tell.
+ * `has_ended` is called with `context` for runtimes that have no connection here; null if the caller cannot tell. It must
+ * return false unless the operating system vouches for the process, for example by the credentials of a local socket: the
+ * process id in a frame can be that of another machine.
  */
 dipc_status dipc_monitor_port_on_due(struct dipc_monitor_port *port,
                                      uint64_t now,

@@ -75,7 +75,7 @@ fn main() -> std::io::Result<()> {
     println!("{events} events, {with_stack} with a stack; the trace is {end}");
     println!(
         "{} events were lost in {} gaps, {} at the start of a thread",
-        loss.lost(),
+        loss.lost_after_start(),
         loss.gaps(),
         loss.lost_at_start()
     );

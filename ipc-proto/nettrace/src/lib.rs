@@ -55,6 +55,9 @@ pub use describe::shape::{FieldShape, ShapeKind};
 pub use encoding::text::Str;
 pub use encoding::varint::{Varint32, Varint64, Zigzag64};
 pub use error::{DecodeError, DecodeErrorKind};
+// The types of `ipc-proto` in the signatures of this package.
+pub use ipc_proto::Guid;
+pub use ipc_proto::wire::{WireError, WireErrorKind};
 pub use join::backing::Backing;
 pub use join::id_map::{IdMap, Slot, StoreFull};
 pub use join::loss::{Counter, LossCounter, Losses};

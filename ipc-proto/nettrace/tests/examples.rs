@@ -56,7 +56,7 @@ fn assert_valid(name: &str, bytes: &[u8], events: usize) {
             _ => {}
         }
     };
-    assert_eq!((end, found, loss.lost()), (End::Complete, events, 0), "{name}");
+    assert_eq!((end, found, loss.lost_after_start()), (End::Complete, events, 0), "{name}");
 
     let Some(reader) = std::env::var_os("DOTNET_IPC_TRACE_READER") else { return };
     let file = std::env::temp_dir().join(format!("{name}-{}.nettrace", std::process::id()));
@@ -97,7 +97,7 @@ fn the_example_in_fixed_memory_reads_real_traces() {
     let mut memory = fixed_example::Memory::new();
     for (trace, events) in [(small, 142), (mixed, 406)] {
         let (found, with_stack, loss, end) = fixed_example::read_trace(trace, &mut memory).unwrap();
-        assert_eq!((found, loss.lost(), loss.untracked(), end), (events, 0, 0, End::Complete));
+        assert_eq!((found, loss.lost_after_start(), loss.untracked(), end), (events, 0, 0, End::Complete));
         assert!(with_stack > 100, "{with_stack}");
     }
 }

@@ -255,8 +255,12 @@ fn owned_loss() {
                 step => assert_eq!(loss.record(step), want.record(step), "{name}"),
             }
         }
-        let numbers = [loss.lost(), loss.gaps(), loss.went_back(), loss.untracked()];
-        assert_eq!(numbers, [want.lost(), want.gaps(), want.went_back(), want.untracked()], "{name}");
+        let numbers = [loss.lost_after_start(), loss.gaps(), loss.went_back(), loss.untracked()];
+        assert_eq!(
+            numbers,
+            [want.lost_after_start(), want.gaps(), want.went_back(), want.untracked()],
+            "{name}"
+        );
         assert!(loss.threads().eq(want.threads()), "{name}");
     }
     let mut loss = LossCounter::default();
@@ -266,7 +270,7 @@ fn owned_loss() {
             assert_eq!(loss.record(&Record::Event(event)), sequence / 2);
         }
     }
-    assert_eq!((loss.lost(), loss.untracked()), (1000, 0));
+    assert_eq!((loss.lost_after_start(), loss.untracked()), (1000, 0));
 }
 
 #[test]
@@ -282,7 +286,7 @@ fn a_declared_thread_starts_at_zero() {
         assert_eq!(loss.event(&event(sequence)), lost);
         loss.record(&Record::RemoveThread(ThreadSequence { sequence, ..row }));
     }
-    assert_eq!((loss.lost(), loss.went_back()), (2, 0));
+    assert_eq!((loss.lost_after_start(), loss.went_back()), (2, 0));
 }
 
 /// Without a valid declaration, the numbers before the first one of a thread are unknown: they are no loss.
@@ -292,7 +296,7 @@ fn what_is_not_declared_is_not_lost() {
         let mut loss = LossCounter::default();
         loss.record(&Record::Trace(Trace::new(Version::V6)));
         records.iter().for_each(|record| _ = loss.record(record));
-        (loss.lost(), loss.lost_at_start())
+        (loss.lost_after_start(), loss.lost_at_start())
     };
     let thread = Record::Thread(Thread { index: 7, ..Thread::default() });
     let event = |sequence| Record::Event(Event { sequence, capture_thread: 7, ..Event::default() });

@@ -104,7 +104,7 @@ impl<'s> Counting<'s> {
     }
 
     fn end(mut self, end: End) -> Summary {
-        self.summary.lost = self.loss.lost();
+        self.summary.lost = self.loss.lost_after_start();
         self.summary.gaps = self.loss.gaps();
         assert_eq!(self.loss.untracked(), 0);
         self.summary.end = end;

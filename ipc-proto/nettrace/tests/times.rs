@@ -83,7 +83,9 @@ fn within(bytes: &[u8], from: u64, to: u64) -> (Vec<(u64, u32)>, [u64; 2]) {
             Record::Event(event) if (from..=to).contains(&event.timestamp) => {
                 events.push((event.timestamp, event.sequence));
             }
-            Record::More { .. } | Record::End(_) => return (events, [loss.lost(), loss.lost_at_start()]),
+            Record::More { .. } | Record::End(_) => {
+                return (events, [loss.lost_after_start(), loss.lost_at_start()]);
+            }
             _ => {}
         }
     }
@@ -108,7 +110,7 @@ fn filtered(bytes: &[u8], from: u64, to: u64) -> (Vec<(u64, u32)>, [u64; 2], Tim
                 events.push((event.timestamp, event.sequence));
             }
             Record::More { .. } | Record::End(_) => {
-                return (events, [loss.lost(), loss.lost_at_start()], times);
+                return (events, [loss.lost_after_start(), loss.lost_at_start()], times);
             }
             _ => {}
         }
@@ -177,7 +179,7 @@ fn assembled_by_range() {
                 events.retain(|time| times.keeps(*time));
                 assert!(events == expected, "{} from {from} to {to}", trace.name);
                 let summary = assembler.summary();
-                assert_eq!(summary.times, Some(&times), "{}", trace.name);
+                assert_eq!(summary.time_filter, Some(&times), "{}", trace.name);
                 let (all, at_start) = (summary.losses.lost, summary.losses.at_start);
                 assert_eq!([all - at_start, at_start], lost, "{}", trace.name);
             }

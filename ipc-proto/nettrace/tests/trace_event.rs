@@ -37,7 +37,7 @@ fn read(bytes: &[u8]) -> (u64, u64, u64, End) {
             _ => {}
         }
     };
-    (events, loss.lost(), loss.went_back(), end)
+    (events, loss.lost_after_start(), loss.went_back(), end)
 }
 
 fn rewritten(bytes: &[u8], options: RewriteOptions<'_>) -> Vec<u8> {

@@ -5,8 +5,8 @@ use core::str::FromStr;
 
 use ipc_proto::types::*;
 use ipc_proto::wire::{
-    self, BufferTooSmall, Iter, ParseGuidError, Part, PartValue, Path, Reader, Units, Visitor, WireError,
-    WireErrorKind, Writer, steps,
+    self, BufferTooSmall, Iter, ParseGuidError, Part, PartValue, Path, Reader, Units, Utf16, Visitor,
+    WireError, WireErrorKind, Writer, steps,
 };
 use ipc_proto::{
     Advertise, Array, Code, Decode, DecodeError, DecodeErrorKind, Encode, EncodeError, FieldAt, FieldPath,
@@ -55,14 +55,18 @@ proves_each! { ARRAY: array,
 }
 
 proves! { TEXT:
-    Text::new, Text::from_utf16, Text::is_null, Text::is_empty, Text::non_null, Text::as_wire, Text::units, chars,
-    EnvironmentEntry::parse,
+    Text::new, Text::from_utf16, Text::is_null, Text::is_empty, Text::non_null, Text::as_wire, Text::units, chars, utf16_chars,
+    <Utf16<Units<'_>> as Display>::fmt, EnvironmentEntry::parse,
     <Units<'_> as Iterator>::next,
     <Text<'_> as From<&str>>::from, <Text<'_> as From<Option<&str>>>::from,
     <Text<'_> as PartialEq>::eq, <Text<'_> as PartialEq<str>>::eq, <Text<'_> as PartialEq<&str>>::eq,
     <Text<'_> as PartialOrd>::partial_cmp,
     <Text<'_> as Ord>::cmp, <Text<'_> as Hash>::hash::<Sum>,
     <Guid as FromStr>::from_str,
+}
+
+fn utf16_chars(text: &Text<'_>, visit: &mut dyn FnMut(char)) {
+    each(Utf16(text.units()).chars(), visit);
 }
 
 fn chars(text: &Text<'_>, visit: &mut dyn FnMut(char)) {

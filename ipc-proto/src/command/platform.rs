@@ -8,10 +8,10 @@ names! {
     /// Erratum: the specification lists only Windows, Linux, macOS and Unknown.
     ///
     /// ```
-    /// use ipc_proto::types::{CommandLineForm, OperatingSystem};
+    /// use ipc_proto::types::OperatingSystem;
     ///
     /// assert_eq!(OperatingSystem::of("macOS".into()), Some(OperatingSystem::MacOs));
-    /// assert_eq!(OperatingSystem::Linux.command_line_form(), CommandLineForm::Joined);
+    /// assert_eq!(OperatingSystem::Linux.name(), "Linux");
     /// ```
     #[non_exhaustive]
     OperatingSystem:

@@ -283,8 +283,8 @@ impl Session {
         self.silence = milliseconds;
     }
 
-    /// Delays a requested Stop: the first [`stop_step`](Self::stop_step) is returned from the time `until` on. A Stop that
-    /// was begun continues, and the deadline of the Stop does not change.
+    /// Delays a requested Stop: the first [`stop_step`](Self::stop_step) is returned from the time `until` on. A Stop
+    /// that was begun continues, and the deadline of the Stop does not change.
     pub fn delay_stop(&mut self, until: u64) {
         if matches!(self.stop, Stop::Connecting) {
             self.retry_at = Some(until.min(self.connect_until));
@@ -361,8 +361,8 @@ impl Session {
         self.settle();
     }
 
-    /// Receives bytes of the Stop connection that the caller owns, as [`Exchange::supply`](crate::Exchange::supply) does.
-    /// Returns how many bytes were taken from the front; 0 unless the [step](Self::stop_step) is to receive.
+    /// Receives bytes of the Stop connection that the caller owns, as [`Exchange::supply`](crate::Exchange::supply)
+    /// does. Returns how many bytes were taken from the front; 0 unless the [step](Self::stop_step) is to receive.
     pub fn stop_supply(&mut self, bytes: &[u8]) -> usize {
         let mut taken = 0_usize;
         while let (Some(rest), StopStep::Receive(space)) = (bytes.get(taken..), self.stop_step()) {

@@ -234,9 +234,9 @@ impl<S: PlanStep> Fallback<S> {
         };
     }
 
-    /// Receives bytes that the caller owns, as [`Exchange::supply`](crate::Exchange::supply) does. Returns how many bytes
-    /// were taken from the front. If some are left, see [`step`](Self::step): after [`Grow`](FallbackStep::Grow), supply
-    /// the rest with the larger buffer.
+    /// Receives bytes that the caller owns, as [`Exchange::supply`](crate::Exchange::supply) does. Returns how many
+    /// bytes were taken from the front. If some are left, see [`step`](Self::step): after [`Grow`](FallbackStep::Grow),
+    /// supply the rest with the larger buffer.
     ///
     /// ```
     /// use ipc_proto::plan::{Fallback, FallbackStep, InfoConfig, PlanStep, Runtime};

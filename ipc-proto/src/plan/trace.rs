@@ -22,8 +22,9 @@ pub const DEFAULT_RUNDOWN: u64 = 0x8002_0139;
 /// The configuration of a session that streams, for the client that requests it and for the server that receives it.
 ///
 /// Every runtime supports the values of [`new`](Self::new). A client sends the [first step](Self::first_step) and,
-/// while the runtime does not know the command, the next older step. [`PlanStep::lost_features`] returns the features that a
-/// step lacks. A server converts each request for such a session, CollectTracing to CollectTracing6, with [`TryFrom`].
+/// while the runtime does not know the command, the next older step. [`PlanStep::lost_features`] returns the features
+/// that a step lacks. A server converts each request for such a session, CollectTracing to CollectTracing6, with
+/// [`TryFrom`].
 ///
 /// ```
 /// use ipc_proto::plan::{PlanStep, Runtime, TraceConfig};

@@ -273,7 +273,7 @@ impl Reader {
         report.rows = capacity.saturating_sub(table.rows.len()) as u32;
         report.used = self.parser.release() as u32;
         report.version = self.parser.version().number();
-        report.lost = self.loss.lost();
+        report.lost = self.loss.lost_after_start();
         report.lost_at_start = self.loss.lost_at_start();
         report.untracked = self.loss.untracked();
     }

@@ -14,7 +14,8 @@ use crate::async_connector::AsyncConnector;
 use crate::async_trace_session::AsyncTraceSession;
 use crate::async_transport::within;
 
-/// A client of one runtime over an [`AsyncConnector`]: a transport of tokio, of `futures-io`, of a browser, or your own.
+/// A client of one runtime over an [`AsyncConnector`]: a transport of tokio, of `futures-io`, of a browser, or your
+/// own.
 ///
 /// The client carries out the same plans as an [`ipc_std::Client`], with the same state machines of `ipc_proto`. Every
 /// call has the deadline of the client's [`Timeouts`], by the timer of the transport. Dropping the future of a call
@@ -60,8 +61,8 @@ impl<A: AsyncConnector> AsyncClient<A> {
         self
     }
 
-    /// Ends every call at `deadline` at the latest, by the [clock](crate::AsyncTransport::now) of the transport, so that
-    /// several calls have one deadline. The Stop of a session has its own limit, [`Timeouts::stop`].
+    /// Ends every call at `deadline` at the latest, by the [clock](crate::AsyncTransport::now) of the transport, so
+    /// that several calls have one deadline. The Stop of a session has its own limit, [`Timeouts::stop`].
     #[must_use]
     pub fn with_deadline(mut self, deadline: impl Into<Option<Duration>>) -> Self {
         self.deadline = deadline.into();
@@ -178,8 +179,8 @@ impl<A: AsyncConnector> AsyncClient<A> {
         self.call(&ResumeRuntime {}, |_| ()).await
     }
 
-    /// Stops a session by its id, within [`Timeouts::stop`]. An [`AsyncTraceSession`] is stopped by its own method, because
-    /// the answer arrives only after a client has read the stream to its end.
+    /// Stops a session by its id, within [`Timeouts::stop`]. An [`AsyncTraceSession`] is stopped by its own method,
+    /// because the answer arrives only after a client has read the stream to its end.
     ///
     /// # Errors
     /// If connecting or the call fails. No runtime refuses an unknown id.

@@ -12,7 +12,8 @@ use ipc_std::{CallContext, DriveError, Environment, Error, Phase};
 use crate::async_connector::AsyncConnector;
 use crate::async_transport::{drive, within};
 
-/// A connection to a runtime, for one command, from [`AsyncClient::connect`](crate::AsyncClient::connect). All its waits have one deadline.
+/// A connection to a runtime, for one command, from [`AsyncClient::connect`](crate::AsyncClient::connect). All its
+/// waits have one deadline.
 ///
 /// ```
 /// use ipc_async::{AsyncClient, AsyncConnector, Error};

@@ -27,8 +27,8 @@ pub use port_connector::{PortConnector, PortStream, Taking};
 /// can be called from any task.
 ///
 /// No process is checked, because a runtime can be on another machine or in a browser. A runtime leaves if its
-/// connection ends and it does not connect again within a second. So after a command that is dropped before its answer, a
-/// runtime that still carries it out can leave, and arrive again.
+/// connection ends and it does not connect again within a second. So after a command that is dropped before its answer,
+/// a runtime that still carries it out can leave, and arrive again.
 ///
 /// ```
 /// use ipc_async::{AsyncMonitor, AsyncMonitorEvent, AsyncTransport, Error};

@@ -112,8 +112,8 @@ impl<A: AsyncConnector> AsyncTraceSession<A> {
     ///
     /// # Errors
     /// An [`Error`](crate::Error) inside the [`io::Error`]. If the Stop failed, the Stop can be requested again. After
-    /// its timeout the session has ended. After the timeout [`Timeouts::silence`](crate::Timeouts::silence), before a Stop,
-    /// reading can continue.
+    /// its timeout the session has ended. After the timeout [`Timeouts::silence`](crate::Timeouts::silence), before a
+    /// Stop, reading can continue.
     pub async fn read(&mut self, buf: &mut [u8]) -> io::Result<usize> {
         poll_fn(|context| self.poll_read(context, buf)).await
     }

@@ -10,8 +10,8 @@ use ipc_std::{DriveError, drive_async, is_closed};
 
 /// The streams of an asynchronous transport, and the timer of its executor.
 ///
-/// Nothing here has to be [`Send`], so executors of one thread and browsers can implement the trait. What the crate makes
-/// of a transport is `Send` if the types of the transport are.
+/// Nothing here has to be [`Send`], so executors of one thread and browsers can implement the trait. What the crate
+/// makes of a transport is `Send` if the types of the transport are.
 ///
 /// ```
 /// use core::{pin::Pin, task::{Context, Poll, ready}, time::Duration};
@@ -56,8 +56,8 @@ pub trait AsyncTransport {
 
     /// Waits for the time `limit`.
     ///
-    /// A transport without a timer returns [`core::future::pending`]. Then nothing has a deadline, a busy runtime is not
-    /// tried again, and a [monitor](crate::AsyncMonitor) does not notice by itself that a runtime has left.
+    /// A transport without a timer returns [`core::future::pending`]. Then nothing has a deadline, a busy runtime is
+    /// not tried again, and a [monitor](crate::AsyncMonitor) does not notice by itself that a runtime has left.
     fn sleep(&self, limit: Duration) -> Self::Sleep;
 
     /// Returns the time since any moment, which is always the same. The default is the clock of the standard library,

@@ -17,6 +17,7 @@ pub use async_monitor::{AsyncMonitor, AsyncMonitorEvent, PortConnector, PortStre
 pub use async_server::AsyncServer;
 pub use async_trace_session::AsyncTraceSession;
 pub use async_transport::{AsyncTransport, drive};
-pub use ipc_proto::plan::{DumpConfig, LostFeatures, TraceConfig};
-pub use ipc_proto::{Code, Command, SessionEnd, Step};
+pub use ipc_proto::plan::{DumpConfig, Hazard, LostFeatures, TraceConfig};
+pub use ipc_proto::port::{Rejection, RuntimeEntry};
+pub use ipc_proto::{self, Advertise, Code, Command, Exchange, Guid, Request, Serve, SessionEnd, Step};
 pub use ipc_std::{DriveError, DumpOutcome, Environment, Error, Phase, ProcessInfo, Timeouts};

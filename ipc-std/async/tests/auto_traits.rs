@@ -1,5 +1,5 @@
-//! The public types can be sent to another thread if the transport can. The compiler derives that from private fields, so a
-//! new field could change it.
+//! The public types can be sent to another thread if the transport can. The compiler derives that from private fields,
+//! so a new field could change it.
 use ipc_async::{
     AsyncClient, AsyncConnection, AsyncConnector, AsyncMonitor, AsyncServer, AsyncTraceSession,
     AsyncTransport, PortConnector,

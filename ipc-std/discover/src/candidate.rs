@@ -87,8 +87,8 @@ impl Candidate {
         self.file.pinned()
     }
 
-    /// Returns whether it is proven that no process listens, although a connection succeeded: a child process may have a
-    /// copy of the descriptor of a listener that has ended.
+    /// Returns whether it is proven that no process listens, although a connection succeeded: a child process may have
+    /// a copy of the descriptor of a listener that has ended.
     #[must_use]
     pub fn is_dead(&self) -> bool {
         SocketFile::is_dead(&self.path)

@@ -34,6 +34,7 @@ pub use deadline::Deadline;
 #[cfg(any(unix, windows))]
 pub use directory::directory;
 pub use error::{Denied, ErrorKind, Reason, SearchError, Signs};
+pub use ipc_proto::plan::Flavour;
 #[cfg(any(unix, windows))]
 pub use scan::{Scan, ScanConfig};
 #[cfg(any(unix, windows))]

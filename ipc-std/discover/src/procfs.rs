@@ -83,8 +83,8 @@ impl Process {
     }
 }
 
-/// Returns the kind of the loaded runtime. `None` for a single-file program, whose memory map does not show the kind, and
-/// without `/proc`.
+/// Returns the kind of the loaded runtime. `None` for a single-file program, whose memory map does not show the kind,
+/// and without `/proc`.
 #[must_use]
 pub fn flavour(process_id: u32) -> Option<Flavour> {
     let maps = Process::open(process_id).ok()?.maps().ok()?;

@@ -41,8 +41,8 @@ impl Default for ScanConfig<'_> {
 pub struct Scan {
     /// A search for each socket, and for each process with a runtime in its memory; sorted by process id.
     pub searches: Vec<Search>,
-    /// Why runtimes may be missing: [`directory`](crate::directory()), or a group container of macOS, could not be read.
-    /// A runtime with its socket in such a directory may still be found through its process.
+    /// Why runtimes may be missing: [`directory`](crate::directory()), or a group container of macOS, could not be
+    /// read. A runtime with its socket in such a directory may still be found through its process.
     pub obstacles: Vec<Reason>,
     /// The deadline of the search and of the connections that follow it.
     pub deadline: Deadline,

@@ -1,5 +1,5 @@
-//! What the search and `ipc-std` need of the operating system and the standard library does not offer: processes, names of
-//! sockets, and whether a process listens. The functions have the same names on every system.
+//! What the search and `ipc-std` need of the operating system and the standard library does not offer: processes, names
+//! of sockets, and whether a process listens. The functions have the same names on every system.
 mod credentials;
 #[cfg(unix)]
 pub(crate) mod unix;

@@ -20,8 +20,8 @@ pub use unix::{Stale, stale};
 
 /// Searches for the runtime of a process. No connection is made.
 ///
-/// `timeout` is the limit for this search and for the connections that follow it, together. Half of it is for file systems
-/// that do not respond: their directories are [`Reason::Unresponsive`](crate::Reason::Unresponsive).
+/// `timeout` is the limit for this search and for the connections that follow it, together. Half of it is for file
+/// systems that do not respond: their directories are [`Reason::Unresponsive`](crate::Reason::Unresponsive).
 #[must_use]
 pub fn search(process_id: u32, timeout: Duration) -> Search {
     of_system::search_process(process_id, Deadline::after(timeout))

@@ -9,8 +9,8 @@ use super::error::Error;
 use super::phase::Phase;
 use crate::drive::{DriveError, is_closed, is_not_ready};
 
-/// The state of a call, from which a failed step becomes an [`Error`]. For clients that drive the exchanges of `ipc_proto`
-/// over a transport of another kind, as `ipc-async` does.
+/// The state of a call, from which a failed step becomes an [`Error`]. For clients that drive the exchanges of
+/// `ipc_proto` over a transport of another kind, as `ipc-async` does.
 ///
 /// ```
 /// use core::time::Duration;
@@ -56,7 +56,7 @@ impl CallContext<'_> {
             ProtocolError::Closed { .. } => Error::Gone { peer, phase, command, sent, received },
             // The stream violates the contract of `Read` or `Write`, so this is not an error of the peer.
             ProtocolError::Overrun { .. } => Error::Io { peer, phase, source: io::Error::other(source) },
-            source => Error::Protocol { peer, command, source },
+            source => Error::Protocol { peer, command, source, first: Vec::new() },
         }
     }
 

@@ -7,7 +7,10 @@ use std::path::PathBuf;
 
 use ipc_discover::{Credentials, Denied, ErrorKind, SearchError};
 use ipc_proto::plan::{self, Explanation};
-use ipc_proto::{Code, CommandInfo, EncodeError, FieldPath, HResult, InvalidValue, ProtocolError, Violation};
+use ipc_proto::{
+    Code, CommandInfo, DecodeErrorKind, EncodeError, FieldPath, HResult, InvalidValue, ProtocolError,
+    Violation,
+};
 
 use super::phase::Phase;
 
@@ -136,7 +139,7 @@ pub enum Error {
         source: io::Error,
     },
     /// The peer violated the protocol.
-    #[error("{peer} violates the protocol in its response to {}: {source}", CommandName(*command))]
+    #[error("{peer} violates the protocol in its response to {}: {source}{}", CommandName(*command), Quote(first))]
     Protocol {
         /// The name of the peer.
         peer: String,
@@ -144,6 +147,9 @@ pub enum Error {
         command: Code,
         /// The violation.
         source: ProtocolError,
+        /// The first bytes of an answer that does not begin as a message does; otherwise empty. A shell that greets
+        /// its user is known by them.
+        first: Vec<u8>,
     },
     /// The runtime refused the command.
     #[error("{peer} refuses {}: {}", CommandName(*command), Refusal(*command, *hresult, message.as_deref()))]
@@ -193,6 +199,17 @@ impl Error {
     pub fn invalid(command: Code, value: InvalidValue) -> Self {
         let InvalidValue { violation, place } = value;
         Self::Invalid { command, violation, place }
+    }
+
+    /// Adds the first bytes of the answer to the error of a peer that does not answer with a message.
+    #[must_use]
+    pub fn quoting(mut self, answer: &[u8]) -> Self {
+        if let Self::Protocol { source: ProtocolError::Decode(e), first, .. } = &mut self {
+            if e.kind == DecodeErrorKind::BadMagic {
+                first.extend_from_slice(answer);
+            }
+        }
+        self
     }
 
     /// Returns the kind of error.
@@ -273,6 +290,14 @@ struct CommandPrefix(Option<Code>);
 impl fmt::Display for CommandPrefix {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.0.map_or(Ok(()), |command| write!(f, "{}, ", CommandName(command)))
+    }
+}
+
+/// A colon and the bytes as text; nothing without bytes.
+struct Quote<'a>(&'a [u8]);
+impl fmt::Display for Quote<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.0.is_empty() { Ok(()) } else { write!(f, ": \"{}\"", self.0.escape_ascii()) }
     }
 }
 

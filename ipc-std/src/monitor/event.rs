@@ -3,6 +3,8 @@ use ipc_discover::Credentials;
 use ipc_proto::Guid;
 use ipc_proto::port::{Rejection, RuntimeEntry};
 
+use super::process_checks::Peer;
+
 /// An event at a port.
 #[derive(Debug)]
 #[non_exhaustive]
@@ -10,10 +12,11 @@ pub enum MonitorEvent {
     /// A runtime arrived that was unknown. There is one such event until the runtime has left, however often it
     /// connects.
     Arrived(AdvertisedRuntime),
-    /// A runtime left: its process ended, or it closed its connection and did not connect again within a second.
+    /// A runtime left: its process ended, or its connection ended and it did not connect again within a second.
     ///
-    /// A command of a runtime has no time limit here. If the process ends during a command, and is invisible in another
-    /// PID namespace, there is no event: the command fails.
+    /// A command of a runtime has no time limit here. But a runtime whose process the operating system does not report, for
+    /// example on another machine, must connect again within a second after the caller has dropped the connection of a
+    /// command: if it is busy for longer, it leaves, and arrives again later.
     Left(AdvertisedRuntime),
     /// A connection was dropped. If the caller takes no events, this kind of event is not stored after 1,024 stored
     /// events.
@@ -31,15 +34,17 @@ pub enum MonitorEvent {
 pub struct AdvertisedRuntime {
     /// The runtime's identity.
     pub runtime_cookie: Guid,
-    /// The process id in the runtime's own PID namespace: in a container, it differs from the id outside.
+    /// The process id in the runtime's own PID namespace: in a container, it differs from the id outside. A runtime in a
+    /// browser has the id 42.
     pub process_id: u64,
     /// The peer of the connection, if the operating system reports it.
     pub credentials: Option<Credentials>,
 }
 
 impl AdvertisedRuntime {
-    pub(super) const fn new(entry: &RuntimeEntry<Option<Credentials>>) -> Self {
-        Self { runtime_cookie: entry.cookie, process_id: entry.process_id, credentials: entry.peer }
+    pub(super) const fn new(entry: &RuntimeEntry<Peer>) -> Self {
+        let credentials = entry.peer.credentials;
+        Self { runtime_cookie: entry.cookie, process_id: entry.process_id, credentials }
     }
 
     /// Returns the process id in the caller's PID namespace, as the operating system reports it; otherwise

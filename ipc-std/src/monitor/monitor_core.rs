@@ -5,19 +5,18 @@ use core::time::Duration;
 use std::collections::VecDeque;
 use std::io::{self, ErrorKind};
 use std::path::Path;
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Instant;
 
-use ipc_discover::Credentials;
 use ipc_proto::Guid;
 use ipc_proto::port::{MonitorChange, MonitorFull, MonitorPort, MonitorSlot, Rejection, RuntimeState};
 
 use super::event::{AdvertisedRuntime, MonitorEvent};
-use super::process_checks::ProcessChecks;
+use super::process_checks::{Peer, ProcessChecks};
 use crate::drive::is_closed;
 use crate::sys::{Hub, Listener};
 use crate::timeouts::milliseconds;
-use crate::transport::{Channel, Stream};
+use crate::transport::{Channel, Lease, Stream};
 
 /// Drives a [`MonitorPort`], for a monitor and its clients: it has the sockets, the clock, and the waiting threads.
 pub(super) struct MonitorCore {
@@ -27,12 +26,15 @@ pub(super) struct MonitorCore {
     /// The time 0 of the port's clock, which counts milliseconds.
     epoch: Instant,
     state: Mutex<State>,
+    /// The tokens of taken connections that have ended. They have a lock of their own, because a connection can be dropped
+    /// while a thread has the lock of the state.
+    released: Mutex<Vec<u64>>,
 }
 
-type Slot = Option<MonitorSlot<Arc<Channel>, Option<Credentials>>>;
+type Slot = Option<MonitorSlot<Arc<Channel>, Peer>>;
 
 struct State {
-    port: MonitorPort<Arc<Channel>, Option<Credentials>, Vec<Slot>>,
+    port: MonitorPort<Arc<Channel>, Peer, Vec<Slot>>,
     events: VecDeque<MonitorEvent>,
     checks: ProcessChecks,
     /// The subject of the thread that polls; `None` if no thread polls. One thread polls for itself and for all
@@ -69,6 +71,33 @@ impl MonitorWaker {
     }
 }
 
+/// The claim of a monitor on a connection that was taken. Unless the connection stays in use after it was dropped, dropping
+/// the claim releases the runtime.
+#[derive(Debug)]
+struct TakenConnection {
+    core: Weak<MonitorCore>,
+    token: u64,
+    /// Whether the runtime stays in use although its connection was dropped: its process can be checked, and may still
+    /// carry out the command.
+    stays_in_use: bool,
+}
+
+impl Lease for TakenConnection {
+    fn end(mut self: Box<Self>) {
+        self.stays_in_use = false;
+    }
+}
+
+impl Drop for TakenConnection {
+    fn drop(&mut self) {
+        if let Some(core) = self.core.upgrade().filter(|_| !self.stays_in_use) {
+            core.released().push(self.token);
+            core.hub().raise();
+            core.hub().wake();
+        }
+    }
+}
+
 impl MonitorCore {
     pub(super) fn bind(path: &Path) -> io::Result<Self> {
         Self::new(Some(Listener::bind_over_dead(path)?))
@@ -81,7 +110,13 @@ impl MonitorCore {
         let port = MonitorPort::new(Vec::new());
         let (events, checks) = (VecDeque::new(), ProcessChecks::default());
         let state = State { port, events, checks, poller: None, sleeping: Vec::new() };
-        Ok(Self { listener, waker, epoch: Instant::now(), state: Mutex::new(state) })
+        Ok(Self {
+            listener,
+            waker,
+            epoch: Instant::now(),
+            state: Mutex::new(state),
+            released: Mutex::default(),
+        })
     }
 
     pub(super) fn path(&self) -> Option<&Path> {
@@ -102,6 +137,9 @@ impl MonitorCore {
             let event = state.events.pop_front();
             if state.events.is_empty() {
                 self.hub().lower();
+                if !self.released().is_empty() {
+                    self.hub().raise();
+                }
             }
             let is_woken = || deadline.is_some() && self.waker.is_requested.swap(false, Ordering::SeqCst);
             (event.is_some() || is_woken()).then_some(event)
@@ -114,20 +152,24 @@ impl MonitorCore {
 
     /// Takes the connection of a runtime as soon as there is one; `None` if the runtime is unknown. Fails with an error
     /// of kind `TimedOut` after `deadline`.
-    pub(super) fn take(&self, cookie: &Guid, deadline: Instant) -> io::Result<Option<Arc<Channel>>> {
+    pub(super) fn take(
+        self: &Arc<Self>,
+        cookie: &Guid,
+        deadline: Instant,
+    ) -> io::Result<Option<Arc<Channel>>> {
         self.wait_for(Some(*cookie), Some(deadline), |state| {
-            if let Some((token, socket)) = state.port.idle(cookie) {
-                if socket.has_hung_up() {
-                    let change = state.port.advance(token, 0, self.now());
-                    self.apply(state, change);
-                }
+            let Some(runtime) = state.port.runtime(cookie).copied() else { return Some(None) };
+            let (token, socket) = state.port.idle(cookie)?;
+            if socket.has_hung_up() {
+                let change = state.port.advance(token, 0, self.now());
+                self.apply(state, change);
+                return None;
             }
-            let is_known = state.port.state(cookie).is_some();
-            let socket = state.port.take(cookie, self.now());
-            if let Some(socket) = &socket {
-                self.unwatch(socket);
-            }
-            (socket.is_some() || !is_known).then_some(socket)
+            let socket = state.port.take(cookie, self.now())?;
+            self.unwatch(&socket);
+            let stays_in_use = runtime.peer.process_id(runtime.process_id).is_some();
+            socket.lend(TakenConnection { core: Arc::downgrade(self), token, stays_in_use });
+            Some(Some(socket))
         })
     }
 
@@ -142,6 +184,13 @@ impl MonitorCore {
 
     pub(super) fn runtime(&self, cookie: &Guid) -> Option<AdvertisedRuntime> {
         self.state().port.runtime(cookie).map(AdvertisedRuntime::new)
+    }
+
+    /// Returns the process of a runtime if the system vouches for it.
+    pub(super) fn process_id(&self, cookie: &Guid) -> Option<u32> {
+        let state = self.state();
+        let runtime = state.port.runtime(cookie)?;
+        runtime.peer.process_id(runtime.process_id)
     }
 
     pub(super) fn is_waiting(&self, cookie: &Guid) -> bool {
@@ -162,6 +211,10 @@ impl MonitorCore {
 
     fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn released(&self) -> MutexGuard<'_, Vec<u64>> {
+        self.released.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn now(&self) -> u64 {
@@ -269,6 +322,7 @@ impl MonitorCore {
             }
         }
         let now = self.now();
+        self.released().drain(..).for_each(|token| state.port.released(token, now));
         loop {
             let State { port, checks, .. } = &mut *state;
             let change = port.on_due(now, |runtime| checks.has_ended(runtime, now));
@@ -311,7 +365,7 @@ impl MonitorCore {
             // The eviction has freed a low descriptor number. Unless this connection moves there, the next one gets
             // that number, passes the check, and the reserve shrinks.
             let socket = if is_scarce { socket.with_lowest_descriptor() } else { socket };
-            self.admit(state, Arc::new(socket.into()));
+            self.admit(state, Arc::new(socket.into()), true);
         }
         Ok(())
     }
@@ -319,7 +373,7 @@ impl MonitorCore {
     /// Takes a connection that the caller has accepted.
     pub(super) fn push(&self, stream: Stream) {
         let mut state = self.state();
-        self.admit(&mut state, Arc::clone(stream.channel()));
+        self.admit(&mut state, Arc::clone(stream.channel()), false);
         if !state.events.is_empty() {
             self.hub().raise();
         }
@@ -330,9 +384,9 @@ impl MonitorCore {
     }
 
     /// Waits for the frame on a new connection.
-    fn admit(&self, state: &mut State, channel: Arc<Channel>) {
-        let credentials = channel.credentials();
-        let mut accepted = state.port.accept(channel, credentials, self.now());
+    fn admit(&self, state: &mut State, channel: Arc<Channel>, is_local: bool) {
+        let peer = Peer { credentials: channel.credentials(), is_local };
+        let mut accepted = state.port.accept(channel, peer, self.now());
         while let Err(MonitorFull { connection, peer }) = accepted {
             state.port.grow(1);
             accepted = state.port.accept(connection, peer, self.now());
@@ -364,16 +418,17 @@ impl MonitorCore {
     }
 
     /// Closes the connections that `change` returns, and reports the change to the waiting threads.
-    fn apply(&self, state: &mut State, change: Option<MonitorChange<Arc<Channel>, Option<Credentials>>>) {
+    fn apply(&self, state: &mut State, change: Option<MonitorChange<Arc<Channel>, Peer>>) {
         match change {
             Some(MonitorChange::Arrived { runtime_cookie, first, stale }) => {
                 stale.iter().for_each(|stale| self.unwatch(stale));
                 let connection = state.port.idle(&runtime_cookie);
-                if first && connection.is_some_and(|(_, socket)| socket.has_hung_up()) {
+                if first && connection.as_ref().is_some_and(|(_, socket)| socket.has_hung_up()) {
                     // The runtime ended before its connection was accepted.
                     self.forget(state, &runtime_cookie);
                     return;
                 }
+                connection.into_iter().for_each(|(_, socket)| socket.expect_end());
                 self.notify(state, Some(runtime_cookie));
                 let runtime = state.port.runtime(&runtime_cookie).map(AdvertisedRuntime::new);
                 if let Some(runtime) = runtime.filter(|_| first) {
@@ -383,13 +438,15 @@ impl MonitorCore {
             Some(MonitorChange::Rejected { connection, peer, rejection }) => {
                 self.unwatch(&connection);
                 if !rejection.is_probe() {
-                    self.report(state, MonitorEvent::Rejected { rejection, credentials: peer });
+                    let credentials = peer.credentials;
+                    self.report(state, MonitorEvent::Rejected { rejection, credentials });
                 }
             }
             Some(MonitorChange::Disconnected { runtime_cookie, connection, unsolicited }) => {
                 self.unwatch(&connection);
                 if unsolicited {
-                    let credentials = state.port.runtime(&runtime_cookie).and_then(|runtime| runtime.peer);
+                    let credentials =
+                        state.port.runtime(&runtime_cookie).and_then(|runtime| runtime.peer.credentials);
                     let rejection = Rejection::Unsolicited;
                     self.report(state, MonitorEvent::Rejected { rejection, credentials });
                 }

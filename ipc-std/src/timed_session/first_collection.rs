@@ -29,8 +29,8 @@ impl FirstCollection {
         }))
     }
 
-    /// Receives bytes of the stream at `now`, in milliseconds after the start of the session. After the first collection
-    /// the session sends its Stop.
+    /// Receives bytes of the stream at `now`, in milliseconds after the start of the session. After the first
+    /// collection the session sends its Stop.
     pub(super) fn see(&mut self, bytes: &[u8], now: u64, session: &mut Session) {
         let Some(expected) = &mut self.0 else { return };
         if expected.sees_collection(bytes, now) || now >= expected.until() {

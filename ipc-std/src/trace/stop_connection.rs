@@ -12,7 +12,7 @@ use crate::error::{CallContext, Error, Phase};
 use crate::observer::Tap;
 use crate::sys::Sources;
 use crate::timed_session::TimedSession;
-use crate::transport::{Channel, ConnectError, Dialer, Stream};
+use crate::transport::{Channel, ConnectError, Dialer, Stream, connect};
 
 /// Connects, sends the Stop and receives its answer, as the steps of a [`Session`] require.
 #[derive(Debug)]
@@ -77,7 +77,7 @@ impl StopConnection {
                             Err(ConnectError::NotReady)
                         }
                         Ok(n) => Ok(StopEvent::Sent(n)),
-                        Err(e) => Err(local_error(client, e, Phase::Sending)),
+                        Err(e) => Err(io_error(client, e, Phase::Sending).into()),
                     };
                     (sent, Phase::Sending)
                 }
@@ -101,24 +101,44 @@ impl StopConnection {
                     io::Error::new(ErrorKind::TimedOut, context.io(ErrorKind::TimedOut.into(), phase))
                 }
                 ConnectError::Failed(e) => io::Error::other(e),
-                ConnectError::Io(source) => {
-                    io::Error::other(Error::Io { peer: client.peer().to_owned(), phase, source })
-                }
+                ConnectError::Io(source) => io::Error::other(io_error(client, source, phase)),
             });
         }
     }
 
-    /// Receives the available bytes of the answer.
-    pub(super) fn receive(&mut self, session: &mut Session) {
+    /// Receives the available bytes of the answer. After an error the Stop has failed.
+    pub(super) fn receive(
+        &mut self,
+        session: &mut Session,
+        client: &Client,
+        sources: &mut Sources,
+    ) -> io::Result<()> {
         while let (StopStep::Receive(space), Some(tap)) = (session.stop_step(), &mut self.tap) {
             let n = match tap.read(space) {
                 Err(e) if e.kind() == ErrorKind::Interrupted => continue,
                 Err(e) if e.kind() == ErrorKind::WouldBlock => break,
-                // A read error counts as closed (0 bytes): no answer comes.
-                read => read.unwrap_or(0),
+                // A broken connection counts as closed (0 bytes): no answer comes.
+                Err(e) if is_closed(&e) => 0,
+                Ok(n) => n,
+                Err(source) => {
+                    let phase = Phase::of_answer(tap.received);
+                    session.stop_advance(StopEvent::Failed);
+                    return self.fail(io_error(client, source, phase), session.wants_stream(), sources);
+                }
             };
             session.stop_advance(StopEvent::Received(n));
         }
+        Ok(())
+    }
+
+    /// Ends the connection. The error is returned while the stream continues, and stored after the end of the stream.
+    fn fail(&mut self, error: Error, is_reading: bool, sources: &mut Sources) -> io::Result<()> {
+        self.close(sources);
+        if is_reading {
+            return Err(io::Error::other(error));
+        }
+        self.error = Some(error);
+        Ok(())
     }
 
     /// Ends the connection if the answer is complete. A refusal while the stream continues is returned: the Stop has
@@ -132,14 +152,13 @@ impl StopConnection {
         if self.tap.is_none() || !matches!(state.session_mut().stop_step(), StopStep::Nothing) {
             return Ok(());
         }
-        let error = self.response_error(state, client);
-        self.close(sources);
-        match error {
-            Some(error @ Error::Refused { .. }) if state.session().wants_stream() => {
-                Err(io::Error::other(error))
+        match self.response_error(state, client) {
+            Some(error) => {
+                let is_reading = matches!(error, Error::Refused { .. }) && state.session().wants_stream();
+                self.fail(error, is_reading, sources)
             }
-            error => {
-                self.error = error;
+            None => {
+                self.close(sources);
                 Ok(())
             }
         }
@@ -157,7 +176,7 @@ impl StopConnection {
     fn connect(&mut self, client: &Client, sources: &mut Sources) -> Option<Result<(), ConnectError>> {
         let connector = client.connector();
         let opened = match &self.dialer {
-            _ if connector.is_prompt() => connector.connect(Instant::now()),
+            _ if connector.is_prompt() => connect(&**connector, Instant::now()),
             None => {
                 let deadline = Deadline::after(client.timeouts().call).end;
                 let dialer = Dialer::start(Arc::clone(connector), deadline);
@@ -196,6 +215,6 @@ impl StopConnection {
     }
 }
 
-fn local_error(client: &Client, source: io::Error, phase: Phase) -> ConnectError {
-    ConnectError::Failed(Error::Io { peer: client.peer().to_owned(), phase, source })
+fn io_error(client: &Client, source: io::Error, phase: Phase) -> Error {
+    Error::Io { peer: client.peer().to_owned(), phase, source }
 }

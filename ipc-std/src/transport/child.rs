@@ -1,55 +1,52 @@
 //! `ChildPipes`: the pipes of a child process as a connection.
 use core::time::Duration;
 use std::io::{self, Read, Write};
-use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::process::{Child, Command, Stdio};
+use std::sync::Arc;
 use std::thread;
 use std::time::Instant;
 
 use super::worker::Interrupt;
+use crate::sys::PipePair;
 
-/// The standard input and output of a child process as a connection. Dropping the connection ends and reaps the child.
+/// The standard output of a child process, which is one half of a connection. Dropping it ends and reaps the child.
 pub(super) struct ChildPipes {
-    child: SharedChild,
+    /// The pipes. The input is closed before the child is killed: the end of its input is the polite end of a program.
+    /// The programs that the child has started see this end, too.
+    pipes: Option<Arc<PipePair>>,
+    child: Child,
     program: String,
-    stdin: ChildStdin,
-    stdout: ChildStdout,
-    has_received: bool,
 }
 
-#[derive(Clone)]
-struct SharedChild(Arc<Mutex<Child>>);
+/// The standard input of a child process, which is the other half.
+pub(super) struct ChildInput(Arc<PipePair>);
 
 impl ChildPipes {
-    pub(super) fn spawn(command: &mut Command) -> io::Result<Self> {
+    /// Starts the program; returns both halves of the connection, and a function that ends their waits.
+    pub(super) fn spawn(command: &mut Command) -> io::Result<(Self, ChildInput, Interrupt)> {
         let program = command.get_program().to_string_lossy().into_owned();
-        let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn()?;
-        let (Some(stdin), Some(stdout)) = (child.stdin.take(), child.stdout.take()) else {
+        let child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn()?;
+        let mut this = Self { pipes: None, child, program };
+        let (Some(stdin), Some(stdout)) = (this.child.stdin.take(), this.child.stdout.take()) else {
             return Err(io::Error::other("a child process without pipes"));
         };
-        Ok(Self {
-            child: SharedChild(Arc::new(Mutex::new(child))),
-            program,
-            stdin,
-            stdout,
-            has_received: false,
-        })
+        let pipes = Arc::new(PipePair::new(stdin, stdout)?);
+        this.pipes = Some(Arc::clone(&pipes));
+        let input = ChildInput(Arc::clone(&pipes));
+        Ok((this, input, Box::new(move || pipes.close())))
     }
 
-    /// Returns a function that ends a wait for the child by killing the child.
-    pub(super) fn interrupt(&self) -> Interrupt {
-        let child = self.child.clone();
-        Box::new(move || child.kill())
+    fn pipes(&self) -> io::Result<&PipePair> {
+        self.pipes.as_deref().ok_or_else(|| io::ErrorKind::BrokenPipe.into())
     }
 
-    /// Returns the error of a child that failed before it sent anything. The message of the child is on its standard
-    /// error.
-    fn failure(&self) -> Option<io::Error> {
+    /// Returns the error of a child that ended with a failure. Its message is on its standard error.
+    fn failure(&mut self) -> Option<io::Error> {
         /// The time that a process needs to end after it has closed its output.
         const EXIT_TIMEOUT: Duration = Duration::from_secs(1);
         let begin = Instant::now();
         loop {
-            match self.child.lock().try_wait() {
+            match self.child.try_wait() {
                 Ok(Some(status)) if !status.success() => {
                     return Some(io::Error::other(format!("{} ended with {status}", self.program)));
                 }
@@ -60,41 +57,29 @@ impl ChildPipes {
     }
 }
 
-impl SharedChild {
-    fn lock(&self) -> MutexGuard<'_, Child> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn kill(&self) {
-        // `kill` fails if the child has ended, which is the intended state.
-        let _ = self.lock().kill();
-    }
-}
-
 impl Read for ChildPipes {
     fn read(&mut self, buf: &mut [u8]) -> io::Result<usize> {
-        let n = self.stdout.read(buf)?;
-        if n == 0 && !self.has_received {
-            self.failure().map_or(Ok(0), Err)
-        } else {
-            self.has_received = true;
-            Ok(n)
+        match self.pipes()?.read(buf)? {
+            0 => self.failure().map_or(Ok(0), Err),
+            n => Ok(n),
         }
     }
 }
 
-impl Write for ChildPipes {
+impl Write for ChildInput {
     fn write(&mut self, buf: &[u8]) -> io::Result<usize> {
-        self.stdin.write(buf)
+        self.0.write(buf)
     }
     fn flush(&mut self) -> io::Result<()> {
-        self.stdin.flush()
+        Ok(())
     }
 }
 
 impl Drop for ChildPipes {
     fn drop(&mut self) {
-        self.child.kill();
-        let _ = self.child.lock().wait();
+        self.pipes.iter().for_each(|pipes| pipes.close_input());
+        // `kill` fails if the child has ended, which is the intended state.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
     }
 }

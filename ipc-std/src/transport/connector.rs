@@ -41,7 +41,7 @@ pub trait Connector: fmt::Debug + Send + Sync {
     ///
     /// Unless [`is_prompt`](Self::is_prompt) returns true, this method is called on a thread of its own. Then a
     /// deadline or a cancel of the caller holds even if this method overruns `deadline`. A stream that comes too late
-    /// is dropped.
+    /// is dropped. A panic of this method is an error of the call.
     ///
     /// # Errors
     /// [`ConnectError::NotReady`] if the runtime may accept a connection later.

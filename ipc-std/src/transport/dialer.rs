@@ -4,6 +4,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::Instant;
 
+use super::caught::caught;
 use super::connector::{ConnectError, Connector};
 use super::stream::Stream;
 use crate::sys::Flag;
@@ -24,6 +25,11 @@ struct PendingStream {
     flag: Arc<Flag>,
 }
 
+/// Opens a connection on this thread. A panic of the connector is an error.
+pub(crate) fn connect(connector: &dyn Connector, deadline: Instant) -> Result<Stream, ConnectError> {
+    caught(|| connector.connect(deadline))?
+}
+
 impl Dialer {
     pub(crate) fn start(connector: Arc<dyn Connector>, deadline: Instant) -> io::Result<Self> {
         let shared = Arc::new(PendingStream {
@@ -33,7 +39,7 @@ impl Dialer {
         });
         let of_thread = Arc::clone(&shared);
         thread::Builder::new().name("ipc-connect".to_owned()).spawn(move || {
-            let result = connector.connect(deadline);
+            let result = connect(&*connector, deadline);
             *of_thread.result() = Some(result);
             of_thread.progress.notify_all();
             of_thread.flag.raise();

@@ -27,13 +27,15 @@ use crate::sys::Socket;
 /// | transport | made by | waits by | a deadline or a cancel |
 /// |---|---|---|---|
 /// | the socket or pipe of a runtime | [`connect`](Self::connect), [`new`](Self::new) | polling | ends the wait |
-/// | TCP | [`tcp`](Self::tcp) | polling; a thread on Windows | ends the wait; the socket is shut down |
-/// | the two pipes of a child process: `ssh HOST …`, `kubectl exec -i …` | [`child`](Self::child) | a thread | ends the wait; the child is killed and reaped |
+/// | TCP | [`tcp`](Self::tcp) | polling; two threads on Windows | ends the wait; the socket is shut down |
+/// | the two pipes of a child process: `ssh HOST …`, `kubectl exec -i …` | [`child`](Self::child) | two threads | ends the wait and the input of the child, which is killed and reaped |
+/// | any other `Read` with a `Write` | [`halves`](Self::halves) | two threads | ends the wait; the operations are interrupted |
 /// | any other `Read + Write` | [`blocking`](Self::blocking) | a thread | ends the wait; the thread ends with its operation |
 /// | any other `Read + Write` that can be interrupted | [`interruptible`](Self::interruptible) | a thread | ends the wait; the operation is interrupted |
 ///
-/// A thread does one operation at a time: it reads when bytes are wanted, and cannot write while it waits for them. The
-/// protocol never needs to read and write at the same time.
+/// One thread does one operation at a time: it reads when bytes are wanted, and cannot write while it waits for them. A
+/// client and a server need no more. A [`Monitor`](crate::Monitor) does: it reads from a runtime that waits for a command,
+/// to notice its end. Over a stream with one thread, the monitor notices that only when a command fails.
 ///
 /// A clone is the same connection with a deadline of its own. The connection is closed when the last clone is dropped, or
 /// earlier by [`shutdown`](Self::shutdown).
@@ -90,8 +92,8 @@ impl Stream {
         return Self::new(tcp);
         #[cfg(windows)]
         {
-            let closer = tcp.try_clone()?;
-            Self::interruptible(tcp, move || {
+            let (reader, closer) = (tcp.try_clone()?, tcp.try_clone()?);
+            Self::halves(reader, tcp, move || {
                 let _ = closer.shutdown(Shutdown::Both);
             })
         }
@@ -101,8 +103,12 @@ impl Stream {
     /// `kubectl exec -i POD -- …`. `command` sets the standard error of the program; by default it is that of this
     /// process.
     ///
-    /// Dropping the stream kills the program and waits for its end. A program that ends with a failure before it has
-    /// sent anything is an error that names its exit status.
+    /// Dropping the stream ends the input of the program, kills the program and waits for its end. No thread, descriptor
+    /// or child of this process stays. A shell can leave a program of its own behind, as `sh -c "relay; true"` does:
+    /// that program sees the end of its input, as a relay does that then ends. What it does after that is its own.
+    ///
+    /// The end of a program that fails is an error that names its exit status, also within a trace. To find the status,
+    /// the end of the output waits for the end of the program, for at most one second.
     ///
     /// # Errors
     /// If the program cannot be started.
@@ -117,12 +123,12 @@ impl Stream {
     /// # Ok::<(), ipc_std::Error>(())
     /// ```
     pub fn child(command: &mut Command) -> io::Result<Self> {
-        let pipes = ChildPipes::spawn(command)?;
-        let interrupt = pipes.interrupt();
-        Self::on_thread(pipes, Some(interrupt))
+        let (pipes, input, interrupt) = ChildPipes::spawn(command)?;
+        Self::halves(pipes, input, interrupt)
     }
 
-    /// Takes any transport that blocks. A thread waits for it.
+    /// Takes any transport that blocks. A thread waits for it. A panic of the transport is an error of the stream, and so
+    /// is a number of bytes that is larger than the buffer.
     ///
     /// An operation that waits is not interrupted: after a deadline, a cancel or a drop, the thread lives until the
     /// operation returns. A read can have a timeout of its own, at which it fails with `WouldBlock` or `TimedOut`. The
@@ -147,11 +153,37 @@ impl Stream {
         Self::on_thread(stream, Some(Box::new(interrupt)))
     }
 
+    /// Takes a transport that blocks and that can be read and written to at the same time: its two halves, and a function
+    /// that ends their waiting operations, as for [`interruptible`](Self::interruptible). One thread reads, and another one
+    /// writes.
+    ///
+    /// # Errors
+    /// If a thread cannot be started.
+    ///
+    /// ```
+    /// use ipc_std::Stream;
+    /// use std::{io::Write, net::{Shutdown, TcpListener, TcpStream}};
+    ///
+    /// let listener = TcpListener::bind("127.0.0.1:0")?;
+    /// let tcp = TcpStream::connect(listener.local_addr()?)?;
+    /// let (reader, closer) = (tcp.try_clone()?, tcp.try_clone()?);
+    /// let mut stream = Stream::halves(reader, tcp, move || drop(closer.shutdown(Shutdown::Both)))?;
+    /// stream.write_all(b"a command")?;
+    /// # Ok::<(), std::io::Error>(())
+    /// ```
+    pub fn halves(
+        reader: impl Read + Send + 'static,
+        writer: impl Write + Send + 'static,
+        interrupt: impl FnOnce() + Send + 'static,
+    ) -> io::Result<Self> {
+        Ok(Self::over(Worker::start_halves(reader, writer, Box::new(interrupt))?))
+    }
+
     fn on_thread(
         stream: impl Read + Write + Send + 'static,
         interrupt: Option<Interrupt>,
     ) -> io::Result<Self> {
-        Ok(Self::over(Channel::Worker(Worker::start(stream, interrupt)?)))
+        Ok(Self::over(Worker::start(stream, interrupt)?))
     }
 
     pub(crate) fn over(channel: impl Into<Channel>) -> Self {

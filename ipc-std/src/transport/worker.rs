@@ -1,4 +1,4 @@
-//! `Worker`: the thread of a transport that can only block.
+//! `Worker`: the threads of a transport that can only block.
 use core::fmt;
 use core::time::Duration;
 use std::io::{self, ErrorKind, Read, Write};
@@ -6,20 +6,24 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::Instant;
 
-use crate::drive::{is_closed, is_not_ready};
+use super::caught::caught;
+use crate::drive::{is_closed, is_not_ready, within};
 use crate::sys::Flag;
 
-/// A transport that can only block, and the thread that waits for it.
+/// A transport that can only block, and the thread or the two threads that wait for it.
 ///
-/// The thread does one operation at a time: it writes what it was given, then it reads if a caller wants bytes. The
-/// protocol needs no more, because a client writes a command before it reads, and a server reads before it writes.
+/// One thread does one operation at a time: it writes what it was given, then it reads if a caller wants bytes. That is
+/// enough for a client, which writes a command before it reads, and for a server, which reads before it writes. A monitor
+/// reads while it may have to write a command: for this, one thread reads and the other one writes.
 pub(crate) struct Worker {
     shared: Arc<SharedState>,
+    /// Whether one thread reads and another one writes.
+    is_duplex: bool,
 }
 
 struct SharedState {
     state: Mutex<State>,
-    /// Wakes the thread.
+    /// Wakes the threads.
     work: Condvar,
     /// Wakes the callers when the thread has finished an operation.
     progress: Condvar,
@@ -54,7 +58,7 @@ enum End {
     Failed(ErrorKind, Arc<dyn core::error::Error + Send + Sync>),
 }
 
-/// The next operation of the thread.
+/// The next operation of a thread.
 enum Job {
     Write(Vec<u8>),
     Read,
@@ -68,11 +72,29 @@ const BUFFER: usize = 64 << 10;
 const PAUSE: Duration = Duration::from_millis(1);
 
 impl Worker {
-    /// Starts the thread. `interrupt` ends an operation that waits.
+    /// Starts a thread. `interrupt` ends an operation that waits.
     pub(crate) fn start(
         stream: impl Read + Write + Send + 'static,
         interrupt: Option<Interrupt>,
     ) -> io::Result<Self> {
+        let worker = Self::new(interrupt, false)?;
+        worker.spawn(|shared| shared.run(stream))?;
+        Ok(worker)
+    }
+
+    /// Starts a thread that reads and one that writes. `interrupt` ends their operations that wait.
+    pub(crate) fn start_halves(
+        reader: impl Read + Send + 'static,
+        writer: impl Write + Send + 'static,
+        interrupt: Interrupt,
+    ) -> io::Result<Self> {
+        let worker = Self::new(Some(interrupt), true)?;
+        worker.spawn(|shared| shared.run_reader(reader))?;
+        worker.spawn(|shared| shared.run_writer(writer))?;
+        Ok(worker)
+    }
+
+    fn new(interrupt: Option<Interrupt>, is_duplex: bool) -> io::Result<Self> {
         let shared = Arc::new(SharedState {
             state: Mutex::default(),
             work: Condvar::new(),
@@ -80,9 +102,22 @@ impl Worker {
             flag: Flag::new()?,
             interrupt: Mutex::new(interrupt),
         });
-        let of_thread = Arc::clone(&shared);
-        thread::Builder::new().name("ipc-transport".to_owned()).spawn(move || of_thread.run(stream))?;
-        Ok(Self { shared })
+        Ok(Self { shared, is_duplex })
+    }
+
+    fn spawn(&self, run: impl FnOnce(&SharedState) + Send + 'static) -> io::Result<()> {
+        let shared = Arc::clone(&self.shared);
+        let thread = thread::Builder::new().name("ipc-transport".to_owned()).spawn(move || {
+            if let Err(panic) = caught(|| run(&shared)) {
+                shared.finish(|state| {
+                    state.is_writing = false;
+                    state.outgoing.clear();
+                    state.end = None;
+                    Some(End::failed(panic))
+                });
+            }
+        });
+        thread.map(drop)
     }
 
     /// Returns the flag that is raised while a read would return immediately.
@@ -120,6 +155,14 @@ impl Worker {
         self.shared.want(&mut self.shared.state());
     }
 
+    /// Requests that the thread read although no bytes are expected, so that the flag is raised at the end; not if the
+    /// same thread writes.
+    pub(crate) fn expect_end(&self) {
+        if self.is_duplex {
+            self.expect_bytes();
+        }
+    }
+
     /// Returns whether the transport has ended and all bytes were read.
     pub(crate) fn has_ended(&self) -> bool {
         let state = self.shared.state();
@@ -134,7 +177,8 @@ impl Worker {
         self.shared.flag.raise();
         let interrupt = self.shared.interrupt.lock().unwrap_or_else(PoisonError::into_inner).take();
         if let Some(interrupt) = interrupt {
-            interrupt();
+            // It is called in `drop`, where a panic could end the process.
+            let _ = caught(interrupt);
         }
     }
 
@@ -234,47 +278,69 @@ impl SharedState {
     fn run(&self, mut stream: impl Read + Write) {
         let mut buf = vec![0; BUFFER];
         loop {
-            match self.next_job() {
-                Job::Write(bytes) => {
-                    let written = self.write_all(&mut stream, &bytes);
-                    self.finish(|state| {
-                        state.is_writing = false;
-                        match written {
-                            // A closed connection is not a failure: bytes that the peer sent before can still be read.
-                            Err(e) if !is_closed(&e) => Some(End::failed(e)),
-                            Ok(()) | Err(_) => None,
-                        }
-                    });
-                }
-                Job::Read => match stream.read(&mut buf) {
-                    Ok(n) => self.finish(|state| {
-                        state.is_wanted = false;
-                        state.incoming.clear();
-                        state.taken = 0;
-                        state.incoming.extend_from_slice(buf.get(..n).unwrap_or_default());
-                        (n == 0).then_some(End::Closed)
-                    }),
-                    Err(e) if e.kind() == ErrorKind::Interrupted => {}
-                    Err(e) if is_not_ready(&e) => self.pause(),
-                    Err(e) if is_closed(&e) => self.finish(|_| Some(End::Closed)),
-                    Err(e) => self.finish(|_| Some(End::failed(e))),
-                },
+            match self.next_job(true, true) {
+                Job::Write(bytes) => self.write_job(&mut stream, &bytes),
+                Job::Read => self.read_job(&mut stream, &mut buf),
                 Job::End => return,
             }
         }
     }
 
-    fn next_job(&self) -> Job {
+    /// Reads until the connection is closed.
+    fn run_reader(&self, mut reader: impl Read) {
+        let mut buf = vec![0; BUFFER];
+        while let Job::Read = self.next_job(true, false) {
+            self.read_job(&mut reader, &mut buf);
+        }
+    }
+
+    /// Writes until the connection is closed.
+    fn run_writer(&self, mut writer: impl Write) {
+        while let Job::Write(bytes) = self.next_job(false, true) {
+            self.write_job(&mut writer, &bytes);
+        }
+    }
+
+    fn write_job(&self, writer: &mut impl Write, bytes: &[u8]) {
+        let written = self.write_all(writer, bytes);
+        self.finish(|state| {
+            state.is_writing = false;
+            match written {
+                // A closed connection is not a failure: bytes that the peer sent before can still be read.
+                Err(e) if !is_closed(&e) => Some(End::failed(e)),
+                Ok(()) | Err(_) => None,
+            }
+        });
+    }
+
+    fn read_job(&self, reader: &mut impl Read, buf: &mut [u8]) {
+        match reader.read(buf).and_then(|n| within(n, buf.len())) {
+            Ok(n) => self.finish(|state| {
+                state.is_wanted = false;
+                state.incoming.clear();
+                state.taken = 0;
+                state.incoming.extend_from_slice(buf.get(..n).unwrap_or_default());
+                (n == 0).then_some(End::Closed)
+            }),
+            Err(e) if e.kind() == ErrorKind::Interrupted => {}
+            Err(e) if is_not_ready(&e) => self.pause(),
+            Err(e) if is_closed(&e) => self.finish(|_| Some(End::Closed)),
+            Err(e) => self.finish(|_| Some(End::failed(e))),
+        }
+    }
+
+    /// Waits for work of a thread that reads, writes, or does both.
+    fn next_job(&self, reads: bool, writes: bool) -> Job {
         let mut state = self.state();
         loop {
             if state.is_closed {
                 return Job::End;
             }
-            if !state.outgoing.is_empty() {
+            if writes && !state.outgoing.is_empty() {
                 state.is_writing = true;
                 return Job::Write(core::mem::take(&mut state.outgoing));
             }
-            if state.is_wanted && state.end.is_none() {
+            if reads && state.is_wanted && state.end.is_none() {
                 return Job::Read;
             }
             state = self.work.wait(state).unwrap_or_else(PoisonError::into_inner);
@@ -283,7 +349,7 @@ impl SharedState {
 
     fn write_all(&self, stream: &mut impl Write, mut bytes: &[u8]) -> io::Result<()> {
         while !bytes.is_empty() {
-            match stream.write(bytes) {
+            match stream.write(bytes).and_then(|n| within(n, bytes.len())) {
                 Ok(0) => return Err(ErrorKind::WriteZero.into()),
                 Ok(n) => bytes = bytes.get(n..).unwrap_or_default(),
                 Err(e) if e.kind() == ErrorKind::Interrupted => {}

@@ -12,5 +12,8 @@ mod sys;
 
 #[cfg(feature = "io")]
 pub use fake::{FakeRuntime, Fault, LoggedRequest, Response};
+#[cfg(feature = "io")]
+pub use ipc_std;
 pub use profile::{FakePort, Profile};
 pub use replay::{Recording, Replay};
+pub use {ipc_proto, nettrace};

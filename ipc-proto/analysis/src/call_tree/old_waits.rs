@@ -9,8 +9,8 @@ use crate::{StackId, WaitKind};
 /// Returns the threads that wait for a lock from before the recording up to its end: all their samples are in the
 /// runtime's code that acquires a lock, and no event has their wait.
 ///
-/// The samples need [`Clock::Wall`] and [`Clock::Contention`]. Call it after [`Samples::finish`]. .NET 8 and 9 wait in
-/// native code, of which samples have no frames: their threads are not found.
+/// The samples need [`Clock::Wall`] and [`Clock::Contention`], and must be [finished](crate::Analysis::finish). .NET 8
+/// and 9 wait in native code, of which samples have no frames: their threads are not found.
 #[must_use]
 pub fn old_waits(samples: &mut Samples) -> Vec<ThreadNumber> {
     let known: BTreeSet<_> = samples.weights(&Clock::Contention).map(|(thread, _, _)| thread).collect();

@@ -1,5 +1,5 @@
-//! Decoders of what the rows (events) of the runtime have in common. Their layouts are fixed: later versions only append
-//! fields, so that a decoder of the first fields reads every version.
+//! Decoders of what the rows (events) of the runtime have in common. Their layouts are fixed: later versions only
+//! append fields, so that a decoder of the first fields reads every version.
 use ipc_proto::wire::Reader;
 use nettrace::{Scalar, Str, Value};
 

@@ -97,7 +97,7 @@ impl Activity {
     }
 }
 
-/// Adds up what a program does. The [module](self) has the events that it needs.
+/// Adds up what a program does. The [module](super) has the events that it needs.
 ///
 /// ```
 /// use nettrace::{AssemblerStep, BytesOrder, EventAssembler, ReadOptions};

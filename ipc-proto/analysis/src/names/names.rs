@@ -13,7 +13,7 @@ use super::spelling::{MAX_METHOD, cut, is_method, module_name, short_name, split
 use crate::event::{is_named, number, owned, text};
 use crate::{KnownProvider, OwnCode, RuntimeEvent};
 
-/// Names addresses by the events of a trace. The [module](self) has the rules.
+/// Names addresses by the events of a trace. The [module](super) has the rules.
 ///
 /// ```
 /// use nettrace::{AssemblerStep, BytesOrder, EventAssembler, ReadOptions};

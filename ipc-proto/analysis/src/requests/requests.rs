@@ -21,7 +21,7 @@ use crate::trace::elapsed;
 use crate::{Analysis, OwnCode, Part, StackId, Stacks};
 
 /// Finds the HTTP requests in the events of a trace, which must come in the order of time: see
-/// [`EventOrder::Time`](nettrace::EventOrder::Time). The [module](self) has the rules.
+/// [`EventOrder::Time`](nettrace::EventOrder::Time). The [module](super) has the rules.
 ///
 /// ```
 /// use nettrace::{AssemblerStep, BytesOrder, EventAssembler, ReadOptions};

@@ -103,7 +103,8 @@ impl Samples {
         self.stacks.begin_trace();
     }
 
-    /// Takes the next event of the trace as [`event`](Analysis::event) does, and calls `each` with the interval that the event adds to each clock.
+    /// Takes the next event of the trace as [`event`](Analysis::event) does, and calls `each` with the interval that
+    /// the event adds to each clock.
     ///
     /// For one clock, the intervals of a thread come in the order of their ends. If the events are in the order of
     /// time, the intervals do not overlap. Intervals without a duration are included.
@@ -146,9 +147,9 @@ impl Samples {
         }
     }
 
-    /// Ends the trace as [`finish`](Analysis::finish) does: adds the waits that have not ended, up to the end of the recording, and calls `each` with their
-    /// intervals. Takes the samples of threads that wait in managed code for samples of waiting: see the
-    /// [module](self).
+    /// Ends the trace as [`finish`](Analysis::finish) does: adds the waits that have not ended, up to the end of the
+    /// recording, and calls `each` with their intervals. Takes the samples of threads that wait in managed code for
+    /// samples of waiting: see the [module](super).
     pub fn finish_with(&mut self, each: &mut dyn FnMut(&Clock, &Interval)) {
         if self.recordings.iter().any(|of| matches!(of.clock, Clock::Cpu | Clock::Wall)) {
             if let Some(waiting) = self.waiting() {

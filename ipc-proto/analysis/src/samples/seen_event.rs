@@ -10,8 +10,8 @@ use crate::event::{EventKind, is_named, number};
 use crate::names::Names;
 use crate::{KnownProvider, Part, RuntimeEvent, StackId, Stacks};
 
-/// An event with what the clocks need to know of it. Its thread and its stack are stored once for all clocks, and only if
-/// a clock needs them.
+/// An event with what the clocks need to know of it. Its thread and its stack are stored once for all clocks, and only
+/// if a clock needs them.
 pub(super) struct SeenEvent<'a> {
     pub(super) event: &'a TraceEvent<'a>,
     pub(super) kind: EventKind,

@@ -9,7 +9,7 @@ use nettrace::TraceEvent;
 use crate::event::push_text;
 use crate::names::{ThreadRow, at_mut, process_of};
 
-/// The number of a thread: its index in [`Samples::threads`].
+/// The number of a thread: its index in [`Samples::threads`](super::Samples::threads).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ThreadNumber(pub(super) u32);
 
@@ -18,7 +18,7 @@ impl ThreadNumber {
         Self(number.into())
     }
 
-    /// Returns the index of the thread in [`Samples::threads`].
+    /// Returns the index of the thread in [`Samples::threads`](super::Samples::threads).
     #[must_use]
     pub const fn number(self) -> usize {
         to_usize(self.0)

@@ -4,7 +4,7 @@ use nettrace::TraceEvent;
 /// An analysis takes the events of a trace, and makes a report of them.
 ///
 /// All events must come from one assembler, in the order that the analysis states. The same event can be passed to
-/// several analyses. What an analysis can state before the end of a trace, it has methods of its own for.
+/// several analyses. An analysis that can state something before the end of the trace has methods of its own for it.
 ///
 /// ```
 /// use nettrace::TraceEvent;

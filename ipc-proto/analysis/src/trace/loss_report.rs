@@ -1,13 +1,13 @@
 //! [`LossReport`], what is known about the lost events of a trace.
 use core::fmt;
 
-use nettrace::{Losses, TraceClock};
+use nettrace::{End, Losses, TraceClock};
 
 /// What is known about the lost events of a trace: its `Display` says on how many threads, when and how they were lost.
 /// A trace does not state the cause.
 ///
 /// ```
-/// use nettrace::{Event, LossCounter, TraceClock};
+/// use nettrace_analysis::nettrace::{Event, LossCounter, TraceClock};
 /// use nettrace_analysis::{EventBuffer, LossReport};
 ///
 /// let mut loss = LossCounter::default();
@@ -15,7 +15,7 @@ use nettrace::{Losses, TraceClock};
 ///     loss.event(&Event { sequence, timestamp, ..Event::default() });
 /// }
 /// let clock = Some(TraceClock::default());
-/// let report = LossReport { losses: loss.losses(), clock, buffer: EventBuffer::NeverFull };
+/// let report = LossReport { losses: loss.losses(), clock, buffer: EventBuffer::NeverFull, end: None };
 /// assert_eq!(
 ///     format!("{} events were lost {report}", report.losses.lost),
 ///     "7 events were lost (at least; on 1 thread, at 2.500 s): \
@@ -30,6 +30,8 @@ pub struct LossReport {
     pub clock: Option<TraceClock>,
     /// What is known about the buffer of the runtime.
     pub buffer: EventBuffer,
+    /// How the trace ended, if it has. The events of a block that cannot be read count as lost.
+    pub end: Option<End>,
 }
 
 /// What is known about the event buffer of a session.
@@ -53,6 +55,7 @@ impl LossReport {
     pub const fn may_have_full_buffer(&self) -> bool {
         let Losses { lost, at_end, threads, .. } = self.losses;
         matches!(self.buffer, EventBuffer::MayFill)
+            && !matches!(self.end, Some(End::Corrupt { .. }))
             && (at_end < lost || at_end > threads.saturating_mul(Self::FEW))
     }
 }
@@ -79,6 +82,9 @@ impl fmt::Display for LossReport {
         f.write_str("): ")?;
         if at_end >= lost {
             return f.write_str(AT_END);
+        }
+        if let Some(End::Corrupt { .. }) = self.end {
+            f.write_str("they were in a part of the trace that cannot be read, or ")?;
         }
         f.write_str(match self.buffer {
             EventBuffer::MayFill => "the event buffer was full, or they",

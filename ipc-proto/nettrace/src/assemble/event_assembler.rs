@@ -90,7 +90,7 @@ impl EventAssembler {
     /// Creates an assembler that starts with the first byte of a stream.
     #[must_use]
     pub fn new(order: EventOrder, options: ReadOptions) -> Self {
-        /// A buffer that never grows for the sake of the order.
+        /// The limit of a buffer that only has the stacks and label lists up to the next sequence point.
         const BLOCK_LIMIT: usize = 64 << 20;
         Self(match order {
             EventOrder::Stream => Assembler::Stream(StreamAssembler::new(options, None)),

@@ -53,7 +53,7 @@ impl TraceLog {
             losses: self.loss.losses(),
             late,
             exceeded_limit,
-            times: self.times.as_ref(),
+            time_filter: self.times.as_ref(),
         }
     }
 }

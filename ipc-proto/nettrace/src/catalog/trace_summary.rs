@@ -22,9 +22,9 @@ pub struct TraceSummary<'a> {
     pub trace: Option<Trace<'a>>,
     /// How the trace ended, once its last event was returned.
     pub end: Option<End>,
-    /// The events that the runtime did not record. A loss is known with the next event of the same thread, or at a
-    /// sequence point. Microsoft's reader does not count those [at the start](Losses::at_start) of a thread: see
-    /// [`LossCounter`](crate::LossCounter).
+    /// The events that the runtime did not record, or that a bad block had. A loss is known with the next event of the
+    /// same thread, or at a sequence point. The missing end of a truncated trace is not in this number, but in
+    /// [`end`](Self::end). [`Losses`] has the details.
     pub losses: Losses,
     /// How many events came after a younger one although they should have come in the order of time.
     pub late: u64,
@@ -32,5 +32,5 @@ pub struct TraceSummary<'a> {
     /// events are late because their clock went back, or their writer marked them wrongly.
     pub exceeded_limit: bool,
     /// The filter of [`skip_outside`](crate::EventAssembler::skip_outside), which counts the blocks that were skipped.
-    pub times: Option<&'a TimeFilter>,
+    pub time_filter: Option<&'a TimeFilter>,
 }

@@ -15,7 +15,7 @@ use crate::parse::trace::Version;
 /// one. In V6, the numbers of a thread begin when it is declared; those of a thread that is not declared, or was
 /// removed, show no loss before the first one. V3 does not number its events.
 ///
-/// In V4 there are two counts. [`lost`](Self::lost) is the count of Microsoft's reader, which ignores all events before
+/// In V4 there are two counts. [`lost_after_start`](Self::lost_after_start) is the count of Microsoft's reader, which ignores all events before
 /// the first number of a thread. [`lost_at_start`](Self::lost_at_start) is the number of the ignored events. Runtimes
 /// number the events of a thread from 1 in each session, so the ignored events were lost too. For example, a session of
 /// .NET 9 with a buffer that was too small lost 77,058 events by the first count, and 12,308 more at the starts of
@@ -30,7 +30,7 @@ use crate::parse::trace::Version;
 /// let event = |sequence| Event { sequence, capture_thread: 7, ..Event::default() };
 /// assert_eq!(loss.event(&event(u32::MAX)), 0);
 /// assert_eq!(loss.event(&event(3)), 3);
-/// assert_eq!(loss.lost(), 3);
+/// assert_eq!(loss.lost_after_start(), 3);
 /// ```
 #[derive(Debug)]
 pub struct LossCounter<B> {
@@ -58,6 +58,10 @@ pub struct LossCounter<B> {
 /// The stream does not state why an event was lost: the buffer of the runtime was full, or the event had more than
 /// 64 KiB, which no runtime records, whatever the size of the buffer. When a session stops, a few of the last events of
 /// a thread can be missing, also if the runtime blocks instead of dropping events.
+///
+/// Events in bytes that cannot be read count as lost too: those of a bad block, if a later event of their thread can be
+/// read. The end of a truncated trace does not count: how many events it had is unknown. V3 does not number events, so
+/// none of its events counts as lost.
 ///
 /// All numbers are lower bounds: an event that was lost after the last number of its thread shows in no record.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -137,7 +141,7 @@ impl<B: Backing<Slot = Slot<Counter>>> LossCounter<B> {
     /// loss.event(&event(1));
     /// loss.resync();
     /// assert_eq!((loss.event(&event(50)), loss.event(&event(52))), (0, 1));
-    /// assert_eq!((loss.lost(), loss.lost_at_start()), (1, 0));
+    /// assert_eq!((loss.lost_after_start(), loss.lost_at_start()), (1, 0));
     /// ```
     pub fn resync(&mut self) {
         self.threads.clear();
@@ -293,13 +297,13 @@ impl<B: Backing<Slot = Slot<Counter>>> LossCounter<B> {
         lost
     }
 
-    /// Returns how many events were lost; V4: without those at the start of a thread, as Microsoft's reader counts.
+    /// Returns how many events were lost after the first number of their thread. Microsoft's reader counts only these.
     #[must_use]
-    pub const fn lost(&self) -> u64 {
+    pub const fn lost_after_start(&self) -> u64 {
         self.lost
     }
 
-    /// Returns how many events were lost before the first number of their thread, which [`lost`](Self::lost) does not
+    /// Returns how many events were lost before the first number of their thread, which [`lost_after_start`](Self::lost_after_start) does not
     /// count; V4. V6 states when a thread starts, so there it is 0.
     ///
     /// ```
@@ -310,7 +314,7 @@ impl<B: Backing<Slot = Slot<Counter>>> LossCounter<B> {
     /// for sequence in [501, 502, 504] {
     ///     loss.event(&Event { sequence, ..Event::default() });
     /// }
-    /// assert_eq!((loss.lost(), loss.lost_at_start()), (1, 500));
+    /// assert_eq!((loss.lost_after_start(), loss.lost_at_start()), (1, 500));
     /// ```
     #[must_use]
     pub const fn lost_at_start(&self) -> u64 {
@@ -356,7 +360,7 @@ impl<B: Backing<Slot = Slot<Counter>>> LossCounter<B> {
     }
 
     /// Returns how often there was no slot for the thread of an event or of a sequence point. If it is not 0, more
-    /// events may be lost than [`lost`](Self::lost) states.
+    /// events may be lost than [`lost_after_start`](Self::lost_after_start) states.
     #[must_use]
     pub const fn untracked(&self) -> u64 {
         self.untracked

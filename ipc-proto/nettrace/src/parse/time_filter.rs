@@ -49,7 +49,7 @@ use crate::parse::trace::Version;
 ///         _ => {}
 ///     }
 /// }
-/// assert!(times.skipped_blocks() > 0 && events == inside && loss.lost() == 0);
+/// assert!(times.skipped_blocks() > 0 && events == inside && loss.lost_after_start() == 0);
 /// # Ok::<(), std::io::Error>(())
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

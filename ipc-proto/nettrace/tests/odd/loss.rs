@@ -12,10 +12,10 @@ fn lost_by_thread(bytes: &[u8]) -> (Lost, Vec<(u64, u64)>) {
     let mut slots = [Slot::default(); 8];
     let mut loss = LossCounter::new(&mut slots);
     let (found, end) = picked(bytes, |step| Some(u64::from(loss.record(&step))));
-    assert_eq!((found.iter().sum(), end), (loss.lost(), End::Complete));
+    assert_eq!((found.iter().sum(), end), (loss.lost_after_start(), End::Complete));
     let mut threads: Vec<_> = loss.threads().collect();
     threads.sort_unstable();
-    ((loss.lost(), loss.gaps(), loss.went_back(), loss.untracked()), threads)
+    ((loss.lost_after_start(), loss.gaps(), loss.went_back(), loss.untracked()), threads)
 }
 
 /// Returns a stream whose `parts` are by turns the events of a block and the rows of a sequence point, as (thread,
@@ -77,7 +77,7 @@ fn loss_at_start() {
         let mut slots = [Slot::default(); 8];
         let mut loss = LossCounter::new(&mut slots);
         picked(bytes, |step| Some(loss.record(&step)));
-        (loss.lost(), loss.lost_at_start())
+        (loss.lost_after_start(), loss.lost_at_start())
     };
     let v4 = |parts: &[&[(u64, u32)]]| at_start(&numbered(V4, parts));
     assert_eq!(v4(&[&[(1, 1), (1, 2)], &[(1, 2), (2, 0)]]), (0, 0));

@@ -276,7 +276,7 @@ impl<'a, R: Read> Events<'a, R> {
     fn show_next(&mut self) -> io::Result<Option<End>> {
         let (args, output) = (self.args, Rc::clone(&self.trace.get_ref().output));
         // With `--stacks` no block is skipped: a skipped event can have the name of a method.
-        if self.names.is_none() && self.trace.summary().times.is_none() {
+        if self.names.is_none() && self.trace.summary().time_filter.is_none() {
             if let Some(times) = self.trace.summary().trace.and_then(|trace| self.part.ticks(&trace)) {
                 self.trace.skip_outside(*times.start(), *times.end());
             }
@@ -359,7 +359,7 @@ impl<'a, R: Read> Events<'a, R> {
                  System.Threading.Tasks.TplEventSource:80, or use `dotnet-ipc requests`",
             );
         }
-        if let Some(times) = self.trace.summary().times {
+        if let Some(times) = self.trace.summary().time_filter {
             report_skipped(times, globals);
         }
         trace_file::report_late(&self.trace, globals);
@@ -377,7 +377,7 @@ impl<'a, R: Read> Events<'a, R> {
             return Ok(());
         }
         self.args.process.check(&name)?;
-        let has_skipped = self.trace.summary().times.is_some_and(|times| times.skipped_blocks() > 0);
+        let has_skipped = self.trace.summary().time_filter.is_some_and(|times| times.skipped_blocks() > 0);
         // The times of blocks that were skipped are not known.
         let part = self.part.check(&name);
         part.map_err(|failure| if has_skipped { failure.without_hint() } else { failure })?;

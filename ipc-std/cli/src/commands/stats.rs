@@ -380,7 +380,8 @@ impl Stats {
         let lost = match losses.lost {
             0 => "0".to_owned(),
             lost => {
-                let report = LossReport { losses, clock: Some(self.clock), buffer: EventBuffer::MayFill };
+                let (clock, buffer, end) = (Some(self.clock), EventBuffer::MayFill, Some(end));
+                let report = LossReport { losses, clock, buffer, end };
                 format!("{lost} {report}")
             }
         };

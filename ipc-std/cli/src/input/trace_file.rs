@@ -72,7 +72,7 @@ pub(crate) fn report_lost<R: Read>(trace: &TraceReader<R>, globals: &Globals) {
 pub(crate) fn loss_report<R: Read>(trace: &TraceReader<R>) -> LossReport {
     let summary = trace.summary();
     let clock = summary.trace.map(|trace| TraceClock::new(&trace));
-    LossReport { losses: summary.losses, clock, buffer: EventBuffer::MayFill }
+    LossReport { losses: summary.losses, clock, buffer: EventBuffer::MayFill, end: summary.end }
 }
 
 /// Reports events that could not be sorted.

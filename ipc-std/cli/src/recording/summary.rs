@@ -41,7 +41,7 @@ impl<'o> RecordingSummary<'o> {
         if let Some(corrupt) = corrupt {
             return Some(format!("the events cannot be counted: the trace is {corrupt}"));
         }
-        let report = LossReport { losses, clock, buffer: EventBuffer::MayFill };
+        let report = LossReport { losses, clock, buffer: EventBuffer::MayFill, end: None };
         lost_warning(report, &RecordedAmount { events, bytes, buffer_mb, blocks })
     }
 }
@@ -128,13 +128,14 @@ mod tests {
         ] {
             let mut losses = Losses::default();
             (losses.lost, losses.at_end, losses.threads) = (lost, at_end, 3);
-            let report = LossReport { losses, clock: None, buffer: EventBuffer::MayFill };
+            let report = LossReport { losses, clock: None, buffer: EventBuffer::MayFill, end: None };
             let recorded = RecordedAmount { events: 3, bytes, buffer_mb: 4, blocks };
             let (some, all) = (HumanCount(lost), HumanCount(lost + 3));
             let expected = format!("{some} of {all} events were lost (at least; on 3 threads): {expected}");
             assert_eq!(lost_warning(report, &recorded), Some(expected));
         }
-        let none = LossReport { losses: Losses::default(), clock: None, buffer: EventBuffer::MayFill };
+        let none =
+            LossReport { losses: Losses::default(), clock: None, buffer: EventBuffer::MayFill, end: None };
         let recorded = RecordedAmount { events: 3, bytes: 9, buffer_mb: 4, blocks: false };
         assert_eq!(lost_warning(none, &recorded), None);
     }

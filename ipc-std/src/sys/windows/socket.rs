@@ -170,7 +170,8 @@ impl Socket {
         })
     }
 
-    fn has_ended(&self) -> bool {
+    /// Returns whether the socket was shut down.
+    pub(super) fn has_ended(&self) -> bool {
         self.0.ended.load(Ordering::SeqCst)
     }
 

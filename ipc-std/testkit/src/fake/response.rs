@@ -46,6 +46,9 @@ pub enum Response {
     ///   while the runtime is suspended, no byte is sent; since .NET 11, a stream without events of the program is
     ///   sent. When the `FakeRuntime` is dropped, the stream is cut off, as if the process was killed.
     ///
+    /// Set the response for each command that starts a session: which one a client sends depends on what it wants and on
+    /// the version of the runtime. A command without this response gets the recording of the fake.
+    ///
     /// This recording loses one event of three in each round:
     ///
     /// ```

@@ -128,7 +128,7 @@ pub(crate) fn parse(stream: &[u8]) -> ReadTrace {
             _ => {}
         }
     }
-    (whole.lost, whole.kinds) = (loss.lost(), kinds.len());
+    (whole.lost, whole.kinds) = (loss.lost_after_start(), kinds.len());
     whole
 }
 

@@ -25,5 +25,5 @@ pub fn run() {
             write_bytes(stacks.get(event.stack_id.into()).unwrap_or_default());
         }
     }
-    write_number(loss.lost() as u32 ^ number());
+    write_number(loss.lost_after_start() as u32 ^ number());
 }

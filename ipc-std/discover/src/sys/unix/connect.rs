@@ -36,7 +36,8 @@ pub fn unix_socket() -> io::Result<OwnedFd> {
 
 /// Connects to the socket at `path`. The connection does not block.
 ///
-/// While the backlog is full, connecting is tried again after the pauses of [`BusyBackoff`]: a backlog cannot be polled.
+/// While the backlog is full, connecting is tried again after the pauses of [`BusyBackoff`]: a backlog cannot be
+/// polled.
 ///
 /// # Errors
 /// `TimedOut` after `deadline`. If no process listens, or access is denied.
