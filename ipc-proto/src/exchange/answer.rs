@@ -32,8 +32,7 @@ impl<'a> Message<'a> {
     /// Decodes the payload as the answer to the command with this code. Bytes after the known fields are ignored.
     ///
     /// # Errors
-    /// [`ProtocolError::Unexpected`] if the message is not an answer; [`ProtocolError::Decode`] if its payload is
-    /// malformed.
+    /// [`ProtocolError::Unexpected`] if the message is not an answer; [`ProtocolError::Decode`] if its payload is malformed.
     ///
     /// ```
     /// use ipc_proto::{Answer, Code, Command, Message, Response, StopTracing, types::SessionId};

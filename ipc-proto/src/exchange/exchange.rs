@@ -36,9 +36,11 @@ pub enum Step<'m> {
 /// | [`Reply`](crate::Reply) | server: the answer | nothing; a stream can follow |
 /// | [`SendEnvironment`](crate::SendEnvironment) | server: the environment after its answer to `GetProcessEnvironment` | nothing |
 ///
-/// A [`Session`](crate::Session) has two connections and steps of its own. The loop below drives every other exchange.
-/// In an `async fn` the loop has two `.await`s; for a transport that is polled, [`poll_exchange`](crate::poll_exchange)
-/// is the loop.
+/// A client may close its sending half after its request: .NET 8 and 10 answer nevertheless, and write a stream to its
+/// end.
+///
+/// A [`Session`](crate::Session) has two connections and steps of its own. The loop below drives every other exchange. In
+/// an `async fn` the loop has two `.await`s; for a transport that is polled, [`poll_exchange`](crate::poll_exchange) is the loop.
 ///
 /// ```
 /// use ipc_proto::{Exchange, Step};
@@ -81,9 +83,9 @@ pub trait Exchange {
     /// ```
     fn advance(&mut self, n: usize) -> Result<(), ProtocolError>;
 
-    /// Receives bytes that the caller owns, for a transport that has no `read`: a WebSocket, a capture, a test. Returns
-    /// how many bytes were taken from the front: fewer if the exchange has something to send before, or does not need
-    /// more. An error ends the exchange, and its `finish` returns it.
+    /// Receives bytes that the caller owns, for a transport that has no `read`: a WebSocket, a capture, a test. Returns how
+    /// many bytes were taken from the front: fewer if the exchange has something to send before, or does not need more. An
+    /// error ends the exchange, and its `finish` returns it.
     ///
     /// ```
     /// use ipc_proto::{Exchange, ReceiveAdvertise};

@@ -21,8 +21,8 @@ pub enum Direction {
 pub struct Observed<'m> {
     /// The offset of `bytes` in their direction.
     pub offset: u64,
-    /// The bytes as they were sent. Of [`Observation::TooLong`] only the header. Of [`Observation::Lost`] the bytes of
-    /// the malformed frame before the offset of its error, and only the header of a message of the other direction.
+    /// The bytes as they were sent. Of [`Observation::TooLong`] only the header. Of [`Observation::Lost`] the bytes of the
+    /// malformed frame before the offset of its error, and only the header of a message of the other direction.
     pub bytes: &'m [u8],
     /// Their meaning.
     pub observation: Observation<'m>,
@@ -38,8 +38,8 @@ pub enum Observation<'m> {
     Request(Message<'m>),
     /// An answer. [`Message::response`] decodes it.
     Answer {
-        /// The command; `None` if the other direction has not brought the request yet. Keep the bytes then, and decode
-        /// them once the request is known.
+        /// The command; `None` if the other direction has not brought the request yet. Keep the bytes then, and decode them
+        /// once the request is known.
         to: Option<Code>,
         /// The message.
         message: Message<'m>,
@@ -55,19 +55,19 @@ pub enum Observation<'m> {
         /// The length of the message.
         len: usize,
     },
-    /// The bytes of this direction have no known meaning from here on: it was observed from its middle, bytes are
-    /// missing, the directions are swapped, or the peer violates the protocol, for example by a second request on the
-    /// connection. Offsets in the error count from [`Observed::offset`]. Nothing more is returned of this direction.
+    /// The bytes of this direction have no known meaning from here on: it was observed from its middle, bytes are missing,
+    /// the directions are swapped, or the peer violates the protocol, for example by a second request on the connection.
+    /// Offsets in the error count from [`Observed::offset`]. Nothing more is returned of this direction.
     Lost(ProtocolError),
 }
 
-/// An observer of one connection, for captures, proxies and logs: it receives the bytes of both directions, in pieces
-/// of any size, and returns the frames and what follows them.
+/// An observer of one connection, for captures, proxies and logs: it receives the bytes of both directions, in pieces of
+/// any size, and returns the frames and what follows them.
 ///
 /// The order of the two directions does not matter, and one of them can be missing. Only what depends on the request is
-/// then unknown: [`Observation::Answer::to`], and the kind of the bytes after the answer, so that surplus bytes after
-/// it are not noticed either. The kind of these bytes is decided when the first of them arrives, and does not change.
-/// With both directions at hand, supply the one to the runtime first.
+/// then unknown: [`Observation::Answer::to`], and the kind of the bytes after the answer, so that surplus bytes after it are
+/// not noticed either. The kind of these bytes is decided when the first of them arrives, and does not change. With both
+/// directions at hand, supply the one to the runtime first.
 ///
 /// * A connection carries one request. A capture of several connections needs an `Observe` for each.
 /// * The runtime accepts most connections; those of a diagnostic port it opens itself. In a capture it is the peer whose
@@ -200,8 +200,8 @@ impl<'m> Frame<'m> {
 }
 
 impl<B: AsRef<[u8]> + AsMut<[u8]>> Observe<B> {
-    /// Creates an observer of a new connection, with a buffer for each direction. Buffers of different lengths have the
-    /// same type as slices or as `Vec`s.
+    /// Creates an observer of a new connection, with a buffer for each direction. Buffers of different lengths have the same
+    /// type as slices or as `Vec`s.
     ///
     /// # Errors
     /// If a buffer is smaller than the advertise frame (34 bytes).
@@ -213,8 +213,8 @@ impl<B: AsRef<[u8]> + AsMut<[u8]>> Observe<B> {
         Ok(Self { to_runtime: half(to_runtime), to_client: half(to_client), asked: None })
     }
 
-    /// Receives the next bytes of a direction. Returns how many were taken from their front, and what these complete.
-    /// Of some bytes at least one is taken; call it again with the others.
+    /// Receives the next bytes of a direction. Returns how many were taken from their front, and what these complete. Of
+    /// some bytes at least one is taken; call it again with the others.
     pub fn supply<'m>(&'m mut self, direction: Direction, bytes: &'m [u8]) -> (usize, Option<Observed<'m>>) {
         let half = match direction {
             Direction::ToRuntime => &mut self.to_runtime,

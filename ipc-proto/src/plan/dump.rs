@@ -10,8 +10,8 @@ use crate::{
     Text,
 };
 
-/// The wish for a dump of the process. A server converts each request for a dump, GenerateCoreDump to
-/// GenerateCoreDump3, with [`TryFrom`].
+/// The wish for a dump of the process. A server converts each request for a dump, GenerateCoreDump to GenerateCoreDump3,
+/// with [`TryFrom`].
 ///
 /// ```
 /// use ipc_proto::plan::{DumpConfig, LostFeature, PlanStep, Runtime};

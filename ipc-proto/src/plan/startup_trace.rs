@@ -12,8 +12,8 @@ use crate::types::{Format, SessionBufferMode, StreamingProvider};
 ///
 /// A runtime reads environment variables at its start. If they request a trace, the runtime starts a session with the
 /// same settings as those of a request, and writes the stream to a file. A mistake in a value has no message: the
-/// process then runs without a trace. [`variables`](Self::variables) therefore refuses settings that lead to no file,
-/// or to another trace than the configured one.
+/// process then runs without a trace. [`variables`](Self::variables) therefore refuses settings that lead to no file, or
+/// to another trace than the configured one.
 ///
 /// | variable, after `DOTNET_` | value | read by |
 /// |---|---|---|
