@@ -106,10 +106,12 @@ macro_rules! rows {
     };
 }
 
-// Fields that several events have, or with which later versions of an event begin.
+// Fields that several events have, or begin with.
 const POOL_THREADS: &[u8] = fields! {
     ActiveWorkerThreadCount U32, RetiredWorkerThreadCount U32, ClrInstanceID U16,
 };
+const BULK: &[u8] = fields! { Index U32, Count N32, ClrInstanceID U16 };
+const RESOLVING_HANDLER: &[u8] = fields! { ClrInstanceID U16, AssemblyName Str, HandlerName Str };
 const AUTHENTICODE: &[u8] = fields! {
     VerificationFlags U32, ErrorCode U32, ModulePath Str, ClrInstanceID U16,
 };
@@ -123,12 +125,12 @@ const ASSEMBLY: &[u8] = fields! {
     AssemblyID U64, AppDomainID U64, BindingID U64, AssemblyFlags U32, FullyQualifiedAssemblyName Str,
     ClrInstanceID U16,
 };
-const MODULE: &[u8] = fields! {
-    ModuleID U64, AssemblyID U64, ModuleFlags U32, Reserved1 U32, ModuleILPath Str, ModuleNativePath Str,
-};
 const THREAD: &[u8] = fields! {
     ManagedThreadID U64, AppDomainID U64, Flags U32, ManagedThreadIndex U32, OSThreadID U32, ClrInstanceID
     U16,
+};
+const MODULE: &[u8] = fields! {
+    ModuleID U64, AssemblyID U64, ModuleFlags U32, Reserved1 U32, ModuleILPath Str, ModuleNativePath Str,
 };
 const IL_TO_NATIVE_MAP: &[u8] = fields! {
     MethodID U64, ReJITID U64, MethodExtent U8, CountOfMapEntries N16, ILOffsets [U32], NativeOffsets [U32],
@@ -143,15 +145,15 @@ const ALLOCATION_TICK: &[u8] = fields! {
     Str, HeapIndex U32, Address Ptr,
 };
 const METHOD_NAMES: &[u8] = fields! { ..METHOD, MethodNamespace Str, MethodName Str, MethodSignature Str };
+const INLINING: &[u8] = fields! {
+    MethodBeingCompiledNamespace Str, MethodBeingCompiledName Str, MethodBeingCompiledNameSignature Str,
+    InlinerNamespace Str, InlinerName Str, InlinerNameSignature Str, InlineeNamespace Str, InlineeName Str,
+    InlineeNameSignature Str,
+};
 const TAIL_CALL: &[u8] = fields! {
     MethodBeingCompiledNamespace Str, MethodBeingCompiledName Str, MethodBeingCompiledNameSignature Str,
     CallerNamespace Str, CallerName Str, CallerNameSignature Str, CalleeNamespace Str, CalleeName Str,
     CalleeNameSignature Str, TailPrefix Bool,
-};
-const INLINING: &[u8] = fields! {
-    MethodBeingCompiledNamespace Str, MethodBeingCompiledName Str, MethodBeingCompiledNameSignature Str,
-    InlinerNamespace Str, InlinerName Str, InlinerNameSignature Str, InlineeNamespace Str, InlineeName Str,
-    InlineeNameSignature Str, FailAlways Bool,
 };
 const MODULE_PDBS: &[u8] = fields! {
     ..MODULE, ClrInstanceID U16, ManagedPdbSignature Guid, ManagedPdbAge U32, ManagedPdbBuildPath Str,
@@ -193,25 +195,18 @@ pub(crate) static RUNTIME: &[Row] = rows! {
         CorElementType U8, Name Str, TypeParameterCount N32, TypeParameters [U64]],
     }
     16 0 GCBulkRootEdge {
-        Index U32, Count N32, ClrInstanceID U16, Values [RootedNodeAddress Ptr, GCRootKind U8, GCRootFlag U32,
-        GCRootID Ptr],
+        ..BULK, Values [RootedNodeAddress Ptr, GCRootKind U8, GCRootFlag U32, GCRootID Ptr],
     }
     17 0 GCBulkRootConditionalWeakTableElementEdge {
         Index U32, Count N32, ClrInstanceID U16, Values [GCKeyNodeID Ptr, GCValueNodeID Ptr, GCRootID Ptr],
     }
-    18 0 GCBulkNode {
-        Index U32, Count N32, ClrInstanceID U16, Values [Address Ptr, Size U64, TypeID U64, EdgeCount U64],
-    }
+    18 0 GCBulkNode { ..BULK, Values [Address Ptr, Size U64, TypeID U64, EdgeCount U64] }
     19 0 GCBulkEdge { Index U32, Count N32, ClrInstanceID U16, Values [Value Ptr, ReferencingFieldID U32] }
     20 0 GCSampledObjectAllocationHigh {
         Address Ptr, TypeID Ptr, ObjectCountForTypeSample U32, TotalSizeForTypeSample U64, ClrInstanceID U16,
     }
-    21 0 GCBulkSurvivingObjectRanges {
-        Index U32, Count N32, ClrInstanceID U16, Values [RangeBase Ptr, RangeLength U64],
-    }
-    22 0 GCBulkMovedObjectRanges {
-        Index U32, Count N32, ClrInstanceID U16, Values [OldRangeBase Ptr, NewRangeBase Ptr, RangeLength U64],
-    }
+    21 0 GCBulkSurvivingObjectRanges { ..BULK, Values [RangeBase Ptr, RangeLength U64] }
+    22 0 GCBulkMovedObjectRanges { ..BULK, Values [OldRangeBase Ptr, NewRangeBase Ptr, RangeLength U64] }
     23 0 GCGenerationRange {
         Generation U8, RangeStart Ptr, RangeUsedLength U64, RangeReservedLength U64, ClrInstanceID U16,
     }
@@ -348,19 +343,15 @@ pub(crate) static RUNTIME: &[Row] = rows! {
     }
     183 1 AuthenticodeVerificationStart { ..AUTHENTICODE }
     184 1 AuthenticodeVerificationStop { ..AUTHENTICODE }
-    185 0 MethodJitInliningSucceeded {
-        MethodBeingCompiledNamespace Str, MethodBeingCompiledName Str, MethodBeingCompiledNameSignature Str,
-        InlinerNamespace Str, InlinerName Str, InlinerNameSignature Str, InlineeNamespace Str, InlineeName
-        Str, InlineeNameSignature Str, ClrInstanceID U16,
-    }
-    186 0 MethodJitInliningFailedAnsi { ..INLINING }
+    185 0 MethodJitInliningSucceeded { ..INLINING, ClrInstanceID U16 }
+    186 0 MethodJitInliningFailedAnsi { ..INLINING, FailAlways Bool }
     187 0 RuntimeInformationStart { ..RUNTIME_INFORMATION }
     188 0 MethodJitTailCallSucceeded { ..TAIL_CALL, TailCallType U32, ClrInstanceID U16 }
     189 0 MethodJitTailCallFailedAnsi { ..TAIL_CALL }
     190 0 MethodILToNativeMap { ..IL_TO_NATIVE_MAP }
     190 1 MethodILToNativeMap { ..IL_TO_NATIVE_MAP, ILVersionID U64 }
     191 0 MethodJitTailCallFailed { ..TAIL_CALL, FailReason Str, ClrInstanceID U16 }
-    192 0 MethodJitInliningFailed { ..INLINING, FailReason Str, ClrInstanceID U16 }
+    192 0 MethodJitInliningFailed { ..INLINING, FailAlways Bool, FailReason Str, ClrInstanceID U16 }
     200 0 IncreaseMemoryPressure { BytesAllocated U64, ClrInstanceID U16 }
     201 0 DecreaseMemoryPressure { BytesFreed U64, ClrInstanceID U16 }
     202 0 GCMarkWithType { HeapNum U32, ClrInstanceID U16, Type U32, Bytes U64 }
@@ -423,8 +414,7 @@ pub(crate) static RUNTIME: &[Row] = rows! {
         ResultAssemblyName Str, ResultAssemblyPath Str, ErrorMessage Str,
     }
     293 0 AssemblyLoadContextResolvingHandlerInvoked {
-        ClrInstanceID U16, AssemblyName Str, HandlerName Str, AssemblyLoadContext Str, ResultAssemblyName Str,
-        ResultAssemblyPath Str,
+        ..RESOLVING_HANDLER, AssemblyLoadContext Str, ResultAssemblyName Str, ResultAssemblyPath Str,
     }
     294 0 AppDomainAssemblyResolveHandlerInvoked {
         ClrInstanceID U16, AssemblyName Str, HandlerName Str, ResultAssemblyName Str, ResultAssemblyPath Str,
