@@ -59,7 +59,24 @@ impl Event<'_> {
     /// Returns a copy without payload and stack, which therefore borrows nothing.
     #[must_use]
     pub const fn without_payload(&self) -> Event<'static> {
-        Event { payload: &[], stack: &[], ..*self }
+        let Self { metadata_id, sequence, capture_thread, processor, thread, stack_id, timestamp, .. } =
+            *self;
+        let Self { activity_id, related_activity_id, label_list, sorted, .. } = *self;
+        Event {
+            metadata_id,
+            sequence,
+            capture_thread,
+            processor,
+            thread,
+            stack_id,
+            timestamp,
+            activity_id,
+            related_activity_id,
+            label_list,
+            sorted,
+            payload: &[],
+            stack: &[],
+        }
     }
 }
 
