@@ -28,7 +28,7 @@ pub use sys::Credentials;
 #[cfg(unix)]
 pub use system::{Stale, stale};
 pub use system::{scan, search};
-pub use target::Target;
+pub use target::{Target, refusal};
 
 /// Parsers of the files in `/proc`, for the fuzz targets of the repository. They are no part of the API.
 #[cfg(unix)]
