@@ -11,6 +11,7 @@ mod error;
 pub mod process;
 #[cfg(unix)]
 mod procfs;
+mod refusal;
 mod scan;
 mod search;
 mod socket_file;
@@ -22,13 +23,14 @@ pub use candidate::Candidate;
 pub use deadline::Deadline;
 pub use directory::directory;
 pub use error::{Denied, ErrorKind, Reason, SearchError, Signs};
+pub use refusal::refusal;
 pub use scan::{Scan, ScanConfig};
 pub use search::{Search, SearchStep, SearchSubject};
 pub use sys::Credentials;
 #[cfg(unix)]
 pub use system::{Stale, stale};
 pub use system::{scan, search};
-pub use target::{Target, refusal};
+pub use target::Target;
 
 /// Parsers of the files in `/proc`, for the fuzz targets of the repository. They are no part of the API.
 #[cfg(unix)]

@@ -5,7 +5,7 @@ use std::time::Instant;
 use crate::directory::{Directory, DirectoryEntry, FileIdentity};
 use crate::endpoint_name::EndpointName;
 use crate::error::Reason;
-use crate::sys::{self, Credentials, Pinned};
+use crate::sys::{self, Pinned};
 use crate::target::Target;
 
 /// The file of a candidate, and the process that it is a candidate of.
@@ -48,21 +48,6 @@ impl SocketFile {
         let user_id = target?.user_id?;
         let is_trusted = [user_id, 0, sys::own_user()].contains(&owner);
         (!is_trusted).then_some(Reason::Foreign { path, owner, user_id })
-    }
-
-    /// Returns the reason for a listener that another process inherited. `peer` is the process that began to listen,
-    /// also after its end; its id is 0 if it is not visible here.
-    pub(crate) fn inherited(path: &Path, peer: Credentials) -> Option<Reason> {
-        let (name, process_id) = (EndpointName::parse(path.file_name()?)?, peer.process_id);
-        let can_be = |started| name.is_router() || name.process_id() != process_id || name.is_of(started);
-        let started = match sys::comparable_entry(process_id) {
-            _ if process_id == 0 => return None,
-            _ if !sys::process_exists(process_id) => None,
-            Some(entry) if entry.has_ended => None,
-            Some(entry) if !can_be(entry.started) => Some(entry.started),
-            _ => return None,
-        };
-        Some(Reason::Inherited { path: path.to_owned(), key: name.key(), started })
     }
 
     pub(crate) fn pinned(&self) -> Option<Pinned> {

@@ -2,7 +2,7 @@
 use std::path::Path;
 
 use crate::error::Reason;
-use crate::sys::{Credentials, Pinned};
+use crate::sys::Pinned;
 use crate::target::Target;
 
 /// A pipe has no file, and no properties beside its name.
@@ -11,11 +11,6 @@ pub(crate) struct SocketFile;
 
 impl SocketFile {
     pub(crate) const fn objection(self, _: &Path, _: Option<Target>) -> Option<Reason> {
-        None
-    }
-
-    /// A pipe disappears with the process that made it.
-    pub(crate) const fn inherited(_: &Path, _: Credentials) -> Option<Reason> {
         None
     }
 

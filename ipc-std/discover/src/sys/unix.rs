@@ -18,6 +18,6 @@ pub use command_line::command_line;
 pub use connect::{connect, unix_socket};
 pub use liveness::{HANG_UP_TIMEOUT, is_dead, is_refused, is_socket};
 pub use path::{absolute, endpoint, owner, port_address};
-pub(crate) use process::{ProcessEntry, comparable_entry, process_entry, seconds_of};
+pub(crate) use process::{ProcessEntry, process_entry, seconds_of};
 pub use process::{credentials, own_user, process_exists, process_has_ended};
 pub use wait::{remaining, wait};

@@ -7,8 +7,6 @@ use rustix::io::Errno;
 
 #[cfg(any(target_os = "freebsd", target_os = "netbsd"))]
 use super::sysctl::sysctl;
-#[cfg(any(target_os = "linux", target_os = "android"))]
-use crate::procfs::Status;
 use crate::sys::Credentials;
 
 /// An entry of the system's process table.
@@ -58,24 +56,6 @@ impl ProcessEntry {
 #[cfg(any(target_os = "linux", target_os = "android"))]
 pub(crate) fn process_entry(process_id: u32) -> Option<ProcessEntry> {
     ProcessEntry::from_stat(&std::fs::read(format!("/proc/{process_id}/stat")).ok()?)
-}
-
-/// Returns the entry of a process that sees its own id and start time as this process does: both have the same PID
-/// namespace and the same clock, and `/proc` shows that namespace.
-#[cfg(any(target_os = "linux", target_os = "android"))]
-pub(crate) fn comparable_entry(process_id: u32) -> Option<ProcessEntry> {
-    let (peer, own) = (process_id.to_string(), std::process::id().to_string());
-    let link = |path: String| std::fs::read_link(path).ok();
-    let clock = |process: &str| link(format!("/proc/{process}/ns/time"));
-    let status = Status::read(&std::fs::read(format!("/proc/{peer}/status")).ok()?)?;
-    let is_comparable = link("/proc/self".to_owned()) == Some(own.into())
-        && status.local_process_id.is_none_or(|local| local == process_id)
-        && clock("self").zip(clock(&peer)).is_none_or(|(own, peer)| own == peer);
-    process_entry(process_id).filter(|_| is_comparable)
-}
-#[cfg(not(any(target_os = "linux", target_os = "android")))]
-pub(crate) fn comparable_entry(process_id: u32) -> Option<ProcessEntry> {
-    process_entry(process_id)
 }
 
 /// Converts [`ProcessEntry::started`] into seconds since 1970. Adjustments of the system clock shift the result.
