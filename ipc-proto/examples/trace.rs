@@ -1,6 +1,7 @@
 //! A client that records a trace for some seconds, over two connections that block.
 //!
-//! `cargo run -p ipc-proto --example trace -- SOCKET SECONDS FILE`; on Windows, SOCKET is `\\.\pipe\dotnet-diagnostic-PID`.
+//! `cargo run -p ipc-proto --example trace -- SOCKET SECONDS FILE`; a socket of Windows is
+//! `\\.\pipe\dotnet-diagnostic-PID`.
 #![allow(clippy::indexing_slicing, reason = "an example must be easy to read")]
 use std::io::{self, Read, Write};
 

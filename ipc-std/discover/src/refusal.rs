@@ -11,11 +11,12 @@ use crate::sys;
 use crate::sys::Credentials;
 use crate::target::Target;
 
-/// Returns the reason to send nothing on a connection to the socket of a [`Candidate`](crate::Candidate), where the system
-/// reports `peer` as the process that listens: `peer` is not the target, or `peer` has ended, and another process
+/// Returns the reason to send nothing on a connection to the socket of a [`Candidate`](crate::Candidate), where the
+/// system reports `peer` as the process that listens: `peer` is not the target, or `peer` has ended, and another process
 /// inherited its listener. The start time in the name of the socket shows the latter even if a new process has the id.
 ///
-/// The start time is not checked for a process in another PID namespace: it may differ from the one that is visible here.
+/// The start time is not checked for a process in another PID namespace: there it may differ from the one that is
+/// visible here.
 ///
 /// ```
 /// # #[cfg(unix)]
