@@ -36,6 +36,9 @@ pub enum Step<'m> {
 /// | [`Reply`](crate::Reply) | server: the answer | nothing; a stream can follow |
 /// | [`SendEnvironment`](crate::SendEnvironment) | server: the environment after its answer to `GetProcessEnvironment` | nothing |
 ///
+/// A client may close its sending half after its request: .NET 8 and 10 answer nevertheless, and write a stream to its
+/// end.
+///
 /// A [`Session`](crate::Session) has two connections and steps of its own. The loop below drives every other exchange. In
 /// an `async fn` the loop has two `.await`s; for a transport that is polled, [`poll_exchange`](crate::poll_exchange) is the loop.
 ///

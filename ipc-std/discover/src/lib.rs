@@ -11,6 +11,7 @@ mod error;
 pub mod process;
 #[cfg(unix)]
 mod procfs;
+mod refusal;
 mod scan;
 mod search;
 mod socket_file;
@@ -23,6 +24,7 @@ pub use deadline::Deadline;
 pub use directory::directory;
 pub use error::{Denied, ErrorKind, Reason, SearchError, Signs};
 pub use ipc_proto::plan::Flavour;
+pub use refusal::refusal;
 pub use scan::{Scan, ScanConfig};
 pub use search::{Search, SearchStep, SearchSubject};
 pub use sys::Credentials;
