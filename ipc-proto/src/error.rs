@@ -4,7 +4,8 @@ use core::fmt;
 use crate::wire::{BufferTooSmall, WireError, WireErrorKind};
 use crate::{Code, HResult};
 
-/// An error in the bytes of a message, and its offset.
+/// An error in the bytes of a message, and its offset. It converts into the [`HResult`] with which a server refuses the
+/// message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct DecodeError {
     /// The kind of error.
@@ -71,7 +72,15 @@ impl From<WireError> for DecodeError {
     }
 }
 
-/// Returns the code with which a runtime refuses malformed bytes.
+/// Returns the code with which a runtime refuses malformed bytes: [`UNKNOWN_MAGIC`](HResult::UNKNOWN_MAGIC) for
+/// [`BadMagic`](DecodeErrorKind::BadMagic), and [`BAD_ENCODING`](HResult::BAD_ENCODING) for every other kind.
+///
+/// ```
+/// use ipc_proto::{HResult, Message};
+///
+/// let error = Message::parse(b"GET / HTTP/1.1\r\nHost: ").unwrap_err();
+/// assert_eq!(HResult::from(error), HResult::UNKNOWN_MAGIC);
+/// ```
 impl From<DecodeError> for HResult {
     fn from(e: DecodeError) -> Self {
         match e.kind {

@@ -53,7 +53,8 @@ pub struct Client {
 impl Client {
     /// Creates a client of the runtime that listens at this path. Nothing is connected yet.
     pub fn at(path: impl Into<PathBuf>) -> Self {
-        Self::new(SocketConnector::at(path.into()))
+        let path = path.into();
+        Self::new(SocketConnector::at(path.display().to_string(), path))
     }
 
     /// Creates a client over any transport. `connect` opens a connection for each command; its argument is the

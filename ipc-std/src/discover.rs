@@ -69,7 +69,7 @@ impl Client {
     /// socket proves that the socket belongs to the process.
     ///
     /// At every connection, before it sends anything, the client checks through the operating system that this process
-    /// listens at the socket. On Linux the listener can also be a process in another PID namespace that has the same id
+    /// listens at the socket, and that no other process has inherited the listener of an earlier one. On Linux the listener can also be a process in another PID namespace that has the same id
     /// there. Such a process must share the directory of the socket and have a trusted user: the user of the process or
     /// of the client, or root.
     ///

@@ -5,6 +5,22 @@
 #[path = "../examples/websocket/socket.rs"]
 mod socket;
 
+/// The example `trace` of `ipc-proto`.
+#[cfg(unix)]
+#[path = "../../ipc-proto/examples/trace.rs"]
+#[allow(dead_code, reason = "the example is a program")]
+mod trace;
+
+#[cfg(unix)]
+#[test]
+fn trace_over_blocking_streams() {
+    let runtime = ipc_testkit::FakeRuntime::start(ipc_testkit::Profile::net10()).unwrap();
+    let (socket, mut bytes) = (runtime.path().to_owned(), Vec::new());
+    let connect = move || std::os::unix::net::UnixStream::connect(&socket);
+    assert_eq!(trace::record(connect, 0, &mut bytes).unwrap(), ipc_proto::SessionEnd::Complete);
+    assert!(bytes.starts_with(b"Nettrace"), "{} bytes", bytes.len());
+}
+
 /// The byte stream of the example `websocket`.
 #[cfg(unix)]
 mod websocket {

@@ -17,6 +17,8 @@ pub mod process;
 #[cfg(unix)]
 mod procfs;
 #[cfg(any(unix, windows))]
+mod refusal;
+#[cfg(any(unix, windows))]
 mod scan;
 #[cfg(any(unix, windows))]
 mod search;
@@ -35,6 +37,8 @@ pub use deadline::Deadline;
 pub use directory::directory;
 pub use error::{Denied, ErrorKind, Reason, SearchError, Signs};
 pub use ipc_proto::plan::Flavour;
+#[cfg(any(unix, windows))]
+pub use refusal::refusal;
 #[cfg(any(unix, windows))]
 pub use scan::{Scan, ScanConfig};
 #[cfg(any(unix, windows))]

@@ -13,9 +13,7 @@ use ipc_proto::plan::Flavour;
 use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
 
-#[cfg(any(target_os = "linux", target_os = "android"))]
-use crate::sys;
-use crate::sys::ProcessEntry;
+use crate::sys::{self, ProcessEntry};
 
 #[cfg(any(target_os = "linux", target_os = "android"))]
 pub(crate) use text::runtime_signs;
@@ -81,6 +79,23 @@ impl Process {
         };
         sys::open_directory_in(sys::open_place(&self.0, anchor)?, below, links)
     }
+}
+
+/// Returns the entry of a process that sees its own id and start time as this process does: both have the same PID
+/// namespace and the same clock, and `/proc` shows that namespace.
+#[cfg(any(target_os = "linux", target_os = "android"))]
+pub(crate) fn comparable_entry(process_id: u32) -> Option<ProcessEntry> {
+    let (process, own_id) = (Process::open(process_id).ok()?, std::process::id().to_string());
+    let link = |path: String| std::fs::read_link(path).ok();
+    let clocks = link("/proc/self/ns/time".to_owned()).zip(link(format!("/proc/{process_id}/ns/time")));
+    let is_comparable = link("/proc/self".to_owned()) == Some(own_id.into())
+        && process.status().ok()?.local_process_id.is_none_or(|local| local == process_id)
+        && clocks.is_none_or(|(own, other)| own == other);
+    process.entry().ok().filter(|_| is_comparable)
+}
+#[cfg(not(any(target_os = "linux", target_os = "android")))]
+pub(crate) fn comparable_entry(process_id: u32) -> Option<ProcessEntry> {
+    sys::process_entry(process_id)
 }
 
 /// Returns the kind of the loaded runtime. `None` for a single-file program, whose memory map does not show the kind,

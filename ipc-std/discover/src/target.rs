@@ -3,20 +3,7 @@
 use crate::sys;
 use crate::sys::Credentials;
 
-/// The process that must listen at a socket that was found by process id.
-///
-/// ```
-/// # #[cfg(unix)]
-/// # {
-/// use ipc_discover::{Target, sys};
-/// use std::os::unix::net::UnixStream;
-///
-/// /// Returns whether nothing may be sent on a new connection.
-/// fn is_impostor(target: Target, connection: &UnixStream) -> bool {
-///     sys::credentials(connection).is_some_and(|peer| !target.may_be(&peer))
-/// }
-/// # }
-/// ```
+/// The process that must listen at a socket that was found by process id: see [`refusal`](crate::refusal()).
 #[derive(Debug, Clone, Copy)]
 #[non_exhaustive]
 pub struct Target {
@@ -31,8 +18,7 @@ impl Target {
     /// Returns whether `peer`, the process that listens, may be the target. Any process can listen at the socket name
     /// of a process that has not started yet.
     #[cfg(unix)]
-    #[must_use]
-    pub fn may_be(&self, peer: &Credentials) -> bool {
+    pub(crate) fn may_be(&self, peer: &Credentials) -> bool {
         let is_user = [Some(0), Some(sys::own_user()), self.user_id].contains(&Some(peer.user_id));
         match peer.process_id {
             // The system did not report the id; or, on Linux, the peer has the target's id in another PID namespace.
@@ -43,8 +29,7 @@ impl Target {
     }
     /// Returns whether `peer`, the process that listens, is the target.
     #[cfg(windows)]
-    #[must_use]
-    pub const fn may_be(&self, peer: &Credentials) -> bool {
+    pub(crate) const fn may_be(&self, peer: &Credentials) -> bool {
         peer.process_id == self.process_id
     }
 }

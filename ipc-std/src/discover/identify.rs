@@ -122,7 +122,7 @@ fn reason(candidate: &Candidate, error: Error) -> Reason {
         Error::NoListener { .. } => candidate.without_listener(),
         Error::NoSuchPath { .. } => Reason::Vanished { path },
         Error::Permission { denied, .. } => Reason::Permission { path, denied },
-        Error::Impostor { peer, .. } => Reason::Impostor { path, peer },
+        Error::Impostor { reason, .. } => *reason,
         Error::PathTooLong { limit, .. } => Reason::PathTooLong { path, limit },
         error => Reason::Unanswered { path, kind: error.kind(), error: Arc::new(error) },
     }

@@ -5,7 +5,7 @@ use std::ffi::OsString;
 use std::io;
 use std::path::PathBuf;
 
-use ipc_discover::{Credentials, Denied, ErrorKind, SearchError};
+use ipc_discover::{Denied, ErrorKind, Reason, SearchError};
 use ipc_proto::plan::{self, Explanation};
 use ipc_proto::{
     Code, CommandInfo, DecodeErrorKind, EncodeError, FieldPath, HResult, InvalidValue, ProtocolError,
@@ -58,17 +58,12 @@ pub enum Error {
         limit: usize,
     },
     /// Another process than the expected one listens at the socket. Nothing was sent to that process.
-    #[error(
-        "another process listens at the socket of process {process_id}, {}: {peer}; nothing was sent to it",
-        path.display()
-    )]
+    #[error("{peer} cannot be used: {reason}")]
     Impostor {
-        /// The process that is expected to listen.
-        process_id: u32,
-        /// The path.
-        path: PathBuf,
-        /// The process that listens.
-        peer: Credentials,
+        /// The name of the process that is expected to listen.
+        peer: String,
+        /// [`Reason::Impostor`] or [`Reason::Inherited`].
+        reason: Box<Reason>,
     },
     /// A deadline passed.
     #[error(

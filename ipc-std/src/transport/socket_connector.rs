@@ -7,7 +7,7 @@ use std::sync::OnceLock;
 use std::time::Instant;
 
 use ipc_discover::sys::{self, Pinned};
-use ipc_discover::{Candidate, Denied, Target};
+use ipc_discover::{Candidate, Denied, Target, refusal};
 
 use super::connector::{ConnectError, Connector};
 use super::stream::Stream;
@@ -21,6 +21,8 @@ pub(crate) struct SocketConnector {
     path: PathBuf,
     /// The same socket, named through an open directory; for a path that may lead to another file later.
     pinned: Option<Pinned>,
+    /// Whether a search found the socket, so that its listener must be the process that made it.
+    is_verified: bool,
     /// The process that must listen.
     target: Option<Target>,
     /// Whether the system reported the process id of the target at the first connection.
@@ -30,24 +32,22 @@ pub(crate) struct SocketConnector {
 
 impl SocketConnector {
     /// Connects to the socket at `path`, whatever process listens there.
-    pub(crate) fn at(path: PathBuf) -> Self {
-        Self::new(path.display().to_string(), path, None, None)
+    pub(crate) const fn at(peer: String, path: PathBuf) -> Self {
+        Self {
+            peer,
+            path,
+            pinned: None,
+            is_verified: false,
+            target: None,
+            #[cfg(unix)]
+            is_reported: OnceLock::new(),
+        }
     }
 
     /// Connects to the socket that a search found for a process; only to `target`, if there is one.
     pub(crate) fn found(process_id: u32, candidate: &Candidate, target: Option<Target>) -> Self {
-        Self::new(format!("process {process_id}"), candidate.path.clone(), candidate.pinned(), target)
-    }
-
-    const fn new(peer: String, path: PathBuf, pinned: Option<Pinned>, target: Option<Target>) -> Self {
-        Self {
-            peer,
-            path,
-            pinned,
-            target,
-            #[cfg(unix)]
-            is_reported: OnceLock::new(),
-        }
+        let socket = Self::at(format!("process {process_id}"), candidate.path.clone());
+        Self { pinned: candidate.pinned(), is_verified: true, target, ..socket }
     }
 
     /// Returns the error of connecting.
@@ -78,11 +78,11 @@ impl Connector for SocketConnector {
             io::ErrorKind::TimedOut => ConnectError::NotReady,
             _ => ConnectError::Failed(self.error(e)),
         })?;
-        if let Some((target, peer)) = self.target.and_then(|target| Some((target, socket.credentials()?))) {
+        if let Some(peer) = socket.credentials().filter(|_| self.is_verified) {
             // Nothing is sent to a process that is not the target.
-            if !target.may_be(&peer) {
-                let (process_id, path) = (target.process_id, self.path.clone());
-                return Err(ConnectError::Failed(Error::Impostor { process_id, path, peer }));
+            if let Some(reason) = refusal(&self.path, self.target, peer) {
+                let (peer, reason) = (self.peer.clone(), Box::new(reason));
+                return Err(ConnectError::Failed(Error::Impostor { peer, reason }));
             }
             #[cfg(unix)]
             self.is_reported.get_or_init(|| peer.process_id != 0);

@@ -67,7 +67,7 @@ const DISCOVER: Layers = &[
     &["sys", "deadline"],
     &["error"],
     &["endpoint_name", "target", "procfs"],
-    &["directory", "process"],
+    &["directory", "process", "refusal"],
     &["socket_file"],
     &["candidate"],
     &["search"],

@@ -21,8 +21,7 @@ use crate::{KnownProvider, OwnCode, RuntimeEvent};
 ///
 /// # let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../testdata/nettrace/gen-net10-small-mixed.nettrace");
 /// # let bytes = std::fs::read(path)?;
-/// let mut assembler = EventAssembler::new(Limits::default());
-/// assembler.push(&bytes);
+/// let mut assembler = EventAssembler::of_bytes(bytes, BytesOrder::Time, ReadOptions::default());
 /// let mut names = Names::default();
 /// while let AssemblerStep::Event(event) = assembler.step() {
 ///     names.event(&event);

@@ -2,7 +2,7 @@
 //!
 //! Fields are written as in [`Fields`](crate::Fields), V6. `Ptr` is a pointer. `N32` and `N16` are numbers that count
 //! the elements of the arrays after them. `[…]` is an array that such a number counts, of fields or of one type. A
-//! Boolean has 4 bytes.
+//! Boolean has 4 bytes. `..NAME` begins with the fields of another list.
 
 use crate::clr::row::Row;
 use crate::describe::field::code;
@@ -46,6 +46,14 @@ const fn head(name: &str, field_type: &[u8]) -> [u8; 3] {
     [size as u8, size.wrapping_shr(8) as u8, name.len() as u8]
 }
 
+const fn count(fields: &[u8]) -> u8 {
+    if let [count, ..] = fields { *count } else { 0 }
+}
+
+const fn after_count(fields: &'static [u8]) -> &'static [u8] {
+    if let [_, _, fields @ ..] = fields { fields } else { &[] }
+}
+
 /// Joins byte strings.
 macro_rules! join {
     ($($part:expr),* $(,)?) => {{
@@ -55,8 +63,13 @@ macro_rules! join {
     }};
 }
 
-/// Makes a list of fields: their number in the first two bytes, then each field.
+/// Makes a list of fields: their number in the first two bytes, then each field. It can begin with another list.
 macro_rules! fields {
+    (..$start:ident) => { $start };
+    (..$start:ident, $($fields:tt)*) => {{
+        const MORE: &[u8] = fields!($($fields)*);
+        join![&[count($start).wrapping_add(count(MORE)), 0], after_count($start), after_count(MORE)]
+    }};
     ($($name:ident $field_type:tt),* $(,)?) => {{
         const COUNT: u8 = 0 $(+ { let _ = stringify!($name); 1 })*;
         join![&[COUNT, 0] $(, join![
@@ -93,37 +106,86 @@ macro_rules! rows {
     };
 }
 
+// Fields that several events have, or begin with.
+const POOL_THREADS: &[u8] = fields! {
+    ActiveWorkerThreadCount U32, RetiredWorkerThreadCount U32, ClrInstanceID U16,
+};
+const BULK: &[u8] = fields! { Index U32, Count N32, ClrInstanceID U16 };
+const RESOLVING_HANDLER: &[u8] = fields! { ClrInstanceID U16, AssemblyName Str, HandlerName Str };
+const AUTHENTICODE: &[u8] = fields! {
+    VerificationFlags U32, ErrorCode U32, ModulePath Str, ClrInstanceID U16,
+};
+const APP_DOMAIN: &[u8] = fields! {
+    AppDomainID U64, AppDomainFlags U32, AppDomainName Str, AppDomainIndex U32, ClrInstanceID U16,
+};
+const METHOD: &[u8] = fields! {
+    MethodID U64, ModuleID U64, MethodStartAddress U64, MethodSize U32, MethodToken U32, MethodFlags U32,
+};
+const ASSEMBLY: &[u8] = fields! {
+    AssemblyID U64, AppDomainID U64, BindingID U64, AssemblyFlags U32, FullyQualifiedAssemblyName Str,
+    ClrInstanceID U16,
+};
+const THREAD: &[u8] = fields! {
+    ManagedThreadID U64, AppDomainID U64, Flags U32, ManagedThreadIndex U32, OSThreadID U32, ClrInstanceID
+    U16,
+};
+const MODULE: &[u8] = fields! {
+    ModuleID U64, AssemblyID U64, ModuleFlags U32, Reserved1 U32, ModuleILPath Str, ModuleNativePath Str,
+};
+const IL_TO_NATIVE_MAP: &[u8] = fields! {
+    MethodID U64, ReJITID U64, MethodExtent U8, CountOfMapEntries N16, ILOffsets [U32], NativeOffsets [U32],
+    ClrInstanceID U16,
+};
+const DOMAIN_MODULE: &[u8] = fields! {
+    ModuleID U64, AssemblyID U64, AppDomainID U64, ModuleFlags U32, Reserved1 U32, ModuleILPath Str,
+    ModuleNativePath Str, ClrInstanceID U16,
+};
+const ALLOCATION_TICK: &[u8] = fields! {
+    AllocationAmount U32, AllocationKind U32, ClrInstanceID U16, AllocationAmount64 U64, TypeID Ptr, TypeName
+    Str, HeapIndex U32, Address Ptr,
+};
+const METHOD_NAMES: &[u8] = fields! { ..METHOD, MethodNamespace Str, MethodName Str, MethodSignature Str };
+const INLINING: &[u8] = fields! {
+    MethodBeingCompiledNamespace Str, MethodBeingCompiledName Str, MethodBeingCompiledNameSignature Str,
+    InlinerNamespace Str, InlinerName Str, InlinerNameSignature Str, InlineeNamespace Str, InlineeName Str,
+    InlineeNameSignature Str,
+};
+const TAIL_CALL: &[u8] = fields! {
+    MethodBeingCompiledNamespace Str, MethodBeingCompiledName Str, MethodBeingCompiledNameSignature Str,
+    CallerNamespace Str, CallerName Str, CallerNameSignature Str, CalleeNamespace Str, CalleeName Str,
+    CalleeNameSignature Str, TailPrefix Bool,
+};
+const MODULE_PDBS: &[u8] = fields! {
+    ..MODULE, ClrInstanceID U16, ManagedPdbSignature Guid, ManagedPdbAge U32, ManagedPdbBuildPath Str,
+    NativePdbSignature Guid, NativePdbAge U32, NativePdbBuildPath Str,
+};
+const HEAP_STATS: &[u8] = fields! {
+    GenerationSize0 U64, TotalPromotedSize0 U64, GenerationSize1 U64, TotalPromotedSize1 U64, GenerationSize2
+    U64, TotalPromotedSize2 U64, GenerationSize3 U64, TotalPromotedSize3 U64, FinalizationPromotedSize U64,
+    FinalizationPromotedCount U64, PinnedObjectCount U32, SinkBlockCount U32, GCHandleCount U32, ClrInstanceID
+    U16,
+};
+const RUNTIME_INFORMATION: &[u8] = fields! {
+    ClrInstanceID U16, Sku U16, BclMajorVersion U16, BclMinorVersion U16, BclBuildNumber U16, BclQfeNumber
+    U16, VMMajorVersion U16, VMMinorVersion U16, VMBuildNumber U16, VMQfeNumber U16, StartupFlags U32,
+    StartupMode U8, CommandLine Str, ComObjectGuid Guid, RuntimeDllPath Str,
+};
+
 /// `Microsoft-Windows-DotNETRuntime`.
 #[rustfmt::skip]
 pub(crate) static RUNTIME: &[Row] = rows! {
     1 2 GCStart { Count U32, Depth U32, Reason U32, Type U32, ClrInstanceID U16, ClientSequenceNumber U64 }
     2 1 GCEnd { Count U32, Depth U32, ClrInstanceID U16 }
     3 1 GCRestartEEEnd { ClrInstanceID U16 }
-    4 1 GCHeapStats {
-        GenerationSize0 U64, TotalPromotedSize0 U64, GenerationSize1 U64, TotalPromotedSize1 U64,
-        GenerationSize2 U64, TotalPromotedSize2 U64, GenerationSize3 U64, TotalPromotedSize3 U64,
-        FinalizationPromotedSize U64, FinalizationPromotedCount U64, PinnedObjectCount U32, SinkBlockCount
-        U32, GCHandleCount U32, ClrInstanceID U16,
-    }
-    4 2 GCHeapStats {
-        GenerationSize0 U64, TotalPromotedSize0 U64, GenerationSize1 U64, TotalPromotedSize1 U64,
-        GenerationSize2 U64, TotalPromotedSize2 U64, GenerationSize3 U64, TotalPromotedSize3 U64,
-        FinalizationPromotedSize U64, FinalizationPromotedCount U64, PinnedObjectCount U32, SinkBlockCount
-        U32, GCHandleCount U32, ClrInstanceID U16, GenerationSize4 U64, TotalPromotedSize4 U64,
-    }
+    4 1 GCHeapStats { ..HEAP_STATS }
+    4 2 GCHeapStats { ..HEAP_STATS, GenerationSize4 U64, TotalPromotedSize4 U64 }
     5 1 GCCreateSegment { Address U64, Size U64, Type U32, ClrInstanceID U16 }
     6 1 GCFreeSegment { Address U64, ClrInstanceID U16 }
     7 1 GCRestartEEBegin { ClrInstanceID U16 }
     8 1 GCSuspendEEEnd { ClrInstanceID U16 }
     9 1 GCSuspendEEBegin { Reason U32, Count U32, ClrInstanceID U16 }
-    10 3 GCAllocationTick {
-        AllocationAmount U32, AllocationKind U32, ClrInstanceID U16, AllocationAmount64 U64, TypeID Ptr,
-        TypeName Str, HeapIndex U32, Address Ptr,
-    }
-    10 4 GCAllocationTick {
-        AllocationAmount U32, AllocationKind U32, ClrInstanceID U16, AllocationAmount64 U64, TypeID Ptr,
-        TypeName Str, HeapIndex U32, Address Ptr, ObjectSize U64,
-    }
+    10 3 GCAllocationTick { ..ALLOCATION_TICK }
+    10 4 GCAllocationTick { ..ALLOCATION_TICK, ObjectSize U64 }
     11 1 GCCreateConcurrentThread { ClrInstanceID U16 }
     12 1 GCTerminateConcurrentThread { ClrInstanceID U16 }
     13 1 GCFinalizersEnd { Count U32, ClrInstanceID U16 }
@@ -133,27 +195,18 @@ pub(crate) static RUNTIME: &[Row] = rows! {
         CorElementType U8, Name Str, TypeParameterCount N32, TypeParameters [U64]],
     }
     16 0 GCBulkRootEdge {
-        Index U32, Count N32, ClrInstanceID U16, Values [RootedNodeAddress Ptr, GCRootKind U8, GCRootFlag
-        U32, GCRootID Ptr],
+        ..BULK, Values [RootedNodeAddress Ptr, GCRootKind U8, GCRootFlag U32, GCRootID Ptr],
     }
     17 0 GCBulkRootConditionalWeakTableElementEdge {
         Index U32, Count N32, ClrInstanceID U16, Values [GCKeyNodeID Ptr, GCValueNodeID Ptr, GCRootID Ptr],
     }
-    18 0 GCBulkNode {
-        Index U32, Count N32, ClrInstanceID U16, Values [Address Ptr, Size U64, TypeID U64, EdgeCount U64],
-    }
+    18 0 GCBulkNode { ..BULK, Values [Address Ptr, Size U64, TypeID U64, EdgeCount U64] }
     19 0 GCBulkEdge { Index U32, Count N32, ClrInstanceID U16, Values [Value Ptr, ReferencingFieldID U32] }
     20 0 GCSampledObjectAllocationHigh {
-        Address Ptr, TypeID Ptr, ObjectCountForTypeSample U32, TotalSizeForTypeSample U64, ClrInstanceID
-        U16,
+        Address Ptr, TypeID Ptr, ObjectCountForTypeSample U32, TotalSizeForTypeSample U64, ClrInstanceID U16,
     }
-    21 0 GCBulkSurvivingObjectRanges {
-        Index U32, Count N32, ClrInstanceID U16, Values [RangeBase Ptr, RangeLength U64],
-    }
-    22 0 GCBulkMovedObjectRanges {
-        Index U32, Count N32, ClrInstanceID U16, Values [OldRangeBase Ptr, NewRangeBase Ptr, RangeLength
-        U64],
-    }
+    21 0 GCBulkSurvivingObjectRanges { ..BULK, Values [RangeBase Ptr, RangeLength U64] }
+    22 0 GCBulkMovedObjectRanges { ..BULK, Values [OldRangeBase Ptr, NewRangeBase Ptr, RangeLength U64] }
     23 0 GCGenerationRange {
         Generation U8, RangeStart Ptr, RangeUsedLength U64, RangeReservedLength U64, ClrInstanceID U16,
     }
@@ -167,8 +220,7 @@ pub(crate) static RUNTIME: &[Row] = rows! {
     }
     31 0 DestroyGCHandle { HandleID Ptr, ClrInstanceID U16 }
     32 0 GCSampledObjectAllocationLow {
-        Address Ptr, TypeID Ptr, ObjectCountForTypeSample U32, TotalSizeForTypeSample U64, ClrInstanceID
-        U16,
+        Address Ptr, TypeID Ptr, ObjectCountForTypeSample U32, TotalSizeForTypeSample U64, ClrInstanceID U16,
     }
     33 0 PinObjectAtGCTime { HandleID Ptr, ObjectID Ptr, ObjectSize U64, TypeName Str, ClrInstanceID U16 }
     35 0 GCTriggered { Reason U32, ClrInstanceID U16 }
@@ -189,18 +241,10 @@ pub(crate) static RUNTIME: &[Row] = rows! {
     47 1 IOThreadUnretire { IOThreadCount U32, RetiredIOThreads U32, ClrInstanceID U16 }
     48 0 ThreadpoolSuspensionSuspendThread { ClrThreadID U32, CpuUtilization U32 }
     49 0 ThreadpoolSuspensionResumeThread { ClrThreadID U32, CpuUtilization U32 }
-    50 0 ThreadPoolWorkerThreadStart {
-        ActiveWorkerThreadCount U32, RetiredWorkerThreadCount U32, ClrInstanceID U16,
-    }
-    51 0 ThreadPoolWorkerThreadStop {
-        ActiveWorkerThreadCount U32, RetiredWorkerThreadCount U32, ClrInstanceID U16,
-    }
-    52 0 ThreadPoolWorkerThreadRetirementStart {
-        ActiveWorkerThreadCount U32, RetiredWorkerThreadCount U32, ClrInstanceID U16,
-    }
-    53 0 ThreadPoolWorkerThreadRetirementStop {
-        ActiveWorkerThreadCount U32, RetiredWorkerThreadCount U32, ClrInstanceID U16,
-    }
+    50 0 ThreadPoolWorkerThreadStart { ..POOL_THREADS }
+    51 0 ThreadPoolWorkerThreadStop { ..POOL_THREADS }
+    52 0 ThreadPoolWorkerThreadRetirementStart { ..POOL_THREADS }
+    53 0 ThreadPoolWorkerThreadRetirementStop { ..POOL_THREADS }
     54 0 ThreadPoolWorkerThreadAdjustmentSample { Throughput F64, ClrInstanceID U16 }
     55 0 ThreadPoolWorkerThreadAdjustmentAdjustment {
         AverageThroughput F64, NewWorkerThreadCount U32, Reason U32, ClrInstanceID U16,
@@ -210,9 +254,7 @@ pub(crate) static RUNTIME: &[Row] = rows! {
         AverageThroughputErrorEstimate F64, ThroughputRatio F64, Confidence F64, NewControlSetting F64,
         NewThreadWaveMagnitude U16, ClrInstanceID U16,
     }
-    57 0 ThreadPoolWorkerThreadWait {
-        ActiveWorkerThreadCount U32, RetiredWorkerThreadCount U32, ClrInstanceID U16,
-    }
+    57 0 ThreadPoolWorkerThreadWait { ..POOL_THREADS }
     58 0 YieldProcessorMeasurement { ClrInstanceID U16, NsPerYield F64, EstablishedNsPerYield F64 }
     59 0 ThreadPoolMinMaxThreads {
         MinWorkerThreads U16, MaxWorkerThreads U16, MinIOCompletionThreads U16, MaxIOCompletionThreads U16,
@@ -227,8 +269,8 @@ pub(crate) static RUNTIME: &[Row] = rows! {
     70 0 ThreadCreating { ID Ptr, ClrInstanceID U16 }
     71 0 ThreadRunning { ID Ptr, ClrInstanceID U16 }
     72 0 MethodDetails {
-        MethodID U64, TypeID U64, MethodToken U32, TypeParameterCount N32, LoaderModuleID U64,
-        TypeParameters [U64],
+        MethodID U64, TypeID U64, MethodToken U32, TypeParameterCount N32, LoaderModuleID U64, TypeParameters
+        [U64],
     }
     73 0 TypeLoadStart { TypeLoadStartID U32, ClrInstanceID U16 }
     74 0 TypeLoadStop { TypeLoadStartID U32, ClrInstanceID U16, LoadLevel U16, TypeID U64, TypeName Str }
@@ -243,10 +285,7 @@ pub(crate) static RUNTIME: &[Row] = rows! {
     82 0 CLRStackWalk { ClrInstanceID U16, Reserved1 U8, Reserved2 U8, FrameCount U32 }
     83 0 AppDomainMemAllocated { AppDomainID U64, Allocated U64, ClrInstanceID U16 }
     84 0 AppDomainMemSurvived { AppDomainID U64, Survived U64, ProcessSurvived U64, ClrInstanceID U16 }
-    85 0 ThreadCreated {
-        ManagedThreadID U64, AppDomainID U64, Flags U32, ManagedThreadIndex U32, OSThreadID U32,
-        ClrInstanceID U16,
-    }
+    85 0 ThreadCreated { ..THREAD }
     86 0 ThreadTerminated { ManagedThreadID U64, AppDomainID U64, ClrInstanceID U16 }
     87 0 ThreadDomainEnter { ManagedThreadID U64, AppDomainID U64, ClrInstanceID U16 }
     88 0 ILStubGenerated {
@@ -262,46 +301,16 @@ pub(crate) static RUNTIME: &[Row] = rows! {
     91 1 ContentionStop { ContentionFlags U8, ClrInstanceID U16, DurationNs F64 }
     135 0 DCStartCompleteV2 {}
     136 0 DCEndCompleteV2 {}
-    137 0 MethodDCStartV2 {
-        MethodID U64, ModuleID U64, MethodStartAddress U64, MethodSize U32, MethodToken U32, MethodFlags
-        U32,
-    }
-    138 0 MethodDCEndV2 {
-        MethodID U64, ModuleID U64, MethodStartAddress U64, MethodSize U32, MethodToken U32, MethodFlags
-        U32,
-    }
-    139 0 MethodDCStartVerboseV2 {
-        MethodID U64, ModuleID U64, MethodStartAddress U64, MethodSize U32, MethodToken U32, MethodFlags
-        U32, MethodNamespace Str, MethodName Str, MethodSignature Str,
-    }
-    140 0 MethodDCEndVerboseV2 {
-        MethodID U64, ModuleID U64, MethodStartAddress U64, MethodSize U32, MethodToken U32, MethodFlags
-        U32, MethodNamespace Str, MethodName Str, MethodSignature Str,
-    }
-    141 2 MethodLoad {
-        MethodID U64, ModuleID U64, MethodStartAddress U64, MethodSize U32, MethodToken U32, MethodFlags
-        U32, ClrInstanceID U16, ReJITID U64,
-    }
-    142 2 MethodUnload {
-        MethodID U64, ModuleID U64, MethodStartAddress U64, MethodSize U32, MethodToken U32, MethodFlags
-        U32, ClrInstanceID U16, ReJITID U64,
-    }
-    143 1 MethodLoadVerbose {
-        MethodID U64, ModuleID U64, MethodStartAddress U64, MethodSize U32, MethodToken U32, MethodFlags
-        U32, MethodNamespace Str, MethodName Str, MethodSignature Str, ClrInstanceID U16,
-    }
-    143 2 MethodLoadVerbose {
-        MethodID U64, ModuleID U64, MethodStartAddress U64, MethodSize U32, MethodToken U32, MethodFlags
-        U32, MethodNamespace Str, MethodName Str, MethodSignature Str, ClrInstanceID U16, ReJITID U64,
-    }
-    144 1 MethodUnloadVerbose {
-        MethodID U64, ModuleID U64, MethodStartAddress U64, MethodSize U32, MethodToken U32, MethodFlags
-        U32, MethodNamespace Str, MethodName Str, MethodSignature Str, ClrInstanceID U16,
-    }
-    144 2 MethodUnloadVerbose {
-        MethodID U64, ModuleID U64, MethodStartAddress U64, MethodSize U32, MethodToken U32, MethodFlags
-        U32, MethodNamespace Str, MethodName Str, MethodSignature Str, ClrInstanceID U16, ReJITID U64,
-    }
+    137 0 MethodDCStartV2 { ..METHOD }
+    138 0 MethodDCEndV2 { ..METHOD }
+    139 0 MethodDCStartVerboseV2 { ..METHOD_NAMES }
+    140 0 MethodDCEndVerboseV2 { ..METHOD_NAMES }
+    141 2 MethodLoad { ..METHOD, ClrInstanceID U16, ReJITID U64 }
+    142 2 MethodUnload { ..METHOD, ClrInstanceID U16, ReJITID U64 }
+    143 1 MethodLoadVerbose { ..METHOD_NAMES, ClrInstanceID U16 }
+    143 2 MethodLoadVerbose { ..METHOD_NAMES, ClrInstanceID U16, ReJITID U64 }
+    144 1 MethodUnloadVerbose { ..METHOD_NAMES, ClrInstanceID U16 }
+    144 2 MethodUnloadVerbose { ..METHOD_NAMES, ClrInstanceID U16, ReJITID U64 }
     145 1 MethodJittingStarted {
         MethodID U64, ModuleID U64, MethodToken U32, MethodILSize U32, MethodNamespace Str, MethodName Str,
         MethodSignature Str, ClrInstanceID U16,
@@ -310,51 +319,20 @@ pub(crate) static RUNTIME: &[Row] = rows! {
         MethodID U64, ModuleID U64, JitHotCodeRequestSize U64, JitRODataRequestSize U64,
         AllocatedSizeForJitCode U64, JitAllocFlag U32, ClrInstanceID U16,
     }
-    149 0 ModuleDCStartV2 {
-        ModuleID U64, AssemblyID U64, ModuleFlags U32, Reserved1 U32, ModuleILPath Str, ModuleNativePath
-        Str,
-    }
-    150 0 ModuleDCEndV2 {
-        ModuleID U64, AssemblyID U64, ModuleFlags U32, Reserved1 U32, ModuleILPath Str, ModuleNativePath
-        Str,
-    }
-    151 1 DomainModuleLoad {
-        ModuleID U64, AssemblyID U64, AppDomainID U64, ModuleFlags U32, Reserved1 U32, ModuleILPath Str,
-        ModuleNativePath Str, ClrInstanceID U16,
-    }
-    152 2 ModuleLoad {
-        ModuleID U64, AssemblyID U64, ModuleFlags U32, Reserved1 U32, ModuleILPath Str, ModuleNativePath
-        Str, ClrInstanceID U16, ManagedPdbSignature Guid, ManagedPdbAge U32, ManagedPdbBuildPath Str,
-        NativePdbSignature Guid, NativePdbAge U32, NativePdbBuildPath Str,
-    }
-    152 3 ModuleLoad {
-        ModuleID U64, AssemblyID U64, ModuleFlags U32, Reserved1 U32, ModuleILPath Str, ModuleNativePath
-        Str, ClrInstanceID U16, ManagedPdbSignature Guid, ManagedPdbAge U32, ManagedPdbBuildPath Str,
-        NativePdbSignature Guid, NativePdbAge U32, NativePdbBuildPath Str, NativeBuildID Str,
-    }
-    153 2 ModuleUnload {
-        ModuleID U64, AssemblyID U64, ModuleFlags U32, Reserved1 U32, ModuleILPath Str, ModuleNativePath
-        Str, ClrInstanceID U16, ManagedPdbSignature Guid, ManagedPdbAge U32, ManagedPdbBuildPath Str,
-        NativePdbSignature Guid, NativePdbAge U32, NativePdbBuildPath Str,
-    }
-    154 1 AssemblyLoad {
-        AssemblyID U64, AppDomainID U64, BindingID U64, AssemblyFlags U32, FullyQualifiedAssemblyName Str,
-        ClrInstanceID U16,
-    }
-    155 1 AssemblyUnload {
-        AssemblyID U64, AppDomainID U64, BindingID U64, AssemblyFlags U32, FullyQualifiedAssemblyName Str,
-        ClrInstanceID U16,
-    }
-    156 1 AppDomainLoad {
-        AppDomainID U64, AppDomainFlags U32, AppDomainName Str, AppDomainIndex U32, ClrInstanceID U16,
-    }
-    157 1 AppDomainUnload {
-        AppDomainID U64, AppDomainFlags U32, AppDomainName Str, AppDomainIndex U32, ClrInstanceID U16,
-    }
+    149 0 ModuleDCStartV2 { ..MODULE }
+    150 0 ModuleDCEndV2 { ..MODULE }
+    151 1 DomainModuleLoad { ..DOMAIN_MODULE }
+    152 2 ModuleLoad { ..MODULE_PDBS }
+    152 3 ModuleLoad { ..MODULE_PDBS, NativeBuildID Str }
+    153 2 ModuleUnload { ..MODULE_PDBS }
+    154 1 AssemblyLoad { ..ASSEMBLY }
+    155 1 AssemblyUnload { ..ASSEMBLY }
+    156 1 AppDomainLoad { ..APP_DOMAIN }
+    157 1 AppDomainUnload { ..APP_DOMAIN }
     158 0 ModuleRangeLoad { ClrInstanceID U16, ModuleID U64, RangeBegin U32, RangeSize U32, RangeType U8 }
     159 0 R2RGetEntryPoint {
-        MethodID U64, MethodNamespace Str, MethodName Str, MethodSignature Str, EntryPoint U64,
-        ClrInstanceID U16,
+        MethodID U64, MethodNamespace Str, MethodName Str, MethodSignature Str, EntryPoint U64, ClrInstanceID
+        U16,
     }
     160 0 R2RGetEntryPointStart { MethodID U64, ClrInstanceID U16 }
     181 1 StrongNameVerificationStart {
@@ -363,55 +341,17 @@ pub(crate) static RUNTIME: &[Row] = rows! {
     182 1 StrongNameVerificationStop {
         VerificationFlags U32, ErrorCode U32, FullyQualifiedAssemblyName Str, ClrInstanceID U16,
     }
-    183 1 AuthenticodeVerificationStart {
-        VerificationFlags U32, ErrorCode U32, ModulePath Str, ClrInstanceID U16,
-    }
-    184 1 AuthenticodeVerificationStop {
-        VerificationFlags U32, ErrorCode U32, ModulePath Str, ClrInstanceID U16,
-    }
-    185 0 MethodJitInliningSucceeded {
-        MethodBeingCompiledNamespace Str, MethodBeingCompiledName Str, MethodBeingCompiledNameSignature Str,
-        InlinerNamespace Str, InlinerName Str, InlinerNameSignature Str, InlineeNamespace Str, InlineeName
-        Str, InlineeNameSignature Str, ClrInstanceID U16,
-    }
-    186 0 MethodJitInliningFailedAnsi {
-        MethodBeingCompiledNamespace Str, MethodBeingCompiledName Str, MethodBeingCompiledNameSignature Str,
-        InlinerNamespace Str, InlinerName Str, InlinerNameSignature Str, InlineeNamespace Str, InlineeName
-        Str, InlineeNameSignature Str, FailAlways Bool,
-    }
-    187 0 RuntimeInformationStart {
-        ClrInstanceID U16, Sku U16, BclMajorVersion U16, BclMinorVersion U16, BclBuildNumber U16,
-        BclQfeNumber U16, VMMajorVersion U16, VMMinorVersion U16, VMBuildNumber U16, VMQfeNumber U16,
-        StartupFlags U32, StartupMode U8, CommandLine Str, ComObjectGuid Guid, RuntimeDllPath Str,
-    }
-    188 0 MethodJitTailCallSucceeded {
-        MethodBeingCompiledNamespace Str, MethodBeingCompiledName Str, MethodBeingCompiledNameSignature Str,
-        CallerNamespace Str, CallerName Str, CallerNameSignature Str, CalleeNamespace Str, CalleeName Str,
-        CalleeNameSignature Str, TailPrefix Bool, TailCallType U32, ClrInstanceID U16,
-    }
-    189 0 MethodJitTailCallFailedAnsi {
-        MethodBeingCompiledNamespace Str, MethodBeingCompiledName Str, MethodBeingCompiledNameSignature Str,
-        CallerNamespace Str, CallerName Str, CallerNameSignature Str, CalleeNamespace Str, CalleeName Str,
-        CalleeNameSignature Str, TailPrefix Bool,
-    }
-    190 0 MethodILToNativeMap {
-        MethodID U64, ReJITID U64, MethodExtent U8, CountOfMapEntries N16, ILOffsets [U32], NativeOffsets
-        [U32], ClrInstanceID U16,
-    }
-    190 1 MethodILToNativeMap {
-        MethodID U64, ReJITID U64, MethodExtent U8, CountOfMapEntries N16, ILOffsets [U32], NativeOffsets
-        [U32], ClrInstanceID U16, ILVersionID U64,
-    }
-    191 0 MethodJitTailCallFailed {
-        MethodBeingCompiledNamespace Str, MethodBeingCompiledName Str, MethodBeingCompiledNameSignature Str,
-        CallerNamespace Str, CallerName Str, CallerNameSignature Str, CalleeNamespace Str, CalleeName Str,
-        CalleeNameSignature Str, TailPrefix Bool, FailReason Str, ClrInstanceID U16,
-    }
-    192 0 MethodJitInliningFailed {
-        MethodBeingCompiledNamespace Str, MethodBeingCompiledName Str, MethodBeingCompiledNameSignature Str,
-        InlinerNamespace Str, InlinerName Str, InlinerNameSignature Str, InlineeNamespace Str, InlineeName
-        Str, InlineeNameSignature Str, FailAlways Bool, FailReason Str, ClrInstanceID U16,
-    }
+    183 1 AuthenticodeVerificationStart { ..AUTHENTICODE }
+    184 1 AuthenticodeVerificationStop { ..AUTHENTICODE }
+    185 0 MethodJitInliningSucceeded { ..INLINING, ClrInstanceID U16 }
+    186 0 MethodJitInliningFailedAnsi { ..INLINING, FailAlways Bool }
+    187 0 RuntimeInformationStart { ..RUNTIME_INFORMATION }
+    188 0 MethodJitTailCallSucceeded { ..TAIL_CALL, TailCallType U32, ClrInstanceID U16 }
+    189 0 MethodJitTailCallFailedAnsi { ..TAIL_CALL }
+    190 0 MethodILToNativeMap { ..IL_TO_NATIVE_MAP }
+    190 1 MethodILToNativeMap { ..IL_TO_NATIVE_MAP, ILVersionID U64 }
+    191 0 MethodJitTailCallFailed { ..TAIL_CALL, FailReason Str, ClrInstanceID U16 }
+    192 0 MethodJitInliningFailed { ..INLINING, FailAlways Bool, FailReason Str, ClrInstanceID U16 }
     200 0 IncreaseMemoryPressure { BytesAllocated U64, ClrInstanceID U16 }
     201 0 DecreaseMemoryPressure { BytesFreed U64, ClrInstanceID U16 }
     202 0 GCMarkWithType { HeapNum U32, ClrInstanceID U16, Type U32, Bytes U64 }
@@ -419,8 +359,8 @@ pub(crate) static RUNTIME: &[Row] = rows! {
     204 3 GCPerHeapHistory {
         ClrInstanceID U16, FreeListAllocated Ptr, FreeListRejected Ptr, EndOfSegAllocated Ptr,
         CondemnedAllocated Ptr, PinnedAllocated Ptr, PinnedAllocatedAdvance Ptr, RunningFreeListEfficiency
-        U32, CondemnReasons0 U32, CondemnReasons1 U32, CompactMechanisms U32, ExpandMechanisms U32,
-        HeapIndex U32, ExtraGen0Commit Ptr, Count N32, Values [SizeBefore Ptr, FreeListSpaceBefore Ptr,
+        U32, CondemnReasons0 U32, CondemnReasons1 U32, CompactMechanisms U32, ExpandMechanisms U32, HeapIndex
+        U32, ExtraGen0Commit Ptr, Count N32, Values [SizeBefore Ptr, FreeListSpaceBefore Ptr,
         FreeObjSpaceBefore Ptr, SizeAfter Ptr, FreeListSpaceAfter Ptr, FreeObjSpaceAfter Ptr, In Ptr,
         PinnedSurv Ptr, NonePinnedSurv Ptr, NewAllocation Ptr],
     }
@@ -466,29 +406,25 @@ pub(crate) static RUNTIME: &[Row] = rows! {
     }
     291 0 AssemblyLoadStop {
         ClrInstanceID U16, AssemblyName Str, AssemblyPath Str, RequestingAssembly Str, AssemblyLoadContext
-        Str, RequestingAssemblyLoadContext Str, Success Bool, ResultAssemblyName Str, ResultAssemblyPath
-        Str, Cached Bool,
+        Str, RequestingAssemblyLoadContext Str, Success Bool, ResultAssemblyName Str, ResultAssemblyPath Str,
+        Cached Bool,
     }
     292 0 ResolutionAttempted {
         ClrInstanceID U16, AssemblyName Str, Stage U16, AssemblyLoadContext Str, Result U16,
         ResultAssemblyName Str, ResultAssemblyPath Str, ErrorMessage Str,
     }
     293 0 AssemblyLoadContextResolvingHandlerInvoked {
-        ClrInstanceID U16, AssemblyName Str, HandlerName Str, AssemblyLoadContext Str, ResultAssemblyName
-        Str, ResultAssemblyPath Str,
+        ..RESOLVING_HANDLER, AssemblyLoadContext Str, ResultAssemblyName Str, ResultAssemblyPath Str,
     }
     294 0 AppDomainAssemblyResolveHandlerInvoked {
-        ClrInstanceID U16, AssemblyName Str, HandlerName Str, ResultAssemblyName Str, ResultAssemblyPath
-        Str,
+        ClrInstanceID U16, AssemblyName Str, HandlerName Str, ResultAssemblyName Str, ResultAssemblyPath Str,
     }
     295 0 AssemblyLoadFromResolveHandlerInvoked {
         ClrInstanceID U16, AssemblyName Str, IsTrackedLoad Bool, RequestingAssemblyPath Str,
         ComputedRequestedAssemblyPath Str,
     }
     296 0 KnownPathProbed { ClrInstanceID U16, FilePath Str, Source U16, Result I32 }
-    297 0 JitInstrumentationData {
-        ClrInstanceID U16, MethodFlags U32, DataSize N32, MethodID U64, Data [U8],
-    }
+    297 0 JitInstrumentationData { ClrInstanceID U16, MethodFlags U32, DataSize N32, MethodID U64, Data [U8] }
     298 0 JitInstrumentationDataVerbose {
         ClrInstanceID U16, MethodFlags U32, DataSize N32, MethodID U64, ModuleID U64, MethodToken U32,
         MethodNamespace Str, MethodName Str, MethodSignature Str, Data [U8],
@@ -510,93 +446,30 @@ pub(crate) static RUNDOWN: &[Row] = rows! {
         HardLimit U64, LOHThreshold U64, PhysicalMemoryConfig U64, Gen0MinBudgetConfig U64,
         Gen0MaxBudgetConfig U64, HighMemPercentConfig U32, BitSettings U32, ClrInstanceID U16,
     }
-    143 1 MethodDCStartVerbose {
-        MethodID U64, ModuleID U64, MethodStartAddress U64, MethodSize U32, MethodToken U32, MethodFlags
-        U32, MethodNamespace Str, MethodName Str, MethodSignature Str, ClrInstanceID U16,
-    }
-    143 2 MethodDCStartVerbose {
-        MethodID U64, ModuleID U64, MethodStartAddress U64, MethodSize U32, MethodToken U32, MethodFlags
-        U32, MethodNamespace Str, MethodName Str, MethodSignature Str, ClrInstanceID U16, ReJITID U64,
-    }
-    144 1 MethodDCEndVerbose {
-        MethodID U64, ModuleID U64, MethodStartAddress U64, MethodSize U32, MethodToken U32, MethodFlags
-        U32, MethodNamespace Str, MethodName Str, MethodSignature Str, ClrInstanceID U16,
-    }
-    144 2 MethodDCEndVerbose {
-        MethodID U64, ModuleID U64, MethodStartAddress U64, MethodSize U32, MethodToken U32, MethodFlags
-        U32, MethodNamespace Str, MethodName Str, MethodSignature Str, ClrInstanceID U16, ReJITID U64,
-    }
+    143 1 MethodDCStartVerbose { ..METHOD_NAMES, ClrInstanceID U16 }
+    143 2 MethodDCStartVerbose { ..METHOD_NAMES, ClrInstanceID U16, ReJITID U64 }
+    144 1 MethodDCEndVerbose { ..METHOD_NAMES, ClrInstanceID U16 }
+    144 2 MethodDCEndVerbose { ..METHOD_NAMES, ClrInstanceID U16, ReJITID U64 }
     145 1 DCStartComplete { ClrInstanceID U16 }
     146 1 DCEndComplete { ClrInstanceID U16 }
     147 1 DCStartInit { ClrInstanceID U16 }
     148 1 DCEndInit { ClrInstanceID U16 }
-    149 0 MethodDCStartILToNativeMap {
-        MethodID U64, ReJITID U64, MethodExtent U8, CountOfMapEntries N16, ILOffsets [U32], NativeOffsets
-        [U32], ClrInstanceID U16,
-    }
-    149 1 MethodDCStartILToNativeMap {
-        MethodID U64, ReJITID U64, MethodExtent U8, CountOfMapEntries N16, ILOffsets [U32], NativeOffsets
-        [U32], ClrInstanceID U16, ILVersionID U64,
-    }
-    150 0 MethodDCEndILToNativeMap {
-        MethodID U64, ReJITID U64, MethodExtent U8, CountOfMapEntries N16, ILOffsets [U32], NativeOffsets
-        [U32], ClrInstanceID U16,
-    }
-    150 1 MethodDCEndILToNativeMap {
-        MethodID U64, ReJITID U64, MethodExtent U8, CountOfMapEntries N16, ILOffsets [U32], NativeOffsets
-        [U32], ClrInstanceID U16, ILVersionID U64,
-    }
-    151 1 DomainModuleDCStart {
-        ModuleID U64, AssemblyID U64, AppDomainID U64, ModuleFlags U32, Reserved1 U32, ModuleILPath Str,
-        ModuleNativePath Str, ClrInstanceID U16,
-    }
-    152 1 DomainModuleDCEnd {
-        ModuleID U64, AssemblyID U64, AppDomainID U64, ModuleFlags U32, Reserved1 U32, ModuleILPath Str,
-        ModuleNativePath Str, ClrInstanceID U16,
-    }
-    153 2 ModuleDCStart {
-        ModuleID U64, AssemblyID U64, ModuleFlags U32, Reserved1 U32, ModuleILPath Str, ModuleNativePath
-        Str, ClrInstanceID U16, ManagedPdbSignature Guid, ManagedPdbAge U32, ManagedPdbBuildPath Str,
-        NativePdbSignature Guid, NativePdbAge U32, NativePdbBuildPath Str,
-    }
-    153 3 ModuleDCStart {
-        ModuleID U64, AssemblyID U64, ModuleFlags U32, Reserved1 U32, ModuleILPath Str, ModuleNativePath
-        Str, ClrInstanceID U16, ManagedPdbSignature Guid, ManagedPdbAge U32, ManagedPdbBuildPath Str,
-        NativePdbSignature Guid, NativePdbAge U32, NativePdbBuildPath Str, NativeBuildID Str,
-    }
-    154 2 ModuleDCEnd {
-        ModuleID U64, AssemblyID U64, ModuleFlags U32, Reserved1 U32, ModuleILPath Str, ModuleNativePath
-        Str, ClrInstanceID U16, ManagedPdbSignature Guid, ManagedPdbAge U32, ManagedPdbBuildPath Str,
-        NativePdbSignature Guid, NativePdbAge U32, NativePdbBuildPath Str,
-    }
-    154 3 ModuleDCEnd {
-        ModuleID U64, AssemblyID U64, ModuleFlags U32, Reserved1 U32, ModuleILPath Str, ModuleNativePath
-        Str, ClrInstanceID U16, ManagedPdbSignature Guid, ManagedPdbAge U32, ManagedPdbBuildPath Str,
-        NativePdbSignature Guid, NativePdbAge U32, NativePdbBuildPath Str, NativeBuildID Str,
-    }
-    155 1 AssemblyDCStart {
-        AssemblyID U64, AppDomainID U64, BindingID U64, AssemblyFlags U32, FullyQualifiedAssemblyName Str,
-        ClrInstanceID U16,
-    }
-    156 1 AssemblyDCEnd {
-        AssemblyID U64, AppDomainID U64, BindingID U64, AssemblyFlags U32, FullyQualifiedAssemblyName Str,
-        ClrInstanceID U16,
-    }
-    157 1 AppDomainDCStart {
-        AppDomainID U64, AppDomainFlags U32, AppDomainName Str, AppDomainIndex U32, ClrInstanceID U16,
-    }
-    158 1 AppDomainDCEnd {
-        AppDomainID U64, AppDomainFlags U32, AppDomainName Str, AppDomainIndex U32, ClrInstanceID U16,
-    }
-    159 0 ThreadDC {
-        ManagedThreadID U64, AppDomainID U64, Flags U32, ManagedThreadIndex U32, OSThreadID U32, ClrInstanceID
-        U16,
-    }
-    187 0 RuntimeInformationDCStart {
-        ClrInstanceID U16, Sku U16, BclMajorVersion U16, BclMinorVersion U16, BclBuildNumber U16,
-        BclQfeNumber U16, VMMajorVersion U16, VMMinorVersion U16, VMBuildNumber U16, VMQfeNumber U16,
-        StartupFlags U32, StartupMode U8, CommandLine Str, ComObjectGuid Guid, RuntimeDllPath Str,
-    }
+    149 0 MethodDCStartILToNativeMap { ..IL_TO_NATIVE_MAP }
+    149 1 MethodDCStartILToNativeMap { ..IL_TO_NATIVE_MAP, ILVersionID U64 }
+    150 0 MethodDCEndILToNativeMap { ..IL_TO_NATIVE_MAP }
+    150 1 MethodDCEndILToNativeMap { ..IL_TO_NATIVE_MAP, ILVersionID U64 }
+    151 1 DomainModuleDCStart { ..DOMAIN_MODULE }
+    152 1 DomainModuleDCEnd { ..DOMAIN_MODULE }
+    153 2 ModuleDCStart { ..MODULE_PDBS }
+    153 3 ModuleDCStart { ..MODULE_PDBS, NativeBuildID Str }
+    154 2 ModuleDCEnd { ..MODULE_PDBS }
+    154 3 ModuleDCEnd { ..MODULE_PDBS, NativeBuildID Str }
+    155 1 AssemblyDCStart { ..ASSEMBLY }
+    156 1 AssemblyDCEnd { ..ASSEMBLY }
+    157 1 AppDomainDCStart { ..APP_DOMAIN }
+    158 1 AppDomainDCEnd { ..APP_DOMAIN }
+    159 0 ThreadDC { ..THREAD }
+    187 0 RuntimeInformationDCStart { ..RUNTIME_INFORMATION }
     280 0 TieredCompilationSettingsDCStart { ClrInstanceID U16, Flags U32 }
     300 0 ExecutionCheckpointDCEnd { ClrInstanceID U16, Name Str, Timestamp I64 }
 };

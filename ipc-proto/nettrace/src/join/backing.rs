@@ -33,32 +33,29 @@ pub trait Backing {
     }
 }
 
+/// The slots of what is itself a slice of them.
+macro_rules! own_slots {
+    () => {
+        type Slot = T;
+
+        #[inline]
+        fn slots(&self) -> &[T] {
+            self
+        }
+
+        #[inline]
+        fn slots_mut(&mut self) -> &mut [T] {
+            self
+        }
+    };
+}
+
 impl<T> Backing for [T] {
-    type Slot = T;
-
-    #[inline]
-    fn slots(&self) -> &[T] {
-        self
-    }
-
-    #[inline]
-    fn slots_mut(&mut self) -> &mut [T] {
-        self
-    }
+    own_slots!();
 }
 
 impl<T, const N: usize> Backing for [T; N] {
-    type Slot = T;
-
-    #[inline]
-    fn slots(&self) -> &[T] {
-        self
-    }
-
-    #[inline]
-    fn slots_mut(&mut self) -> &mut [T] {
-        self
-    }
+    own_slots!();
 }
 
 impl<B: Backing + ?Sized> Backing for &mut B {
@@ -77,17 +74,7 @@ impl<B: Backing + ?Sized> Backing for &mut B {
 
 #[cfg(feature = "alloc")]
 impl<T: Default> Backing for alloc::vec::Vec<T> {
-    type Slot = T;
-
-    #[inline]
-    fn slots(&self) -> &[T] {
-        self
-    }
-
-    #[inline]
-    fn slots_mut(&mut self) -> &mut [T] {
-        self
-    }
+    own_slots!();
 
     /// Doubles the number of slots, to 64 at least.
     #[cold]

@@ -1,5 +1,4 @@
 //! `gc`: the garbage collections of a process or of a trace.
-use std::collections::BTreeMap;
 use std::io::{self, Write};
 
 use dotnet_ipc_syntax::keywords;
@@ -14,7 +13,7 @@ use crate::output::globals::Globals;
 use crate::output::rows::{Row, milliseconds, milliseconds_at, time_cell};
 use crate::output::tables::{table_of_numbers, write_table};
 use crate::recording::analysis_input::Needs;
-use crate::recording::findings::{FindingsArgs, FindingsView, SeenProcesses, add_largest};
+use crate::recording::findings::{FindingsArgs, FindingsView, ShownFindings};
 
 /// Show the garbage collections of a process or of a trace: pauses, reasons and heap sizes
 #[derive(Debug, clap::Args)]
@@ -32,19 +31,13 @@ pub(crate) fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
     args.findings.run::<18, GcView>(Needs::of_runtime(keywords::GC, EventLevel::INFORMATIONAL), globals)
 }
 
-#[derive(Default)]
-struct GcView {
-    processes: SeenProcesses,
-    incomplete: u64,
-    /// The first collections that are not complete.
-    first_incomplete: Vec<Collection>,
-    /// The complete collections with the longest pauses, by pause and number in the order of time.
-    longest: BTreeMap<(u64, u64), Collection>,
-}
+struct GcView;
 
 impl FindingsView<18> for GcView {
     type Analysis = Collections;
     type Finding = Collection;
+    /// The pause, and the number of the finding.
+    type Key = (u64, u64);
     const NONE_IN_PROCESS: [&str; 2] = ["ran no garbage collection", "record for longer with --duration"];
     const NONE_IN_TRACE: [&str; 2] = [
         "has no garbage collection",
@@ -65,17 +58,12 @@ impl FindingsView<18> for GcView {
         core::mem::take(&mut report.collections)
     }
 
-    fn add(&mut self, collection: Collection, number: u64, top: usize) {
-        self.processes.add(collection.process_id);
-        if collection.is_complete {
-            let key = (collection.pause.unwrap_or_default(), number);
-            add_largest(&mut self.longest, key, collection, top);
-            return;
-        }
-        self.incomplete = self.incomplete.saturating_add(1);
-        if self.first_incomplete.len() < top {
-            self.first_incomplete.push(collection);
-        }
+    fn process_id(collection: &Collection) -> Option<u64> {
+        collection.process_id
+    }
+
+    fn key(collection: &Collection, number: u64) -> Option<(u64, u64)> {
+        collection.is_complete.then_some((collection.pause.unwrap_or_default(), number))
     }
 
     fn remarks(report: &GcReport) -> Vec<String> {
@@ -92,18 +80,18 @@ impl FindingsView<18> for GcView {
         suspended.collect()
     }
 
-    fn to_json(&self, GcReport { statistics, .. }: &GcReport) -> Value {
+    fn to_json(GcReport { statistics, .. }: &GcReport, incomplete: u64) -> Value {
         json!({
             "all": summary(&statistics.all),
             "generations": statistics.generations.each_ref().map(summary),
             "processes": statistics.processes,
-            "incomplete": self.incomplete,
+            "incomplete": incomplete,
             "span_ms": milliseconds(statistics.span),
             "paused_percent": statistics.paused_share() * 100.0,
         })
     }
 
-    fn write(&self, report: &GcReport, is_summary: bool, out: &mut dyn Write) -> io::Result<()> {
+    fn write(report: &GcReport, shown: &ShownFindings<18, Self>, out: &mut dyn Write) -> io::Result<()> {
         let statistics = &report.statistics;
         let GcStatistics { all, generations, span, processes, .. } = statistics;
         let of_processes = if *processes > 1 { format!(" of {processes} processes") } else { String::new() };
@@ -122,19 +110,20 @@ impl FindingsView<18> for GcView {
             table.add_row(statistics_cells(name, statistics));
         }
         write_table(&table, out)?;
-        if !is_summary && !self.longest.is_empty() {
-            let mut longest: Vec<_> = self.longest.iter().collect();
+        if !shown.largest.is_empty() {
+            let mut longest: Vec<_> = shown.largest.iter().collect();
             longest.sort_by_key(|((_, order), _)| *order);
             if all.count > to_u64(longest.len()) {
                 writeln!(out, "\nThe {} longest pauses:", longest.len())?;
             }
-            self.write_collections(longest.into_iter().map(|(_, collection)| collection), out)?;
+            let longest = longest.into_iter().map(|(_, collection)| collection);
+            shown.write_table(&COLLECTIONS, &[7, 8], longest, cells, out)?;
         }
-        if self.incomplete > 0 {
-            writeln!(out, "\n{} more collections are not complete in the trace", self.incomplete)?;
+        if shown.incomplete > 0 {
+            writeln!(out, "\n{} more collections are not complete in the trace", shown.incomplete)?;
         }
-        if !is_summary && !self.first_incomplete.is_empty() {
-            self.write_collections(self.first_incomplete.iter(), out)?;
+        if !shown.first_incomplete.is_empty() {
+            shown.write_table(&COLLECTIONS, &[7, 8], shown.first_incomplete.iter(), cells, out)?;
         }
         Ok(())
     }
@@ -165,17 +154,6 @@ impl FindingsView<18> for GcView {
             ("large_mb", part(3)),
             ("pinned_mb", part(4)),
         ]
-    }
-}
-
-impl GcView {
-    fn write_collections<'a>(
-        &self,
-        collections: impl Iterator<Item = &'a Collection>,
-        out: &mut dyn Write,
-    ) -> io::Result<()> {
-        let rows = collections.map(|collection| (collection.process_id, cells(collection)));
-        self.processes.write_table(&COLLECTIONS, &[7, 8], rows, out)
     }
 }
 

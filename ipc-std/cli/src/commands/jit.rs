@@ -1,6 +1,5 @@
 //! `jit`: the methods that a process compiles, or did during a trace.
 use core::cmp::Reverse;
-use std::collections::BTreeMap;
 use std::io::{self, Write};
 
 use dotnet_ipc_syntax::keywords;
@@ -16,7 +15,7 @@ use crate::output::printable::printable_name;
 use crate::output::rows::{Row, milliseconds, milliseconds_at, time_cell};
 use crate::output::tables::{table_of_numbers, write_table};
 use crate::recording::analysis_input::Needs;
-use crate::recording::findings::{FindingsArgs, FindingsView, SeenProcesses, add_largest};
+use crate::recording::findings::{FindingsArgs, FindingsView, ShownFindings};
 
 /// Show the methods that a process compiles, or did during a trace: times, tiers and sizes
 #[derive(Debug, clap::Args)]
@@ -32,19 +31,13 @@ pub(crate) fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
     args.findings.run::<8, JitView>(Needs::of_runtime(keywords::JIT, EventLevel::VERBOSE), globals)
 }
 
-#[derive(Default)]
-struct JitView {
-    processes: SeenProcesses,
-    incomplete: u64,
-    /// The first compilations without an end.
-    first_incomplete: Vec<Compilation>,
-    /// The compilations that took longest, by time and size, and the first ones before others.
-    longest: BTreeMap<(u64, u64, Reverse<u64>), Compilation>,
-}
+struct JitView;
 
 impl FindingsView<8> for JitView {
     type Analysis = Compilations;
     type Finding = Compilation;
+    /// The time, the size of the code, and the number of the finding.
+    type Key = (u64, u64, Reverse<u64>);
     const NONE_IN_PROCESS: [&str; 2] = [
         "compiled no method",
         "record for longer with --duration; a program that was compiled ahead of time compiles none",
@@ -70,31 +63,26 @@ impl FindingsView<8> for JitView {
         core::mem::take(&mut report.compilations)
     }
 
-    fn add(&mut self, compilation: Compilation, number: u64, top: usize) {
-        self.processes.add(compilation.process_id);
-        if let Some(native_size) = compilation.native_size {
-            let key = (compilation.duration.unwrap_or_default(), native_size, Reverse(number));
-            add_largest(&mut self.longest, key, compilation, top);
-            return;
-        }
-        self.incomplete = self.incomplete.saturating_add(1);
-        if self.first_incomplete.len() < top {
-            self.first_incomplete.push(compilation);
-        }
+    fn process_id(compilation: &Compilation) -> Option<u64> {
+        compilation.process_id
     }
 
-    fn to_json(&self, JitReport { statistics, .. }: &JitReport) -> Value {
+    fn key(compilation: &Compilation, number: u64) -> Option<Self::Key> {
+        Some((compilation.duration.unwrap_or_default(), compilation.native_size?, Reverse(number)))
+    }
+
+    fn to_json(JitReport { statistics, .. }: &JitReport, incomplete: u64) -> Value {
         let tiers: Vec<Value> =
             statistics.tiers().map(|(tier, statistics)| summary(&tier.to_string(), statistics)).collect();
-        json!({ "all": summary("all", &statistics.all), "tiers": tiers, "incomplete": self.incomplete })
+        json!({ "all": summary("all", &statistics.all), "tiers": tiers, "incomplete": incomplete })
     }
 
-    fn write(&self, report: &JitReport, is_summary: bool, out: &mut dyn Write) -> io::Result<()> {
+    fn write(report: &JitReport, shown: &ShownFindings<8, Self>, out: &mut dyn Write) -> io::Result<()> {
         let statistics = &report.statistics;
         let all = &statistics.all;
         write!(out, "{} compilations", all.count)?;
-        if self.incomplete > 0 {
-            write!(out, ", and {} without an end", self.incomplete)?;
+        if shown.incomplete > 0 {
+            write!(out, ", and {} without an end", shown.incomplete)?;
         }
         writeln!(out, "; {:.3} ms on all threads together", milliseconds(all.durations.total()))?;
         if !report.has_start {
@@ -110,18 +98,15 @@ impl FindingsView<8> for JitView {
         }
         table.add_row(statistics_cells("all", all));
         write_table(&table, out)?;
-        if is_summary {
-            return Ok(());
-        }
-        if !self.longest.is_empty() {
-            if all.count > to_u64(self.longest.len()) {
-                writeln!(out, "\nThe {} that took longest:", self.longest.len())?;
+        if !shown.largest.is_empty() {
+            if all.count > to_u64(shown.largest.len()) {
+                writeln!(out, "\nThe {} that took longest:", shown.largest.len())?;
             }
-            self.write_compilations(self.longest.values().rev(), out)?;
+            shown.write_table(&COMPILATIONS, &[4, 5], shown.largest.values().rev(), cells, out)?;
         }
-        if !self.first_incomplete.is_empty() {
+        if !shown.first_incomplete.is_empty() {
             writeln!(out, "\nWithout an end in the trace:")?;
-            self.write_compilations(self.first_incomplete.iter(), out)?;
+            shown.write_table(&COMPILATIONS, &[4, 5], shown.first_incomplete.iter(), cells, out)?;
         }
         Ok(())
     }
@@ -138,17 +123,6 @@ impl FindingsView<8> for JitView {
             ("tier", json!(compilation.tier.map(|tier| tier.to_string()))),
             ("thread", json!(thread)),
         ]
-    }
-}
-
-impl JitView {
-    fn write_compilations<'a>(
-        &self,
-        compilations: impl Iterator<Item = &'a Compilation>,
-        out: &mut dyn Write,
-    ) -> io::Result<()> {
-        let rows = compilations.map(|compilation| (compilation.process_id, cells(compilation)));
-        self.processes.write_table(&COMPILATIONS, &[4, 5], rows, out)
     }
 }
 

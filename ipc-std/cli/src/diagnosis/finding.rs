@@ -9,6 +9,10 @@ pub(crate) enum Severity {
 }
 
 impl Severity {
+    pub(super) const fn high_if(is_high: bool) -> Self {
+        if is_high { Self::High } else { Self::Medium }
+    }
+
     const fn name(self) -> &'static str {
         match self {
             Self::High => "high",
@@ -22,12 +26,33 @@ impl Severity {
 pub(crate) struct Finding {
     pub(super) kind: &'static str,
     pub(super) severity: Severity,
-    pub(super) evidence: String,
+    evidence: String,
     pub(super) method: Option<String>,
-    pub(super) next: NextCommand,
+    /// The commands that show more of a process and of a file. `TARGET` stands for the process or the file, `PID` for
+    /// the id of the process.
+    next: [&'static str; 2],
 }
 
 impl Finding {
+    /// A finding without a method, and without a command that shows more.
+    pub(super) const fn new(kind: &'static str, severity: Severity, evidence: String) -> Self {
+        Self { kind, severity, evidence, method: None, next: [""; 2] }
+    }
+
+    pub(super) fn in_method(self, method: impl Into<Option<String>>) -> Self {
+        Self { method: method.into(), ..self }
+    }
+
+    /// Sets the command that shows more.
+    pub(super) fn see(self, command: &'static str) -> Self {
+        Self { next: [command; 2], ..self }
+    }
+
+    /// Sets a command that shows the stacks of a process at this moment. A file has samples instead.
+    pub(super) fn see_stacks(self, command: &'static str) -> Self {
+        Self { next: [command, "dotnet-ipc report TARGET --wall --by own"], ..self }
+    }
+
     pub(crate) fn to_json(&self, target: &FindingTarget) -> Value {
         json!({
             "kind": self.kind,
@@ -44,28 +69,10 @@ impl Finding {
     }
 
     pub(crate) fn next_command(&self, target: &FindingTarget) -> String {
-        let next = if target.is_file { self.next.of_file } else { self.next.of_process };
+        let [of_process, of_file] = self.next;
+        let next = if target.is_file { of_file } else { of_process };
         let process_id = || target.process_id.map_or_else(|| "PID".to_owned(), |id| id.to_string());
         next.replace("TARGET", &target.argument).replace("PID", &process_id())
-    }
-}
-
-/// The command that shows more. `TARGET` stands for the process or the file, `PID` for the id of the process.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct NextCommand {
-    of_process: &'static str,
-    of_file: &'static str,
-}
-
-impl NextCommand {
-    /// A command about a process or a file.
-    pub(super) const fn of(command: &'static str) -> Self {
-        Self { of_process: command, of_file: command }
-    }
-
-    /// A command that shows the stacks of a process at this moment. A file has samples instead.
-    pub(super) const fn stacks(of_process: &'static str) -> Self {
-        Self { of_process, of_file: "dotnet-ipc report TARGET --wall --by own" }
     }
 }
 

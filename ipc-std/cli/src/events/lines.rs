@@ -185,15 +185,9 @@ impl Lines {
     /// Adds the properties that only events of version 6 have.
     fn json_of_v6(&mut self, event: &TraceEvent<'_>) {
         self.raw(b",\"trace_id\":");
-        match event.trace_id() {
-            Some(id) => _ = write!(self.bytes, "\"{}\"", hex(&id)),
-            None => self.raw(b"null"),
-        }
+        self.or_null(event.trace_id(), |line, id| _ = write!(line.bytes, "\"{}\"", hex(&id)));
         self.raw(b",\"span_id\":");
-        match event.span_id() {
-            Some(id) => _ = write!(self.bytes, "\"{id:016x}\""),
-            None => self.raw(b"null"),
-        }
+        self.or_null(event.span_id(), |line, id| _ = write!(line.bytes, "\"{id:016x}\""));
         self.raw(b",\"labels\":");
         let labels = event.labels().map(|label| match label {
             Label::Text(key, value) => Some((key, Value::Text(value))),
@@ -202,10 +196,7 @@ impl Lines {
         });
         self.json_pairs(labels);
         self.raw(b",\"thread_name\":");
-        match thread_name(event) {
-            Some(name) => self.name(name),
-            None => self.raw(b"null"),
-        }
+        self.or_null(thread_name(event), Self::name);
         self.raw(b",\"thread_attributes\":");
         let entries = event.thread().map(|thread| thread.entries).unwrap_or_default();
         self.json_pairs(entries.map(|entry| match entry {
@@ -248,11 +239,7 @@ impl Lines {
         self.raw(b",\"version\":");
         self.number(metadata.version.into());
         self.raw(b",\"name\":");
-        if metadata.name.is_empty() {
-            self.raw(b"null")
-        } else {
-            self.name(metadata.name)
-        }
+        self.or_null(Some(metadata.name).filter(|name| !name.is_empty()), Self::name);
         self.raw(b",\"level\":");
         self.number(metadata.level.into());
         self.raw(b",\"opcode\":");
@@ -633,18 +620,19 @@ impl Lines {
     }
 
     fn number_or_null(&mut self, number: Option<u64>) {
-        match number {
-            Some(number) => self.number(number),
+        self.or_null(number, Self::number);
+    }
+
+    fn or_null<T>(&mut self, value: Option<T>, push: impl FnOnce(&mut Self, T)) {
+        match value {
+            Some(value) => push(self, value),
             None => self.raw(b"null"),
         }
     }
 
     fn guid_or_null(&mut self, guid: Guid) {
-        if guid == Guid::NIL {
-            self.raw(b"null")
-        } else {
-            json::push_value(&Value::Guid(guid), &mut self.bytes)
-        }
+        let guid = Some(guid).filter(|guid| *guid != Guid::NIL);
+        self.or_null(guid, |line, guid| json::push_value(&Value::Guid(guid), &mut line.bytes));
     }
 
     fn base64(&mut self, bytes: &[u8]) {

@@ -29,7 +29,9 @@ pub(crate) fn to_json(reason: &Reason) -> Value {
         Reason::Unreadable { denied, .. } | Reason::Permission { denied, .. } => of_denied(denied),
         Reason::Thread { process_id } => json!({ "process_id": process_id }),
         Reason::Foreign { owner, user_id, .. } => json!({ "owner": owner, "user_id": user_id }),
-        Reason::Stale { key, started, .. } => json!({ "key": key, "started": started }),
+        Reason::Stale { key, started, .. } | Reason::Inherited { key, started, .. } => {
+            json!({ "key": key, "started": started })
+        }
         Reason::Impostor { peer, .. } => {
             let process_id = Some(peer.process_id).filter(|id| *id != 0);
             #[cfg(unix)]

@@ -32,9 +32,11 @@ pub(crate) struct FindingsArgs {
 }
 
 /// What a command shows of an analysis whose findings have `N` columns with `--json` and `--csv`.
-pub(crate) trait FindingsView<const N: usize>: Default {
+pub(crate) trait FindingsView<const N: usize>: Sized {
     type Analysis: Analysis<Report: Default>;
     type Finding: Default;
+    /// What the summary sorts findings by.
+    type Key: Ord;
     /// For a process without findings: what the process did not do, and a hint. It completes a sentence.
     const NONE_IN_PROCESS: [&str; 2];
     /// For a trace without findings: what the trace does not have, and a hint. It completes a sentence.
@@ -50,10 +52,15 @@ pub(crate) trait FindingsView<const N: usize>: Default {
     /// Returns the findings that `pop` has not returned.
     fn rest(report: &mut ViewReport<N, Self>) -> Vec<Self::Finding>;
     fn row(finding: &Self::Finding) -> Row<N>;
-    /// Adds a finding and its number to the summary, which shows `top` findings.
-    fn add(&mut self, finding: Self::Finding, number: u64, top: usize);
-    fn to_json(&self, report: &ViewReport<N, Self>) -> Value;
-    fn write(&self, report: &ViewReport<N, Self>, is_summary: bool, out: &mut dyn Write) -> io::Result<()>;
+    fn process_id(finding: &Self::Finding) -> Option<u64>;
+    /// Returns the key of a finding with its number; `None` if it is incomplete.
+    fn key(finding: &Self::Finding, number: u64) -> Option<Self::Key>;
+    fn to_json(report: &ViewReport<N, Self>, incomplete: u64) -> Value;
+    fn write(
+        report: &ViewReport<N, Self>,
+        shown: &ShownFindings<N, Self>,
+        out: &mut dyn Write,
+    ) -> io::Result<()>;
     /// Returns remarks on what the trace does not have completely.
     fn remarks(_report: &ViewReport<N, Self>) -> Vec<String> {
         Vec::new()
@@ -71,12 +78,13 @@ impl FindingsArgs {
         globals: &Globals,
     ) -> Result<(), Failure> {
         let input = self.analysis.input(&self.target, globals)?;
-        let (mut view, mut report, mut count) = (V::default(), ViewReport::<N, V>::default(), 0_u64);
+        let (mut shown, mut report, mut count) = (ShownFindings::new(), ViewReport::<N, V>::default(), 0_u64);
+        let top = if self.summary { 0 } else { self.top };
         let read = |is_output, show: &mut dyn FnMut(&V::Finding) -> ControlFlow<()>| {
             let mut take = |finding: V::Finding| {
                 count = count.saturating_add(1);
                 show(&finding)?;
-                view.add(finding, count, self.top);
+                shown.add(finding, count, top);
                 ControlFlow::Continue(())
             };
             let mut analysis = V::of_part(input.part.part());
@@ -97,9 +105,9 @@ impl FindingsArgs {
         } else {
             let read = read(false, &mut |_| ControlFlow::Continue(()));
             if globals.json {
-                json_to_stdout(&view.to_json(&report))?;
+                json_to_stdout(&V::to_json(&report, shown.incomplete))?;
             } else if count > 0 {
-                to_stdout(|out| view.write(&report, self.summary, out))?;
+                to_stdout(|out| V::write(&report, &shown, out))?;
                 show_next(&V::NEXT.replace("TARGET", &input.target.argument()), globals)?;
             }
             read?;
@@ -117,43 +125,60 @@ impl FindingsArgs {
     }
 }
 
-/// Whether findings belong to several processes.
-#[derive(Debug, Default)]
-pub(crate) struct SeenProcesses {
-    first: Option<Option<u64>>,
+/// The findings that the tables show: none with `--summary`.
+pub(crate) struct ShownFindings<const N: usize, V: FindingsView<N>> {
+    first_process: Option<Option<u64>>,
     are_several: bool,
+    pub(crate) incomplete: u64,
+    /// The first incomplete findings.
+    pub(crate) first_incomplete: Vec<V::Finding>,
+    /// The complete findings with the largest keys.
+    pub(crate) largest: BTreeMap<V::Key, V::Finding>,
 }
 
-impl SeenProcesses {
-    pub(crate) fn add(&mut self, process_id: Option<u64>) {
-        self.are_several |= *self.first.get_or_insert(process_id) != process_id;
+impl<const N: usize, V: FindingsView<N>> ShownFindings<N, V> {
+    fn new() -> Self {
+        let (first_incomplete, largest) = (Vec::new(), BTreeMap::new());
+        Self { first_process: None, are_several: false, incomplete: 0, first_incomplete, largest }
+    }
+
+    fn add(&mut self, finding: V::Finding, number: u64, top: usize) {
+        let process_id = V::process_id(&finding);
+        self.are_several |= *self.first_process.get_or_insert(process_id) != process_id;
+        if let Some(key) = V::key(&finding, number) {
+            self.largest.insert(key, finding);
+            if self.largest.len() > top {
+                self.largest.pop_first();
+            }
+            return;
+        }
+        self.incomplete = self.incomplete.saturating_add(1);
+        if self.first_incomplete.len() < top {
+            self.first_incomplete.push(finding);
+        }
     }
 
     /// Writes a table of findings: numbers, except for the columns in `texts`. If there are several processes, it has a
     /// column for them before the others.
-    pub(crate) fn write_table<const N: usize>(
+    pub(crate) fn write_table<'f, const M: usize>(
         &self,
-        header: &[&str; N],
+        header: &[&str; M],
         texts: &[usize],
-        rows: impl Iterator<Item = (Option<u64>, [String; N])>,
+        findings: impl Iterator<Item = &'f V::Finding>,
+        cells: fn(&V::Finding) -> [String; M],
         out: &mut dyn Write,
-    ) -> io::Result<()> {
+    ) -> io::Result<()>
+    where
+        V::Finding: 'f,
+    {
         let added = usize::from(self.are_several);
         let header: Vec<_> = ["PROCESS"].iter().take(added).chain(header).copied().collect();
         let texts: Vec<_> = texts.iter().map(|place| place.saturating_add(added)).collect();
         let mut table = table_of_numbers(&header, &texts);
-        for (process_id, cells) in rows {
-            let process = self.are_several.then(|| process_id.map_or_else(String::new, |id| id.to_string()));
-            table.add_row(process.into_iter().chain(cells));
+        for finding in findings {
+            let process_id = || V::process_id(finding).map_or_else(String::new, |id| id.to_string());
+            table.add_row(self.are_several.then(process_id).into_iter().chain(cells(finding)));
         }
         write_table(&table, out)
-    }
-}
-
-/// Adds a finding, and removes the one with the smallest key if there are more than `limit`.
-pub(crate) fn add_largest<K: Ord, T>(largest: &mut BTreeMap<K, T>, key: K, finding: T, limit: usize) {
-    largest.insert(key, finding);
-    if largest.len() > limit {
-        largest.pop_first();
     }
 }

@@ -78,48 +78,34 @@ impl TraceProfile {
     pub(crate) const fn providers(self) -> &'static [ProviderSpec] {
         const INFORMATIONAL: EventLevel = EventLevel::INFORMATIONAL;
         const VERBOSE: EventLevel = EventLevel::VERBOSE;
+        const GC_VERBOSE: &[ProviderSpec] =
+            &[ProviderSpec::new(RUNTIME_PROVIDER, GC | GC_HANDLE | EXCEPTION, VERBOSE, "")];
+        const GC_COLLECT: &[ProviderSpec] = &[
+            ProviderSpec::new(RUNTIME_PROVIDER, GC, INFORMATIONAL, ""),
+            ProviderSpec::new(PRIVATE_PROVIDER, GC, INFORMATIONAL, ""),
+        ];
+        const DATABASE_PROVIDERS: &[ProviderSpec] = &[
+            ProviderSpec::new("System.Threading.Tasks.TplEventSource", 0x80, INFORMATIONAL, ""),
+            ProviderSpec::new("Microsoft-Diagnostics-DiagnosticSource", 3, VERBOSE, DATABASE),
+        ];
+        const SICK_PROVIDERS: &[ProviderSpec] = &[
+            SAMPLER,
+            ProviderSpec::new(RUNTIME_PROVIDER, SICK, VERBOSE, ""),
+            ProviderSpec::new("Microsoft.AspNetCore.Hosting", u64::MAX, INFORMATIONAL, ""),
+            ProviderSpec::new("System.Net.Http", u64::MAX, INFORMATIONAL, ""),
+            // With these keywords, the events of requests have activity ids, and asynchronous methods that
+            // wait have events.
+            ProviderSpec::new("System.Threading.Tasks.TplEventSource", 0x88, INFORMATIONAL, ""),
+            ProviderSpec::new("System.Runtime", u64::MAX, INFORMATIONAL, "EventCounterIntervalSec=1"),
+            ProviderSpec::new("System.Diagnostics.Metrics", 2, INFORMATIONAL, METERS),
+        ];
         match self {
             Self::DotnetCommon => const { &[ProviderSpec::new(RUNTIME_PROVIDER, COMMON, INFORMATIONAL, "")] },
             Self::DotnetSampledThreadTime => const { &[SAMPLER] },
-            Self::GcVerbose => {
-                const { &[ProviderSpec::new(RUNTIME_PROVIDER, GC | GC_HANDLE | EXCEPTION, VERBOSE, "")] }
-            }
-            Self::GcCollect => {
-                const {
-                    &[
-                        ProviderSpec::new(RUNTIME_PROVIDER, GC, INFORMATIONAL, ""),
-                        ProviderSpec::new(PRIVATE_PROVIDER, GC, INFORMATIONAL, ""),
-                    ]
-                }
-            }
-            Self::Database => {
-                const {
-                    &[
-                        ProviderSpec::new("System.Threading.Tasks.TplEventSource", 0x80, INFORMATIONAL, ""),
-                        ProviderSpec::new("Microsoft-Diagnostics-DiagnosticSource", 3, VERBOSE, DATABASE),
-                    ]
-                }
-            }
-            Self::Sick => {
-                const {
-                    &[
-                        SAMPLER,
-                        ProviderSpec::new(RUNTIME_PROVIDER, SICK, VERBOSE, ""),
-                        ProviderSpec::new("Microsoft.AspNetCore.Hosting", u64::MAX, INFORMATIONAL, ""),
-                        ProviderSpec::new("System.Net.Http", u64::MAX, INFORMATIONAL, ""),
-                        // With these keywords, the events of requests have activity ids, and asynchronous methods that
-                        // wait have events.
-                        ProviderSpec::new("System.Threading.Tasks.TplEventSource", 0x88, INFORMATIONAL, ""),
-                        ProviderSpec::new(
-                            "System.Runtime",
-                            u64::MAX,
-                            INFORMATIONAL,
-                            "EventCounterIntervalSec=1",
-                        ),
-                        ProviderSpec::new("System.Diagnostics.Metrics", 2, INFORMATIONAL, METERS),
-                    ]
-                }
-            }
+            Self::GcVerbose => GC_VERBOSE,
+            Self::GcCollect => GC_COLLECT,
+            Self::Database => DATABASE_PROVIDERS,
+            Self::Sick => SICK_PROVIDERS,
         }
     }
 

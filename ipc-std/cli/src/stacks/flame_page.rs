@@ -106,10 +106,8 @@ pub(crate) fn write(
     }
     write!(out, ",\"clock\":{}", clocks.iter().position(|clock| clock == first).unwrap_or_default())?;
     graph.write(&places, out)?;
-    write!(out, ",\n\"threads\":")?;
-    list(out, threads.iter().map(|name| json(name)))?;
-    write!(out, ",\"notes\":")?;
-    list(out, notes.iter().map(|note| json(note)))?;
+    list(out, ",\n\"threads\":", threads.iter().map(|name| json(name)))?;
+    list(out, ",\"notes\":", notes.iter().map(|note| json(note)))?;
     write!(out, ",\n\"clocks\":[")?;
     for (number, (clock, rows)) in clocks.iter().zip(&rows).enumerate() {
         let (label, what) = describe(clock);
@@ -264,19 +262,14 @@ impl Graph {
             callers.push(number.saturating_sub(to_usize(places.of(*caller))));
         }
         let own = names.iter().map(|(_, is_own)| u8::from(*is_own));
-        write!(out, ",\n\"own\":")?;
-        list(out, own)?;
+        list(out, ",\n\"own\":", own)?;
         let names: Vec<_> = names.iter().map(|(name, _)| FunctionName::new(name, self.is_exact)).collect();
-        write!(out, ",\n\"names\":")?;
-        list(out, names.iter().map(|name| json(name.text())))?;
-        write!(out, ",\n\"places\":")?;
+        list(out, ",\n\"names\":", names.iter().map(|name| json(name.text())))?;
         let places =
             |name: &FunctionName<'_>| name.utf16_places().map(|place| place.to_string()).collect::<Vec<_>>();
-        list(out, names.iter().map(|name| format!("[{}]", places(name).join(","))))?;
-        write!(out, ",\n\"frames\":")?;
-        list(out, frames)?;
-        write!(out, ",\n\"callers\":")?;
-        list(out, callers)
+        list(out, ",\n\"places\":", names.iter().map(|name| format!("[{}]", places(name).join(","))))?;
+        list(out, ",\n\"frames\":", frames)?;
+        list(out, ",\n\"callers\":", callers)
     }
 }
 
@@ -377,8 +370,12 @@ fn describe(clock: &Clock) -> (String, String) {
 }
 
 /// Writes a list of JSON.
-fn list<T: core::fmt::Display>(out: &mut impl Write, items: impl IntoIterator<Item = T>) -> io::Result<()> {
-    write!(out, "[")?;
+fn list<T: core::fmt::Display>(
+    out: &mut impl Write,
+    key: &str,
+    items: impl IntoIterator<Item = T>,
+) -> io::Result<()> {
+    write!(out, "{key}[")?;
     for (number, item) in items.into_iter().enumerate() {
         let comma = if number == 0 { "" } else { "," };
         write!(out, "{comma}{item}")?;

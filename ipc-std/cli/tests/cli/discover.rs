@@ -87,8 +87,9 @@ fn a_client_detects_an_impostor_at_each_connection() {
     fs::remove_file(&runtime.socket).unwrap();
     let _listener = UnixListener::bind(&runtime.socket).unwrap();
     let error = client.set_environment_variable("SECRET", Some("1")).unwrap_err();
-    let Error::Impostor { process_id, peer, .. } = &error else { panic!("{error}") };
-    assert_eq!((*process_id, peer.process_id), (runtime.id(), std::process::id()));
+    let Error::Impostor { peer, reason } = &error else { panic!("{error}") };
+    let Reason::Impostor { peer: listener, .. } = &**reason else { panic!("{error}") };
+    assert_eq!((peer, listener.process_id), (&format!("process {}", runtime.id()), std::process::id()));
     assert_eq!(error.kind(), ErrorKind::NotFound);
     assert!(error.to_string().contains("nothing was sent"), "{error}");
 }

@@ -2,13 +2,14 @@
 //! own process.
 
 use std::fs::{self, File};
+use std::io::Read;
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::net::UnixListener;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use ipc_testkit::{FakeRuntime, Profile};
-use rustix::process::Signal;
+use rustix::process::{Pid, PidfdFlags, PidfdGetfdFlags, Signal};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
@@ -309,11 +310,86 @@ fn impostor() {
     ran.fails(3, "another process listens");
     drop(idle);
     for _ in 0..2 {
-        let (mut stream, _) = listener.accept().unwrap();
-        let mut received = Vec::new();
-        std::io::Read::read_to_end(&mut stream, &mut received).unwrap();
-        assert_eq!(received, b"");
+        assert_eq!(received(&listener), b"");
     }
+}
+
+/// Returns the bytes of the next connection.
+fn received(listener: &UnixListener) -> Vec<u8> {
+    let (mut stream, mut received) = (listener.accept().unwrap().0, Vec::new());
+    stream.read_to_end(&mut received).unwrap();
+    received
+}
+
+/// Returns the listener of a runtime, as a child has it that the runtime has forked: the system reports the runtime as
+/// the process that listens, also after its end.
+fn inherited_listener(runtime: &FakeProcess) -> UnixListener {
+    let pid = Pid::from_raw(runtime.id().try_into().unwrap()).unwrap();
+    let process = rustix::process::pidfd_open(pid, PidfdFlags::empty()).unwrap();
+    let files = fs::read_dir(format!("/proc/{}/fd", runtime.id())).unwrap();
+    let numbers = files.map(|file| file.unwrap().file_name().to_str().unwrap().parse().unwrap());
+    let mut copies = numbers.filter_map(|number| {
+        let copy = rustix::process::pidfd_getfd(&process, number, PidfdGetfdFlags::empty()).ok()?;
+        rustix::net::sockopt::socket_acceptconn(&copy).is_ok_and(|listens| listens).then(|| copy.into())
+    });
+    copies.next().unwrap()
+}
+
+fn is_removed_by_clean(socket: &Path) -> bool {
+    let ran = run_in(socket.parent().unwrap(), &["clean", "--yes"]);
+    assert_eq!(ran.status, Some(0), "{ran:?}");
+    !socket.exists()
+}
+
+#[test]
+fn a_listener_that_another_process_inherited() {
+    let directory = TempDir::new().unwrap();
+    let runtime = FakeProcess::start(directory.path());
+    let (id, socket) = (runtime.id(), runtime.socket.clone());
+    let listener = inherited_listener(&runtime);
+    runtime.crash();
+    let why = not_found(directory.path(), id, 3, "not_found", "inherited");
+    assert_eq!((&why.reason["path"], &why.reason["started"]), (&json!(socket), &Value::Null));
+    why.says(&["whose process has ended", "nothing was sent", "end the process that inherited"]);
+    let ran = run_in(directory.path(), &["resume", &id.to_string()]);
+    ran.fails(3, "nothing was sent");
+    let row = row(directory.path(), &socket);
+    assert_eq!((&row["status"], &row["reasons"][0]["reason"]), (&json!("not_found"), &json!("inherited")));
+    for _ in 0..3 {
+        assert_eq!(received(&listener), b"");
+    }
+    // A process listens, so the socket stays until that process ends.
+    assert!(!is_removed_by_clean(&socket));
+    drop(listener);
+    assert!(is_removed_by_clean(&socket));
+}
+
+/// A process has the id of a runtime that has ended: its start time is another one than that in the name of the socket.
+#[test]
+fn a_listener_of_an_earlier_process_with_the_same_id() {
+    let directory = TempDir::new().unwrap();
+    let runtime = FakeProcess::start(directory.path());
+    let listener = inherited_listener(&runtime);
+    let pid = runtime.id().to_string();
+    let earlier = directory.path().join(format!("dotnet-diagnostic-{pid}-2-socket"));
+    fs::rename(&runtime.socket, &earlier).unwrap();
+    runtime.signal(Signal::STOP);
+    let why = not_found(directory.path(), runtime.id(), 3, "not_found", "inherited");
+    let started = started(runtime.id());
+    assert_eq!((&why.reason["key"], &why.reason["started"]), (&json!(2), &json!(started)));
+    why.says(&["an earlier process with this id", "nothing was sent", "end the process that inherited"]);
+    run_in(directory.path(), &["set-env", &pid, "SECRET", "1"]).fails(3, "nothing was sent");
+    assert_eq!(row(directory.path(), &earlier)["reasons"][0]["reason"], "inherited");
+    for _ in 0..3 {
+        assert_eq!(received(&listener), b"");
+    }
+    assert!(!is_removed_by_clean(&earlier));
+    // `--socket` accepts any listener.
+    runtime.signal(Signal::CONT);
+    run_in(directory.path(), &["info", "--socket", earlier.to_str().unwrap()]).well();
+    // A runtime that cannot read its start time writes 0.
+    fs::rename(&earlier, directory.path().join(format!("dotnet-diagnostic-{pid}-0-socket"))).unwrap();
+    run_in(directory.path(), &["info", &pid]).well();
 }
 
 #[test]
@@ -369,14 +445,10 @@ fn the_socket_with_the_start_time_of_the_process_wins() {
     dead_socket(&newer);
     touch(&newer, "2040-01-01");
     run_in(directory.path(), &["info", &pid]).well();
-    // Without a socket of the right start time, the newest one of the process id is used if the process itself
-    // responds.
-    fs::rename(&runtime.socket, directory.path().join(format!("dotnet-diagnostic-{pid}-2-socket"))).unwrap();
+    // Without a start time in the name, the process responds itself; the other socket is one more step.
+    fs::rename(&runtime.socket, directory.path().join(format!("dotnet-diagnostic-{pid}-0-socket"))).unwrap();
     let found = run_in(directory.path(), &["find", &pid, "--json"]).well().json();
-    let reasons: Vec<_> =
-        found["steps"].as_array().unwrap().iter().map(|step| &step["reason"]["reason"]).collect();
-    assert!(reasons.contains(&&json!("stale")), "{found}");
-    assert!(found["found"]["socket"].as_str().unwrap().ends_with("-2-socket"), "{found}");
+    assert!(found["found"]["socket"].as_str().unwrap().ends_with("-0-socket"), "{found}");
     run_in(directory.path(), &["info", &pid]).well();
 }
 

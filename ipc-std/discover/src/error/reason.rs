@@ -103,6 +103,16 @@ pub enum Reason {
         /// The process that listens.
         peer: Credentials,
     },
+    /// The process that made the socket has ended, and another process that inherited its listener accepts connections.
+    /// Nothing was sent to that process.
+    Inherited {
+        /// The socket.
+        path: PathBuf,
+        /// The start time of the process that made the socket, as in the socket's name.
+        key: u64,
+        /// The start time of the current process with its id; `None` if there is no such process.
+        started: Option<u64>,
+    },
     /// The runtime that listens at the socket reports another process id.
     OtherProcess {
         /// The socket.
@@ -185,6 +195,7 @@ impl Reason {
             Self::NoListener { .. } => "no_listener",
             Self::Stale { .. } => "stale",
             Self::Impostor { .. } => "impostor",
+            Self::Inherited { .. } => "inherited",
             Self::OtherProcess { .. } => "other_process",
             Self::Ambiguous { .. } => "ambiguous",
             Self::NotASocket { .. } => "not_a_socket",
@@ -218,6 +229,7 @@ impl Reason {
             | Self::NoListener { path }
             | Self::Stale { path, .. }
             | Self::Impostor { path, .. }
+            | Self::Inherited { path, .. }
             | Self::OtherProcess { path, .. }
             | Self::Ambiguous { path, .. }
             | Self::NotASocket { path }
@@ -242,7 +254,10 @@ impl Reason {
             Self::NoProcess | Self::Ended | Self::Thread { .. } | Self::Ambiguous { .. } => 0,
             Self::Unanswered { .. } => 1,
             Self::Permission { .. } => 2,
-            Self::Impostor { .. } | Self::Foreign { .. } | Self::OtherProcess { .. } => 3,
+            Self::Impostor { .. }
+            | Self::Inherited { .. }
+            | Self::Foreign { .. }
+            | Self::OtherProcess { .. } => 3,
             Self::PathTooLong { .. } => 4,
             Self::NoListener { .. } | Self::NotASocket { .. } | Self::Vanished { .. } => 5,
             Self::DiagnosticsOff { .. } => 6,
@@ -325,6 +340,17 @@ impl fmt::Display for Reason {
                 "another process listens at {}: {peer}; nothing was sent to it, check what it is",
                 path.display()
             ),
+            Self::Inherited { path, key, started } => {
+                write!(f, "another process has inherited the listener of {}, ", path.display())?;
+                match started {
+                    Some(started) => write!(
+                        f,
+                        "which an earlier process with this id made (started at {key}, this one at {started})"
+                    )?,
+                    None => f.write_str("whose process has ended")?,
+                }
+                f.write_str("; nothing was sent: end the process that inherited it, and then remove the socket")
+            }
             Self::OtherProcess { path, reported, expected } => write!(
                 f,
                 "the runtime that listens at {} reports process id {reported} instead of {expected}: check what it is",

@@ -1,6 +1,6 @@
 //! The headers of objects and blocks, and the parts of records: texts, pairs, thread entries, labels.
 use ipc_proto::wire::{low_u8, to_u32, to_u64};
-use ipc_proto::{Encode, wire};
+use ipc_proto::{Encode, Guid, wire};
 
 use crate::encoding::text::Str;
 use crate::encoding::varint::{Varint32, Varint64, Zigzag64};
@@ -140,71 +140,45 @@ pub(super) fn counted(row: &ThreadSequence, w: &mut wire::Writer<'_>) {
 
 pub(super) fn thread_entry(entry: ThreadEntry<'_>, w: &mut wire::Writer<'_>) {
     match entry {
-        ThreadEntry::Name(name) => {
-            w.bytes(&[1]);
-            utf8(name, w);
-        }
-        ThreadEntry::ProcessId(id) => {
-            w.bytes(&[2]);
-            Varint64(id).encode(w);
-        }
-        ThreadEntry::ThreadId(id) => {
-            w.bytes(&[3]);
-            Varint64(id).encode(w);
-        }
-        ThreadEntry::Pair(key, value) => {
-            w.bytes(&[4]);
-            utf8(key, w);
-            utf8(value, w);
-        }
+        ThreadEntry::Name(name) => item(1, Utf8(name), w),
+        ThreadEntry::ProcessId(id) => item(2, Varint64(id), w),
+        ThreadEntry::ThreadId(id) => item(3, Varint64(id), w),
+        ThreadEntry::Pair(key, value) => pair(4, key, Utf8(value), w),
     }
 }
 
 pub(super) fn label(label: Label<'_>, last: u8, w: &mut wire::Writer<'_>) {
-    let mut kind = |kind: u8| w.bytes(&[kind | last]);
     match label {
-        Label::ActivityId(id) => {
-            kind(1);
-            id.encode(w);
-        }
-        Label::RelatedActivityId(id) => {
-            kind(2);
-            id.encode(w);
-        }
-        Label::TraceId(id) => {
-            kind(3);
-            w.bytes(&id);
-        }
-        Label::SpanId(id) => {
-            kind(4);
-            id.encode(w);
-        }
-        Label::Text(key, value) => {
-            kind(5);
-            utf8(key, w);
-            utf8(value, w);
-        }
-        Label::Number(key, value) => {
-            kind(6);
-            utf8(key, w);
-            Zigzag64(value).encode(w);
-        }
-        Label::Opcode(opcode) => {
-            kind(7);
-            opcode.encode(w);
-        }
-        Label::Keywords(keywords) => {
-            kind(8);
-            keywords.encode(w);
-        }
-        Label::Level(level) => {
-            kind(9);
-            level.encode(w);
-        }
-        Label::Version(version) => {
-            kind(10);
-            version.encode(w);
-        }
+        Label::ActivityId(id) => item(1 | last, id, w),
+        Label::RelatedActivityId(id) => item(2 | last, id, w),
+        Label::TraceId(id) => item(3 | last, Guid(id), w),
+        Label::SpanId(id) => item(4 | last, id, w),
+        Label::Text(key, value) => pair(5 | last, key, Utf8(value), w),
+        Label::Number(key, value) => pair(6 | last, key, Zigzag64(value), w),
+        Label::Opcode(opcode) => item(7 | last, opcode, w),
+        Label::Keywords(keywords) => item(8 | last, keywords, w),
+        Label::Level(level) => item(9 | last, level, w),
+        Label::Version(version) => item(10 | last, version, w),
+    }
+}
+
+/// Writes the kind of an optional part (a label, an entry), and its content.
+pub(super) fn item(kind: u8, content: impl Encode, w: &mut wire::Writer<'_>) {
+    kind.encode(w);
+    content.encode(w);
+}
+
+pub(super) fn pair(kind: u8, key: Str<'_>, value: impl Encode, w: &mut wire::Writer<'_>) {
+    item(kind, Utf8(key), w);
+    value.encode(w);
+}
+
+/// Text as a length and UTF-8.
+pub(super) struct Utf8<'a>(pub(super) Str<'a>);
+
+impl Encode for Utf8<'_> {
+    fn encode(&self, w: &mut wire::Writer<'_>) {
+        utf8(self.0, w);
     }
 }
 

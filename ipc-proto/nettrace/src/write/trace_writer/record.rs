@@ -9,7 +9,7 @@ use crate::encoding::text::Str;
 use crate::encoding::varint::Varint32;
 use crate::parse::trace::Version;
 use crate::write::error::WriteError;
-use crate::write::trace_writer::layout::utf8;
+use crate::write::trace_writer::layout::{Utf8, item, pair, utf8};
 
 /// The forms of a description of fields.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -133,26 +133,12 @@ fn optional(metadata: &Metadata<'_>, w: &mut wire::Writer<'_>) {
         w.bytes(&[1, opcode]);
     }
     if metadata.keywords != 0 {
-        w.bytes(&[3]);
-        metadata.keywords.encode(w);
+        item(3, metadata.keywords, w);
     }
-    if let Some(text) = metadata.message_template {
-        w.bytes(&[4]);
-        utf8(text, w);
-    }
-    if let Some(text) = metadata.description {
-        w.bytes(&[5]);
-        utf8(text, w);
-    }
-    for (key, value) in metadata.attributes.iter() {
-        w.bytes(&[6]);
-        utf8(key, w);
-        utf8(value, w);
-    }
-    if let Some(guid) = metadata.provider_guid {
-        w.bytes(&[7]);
-        guid.encode(w);
-    }
+    metadata.message_template.into_iter().for_each(|text| item(4, Utf8(text), w));
+    metadata.description.into_iter().for_each(|text| item(5, Utf8(text), w));
+    metadata.attributes.iter().for_each(|(key, value)| pair(6, key, Utf8(value), w));
+    metadata.provider_guid.into_iter().for_each(|guid| item(7, guid, w));
     // V6 has one byte for level and for version. V4 has four bytes for each, of which readers use only the low one.
     for (kind, value) in [(8, low_u8(metadata.level.into())), (9, low_u8(metadata.version.into()))] {
         if value != 0 {

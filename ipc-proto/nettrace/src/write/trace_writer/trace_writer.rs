@@ -186,9 +186,7 @@ impl<'b> TraceWriter<'b> {
     /// # Errors
     /// If the buffer is too small or the row too long.
     pub fn metadata(&mut self, record: &Event<'_>) -> Result<TraceBytes<'_>, WriteError> {
-        self.lend_nothing();
-        self.put_metadata(record)?;
-        Ok(self.lent())
+        self.lend(|writer| writer.put_metadata(record))
     }
 
     /// Writes a description of events in the layout of this version.
@@ -201,9 +199,7 @@ impl<'b> TraceWriter<'b> {
     /// If the buffer is too small or the row too long. [`WriteError::Version`] if the version cannot express the type
     /// of a field; it can express every description without fields.
     pub fn describe(&mut self, metadata: &Metadata<'_>) -> Result<TraceBytes<'_>, WriteError> {
-        self.lend_nothing();
-        self.put_describe(metadata)?;
-        Ok(self.lent())
+        self.lend(|writer| writer.put_describe(metadata))
     }
 
     /// Writes a stack. Ids start again after a sequence point.
@@ -211,9 +207,7 @@ impl<'b> TraceWriter<'b> {
     /// # Errors
     /// [`WriteError::Version`] in V3. If the buffer is too small.
     pub fn stack(&mut self, stack: &Stack<'_>) -> Result<TraceBytes<'_>, WriteError> {
-        self.lend_nothing();
-        self.put_stack(stack)?;
-        Ok(self.lent())
+        self.lend(|writer| writer.put_stack(stack))
     }
 
     /// Writes an event. V3: with its [`stack`](Event::stack), which other versions have as a record, and with
@@ -226,9 +220,7 @@ impl<'b> TraceWriter<'b> {
     /// # Errors
     /// If the buffer is too small.
     pub fn event(&mut self, event: &Event<'_>) -> Result<TraceBytes<'_>, WriteError> {
-        self.lend_nothing();
-        self.put_event(event, [event.payload, &[]])?;
-        Ok(self.lent())
+        self.lend(|writer| writer.put_event(event, [event.payload, &[]]))
     }
 
     /// Writes a sequence point after all records before it. Ids of stacks and label lists start again.
@@ -238,9 +230,7 @@ impl<'b> TraceWriter<'b> {
     /// # Errors
     /// [`WriteError::Version`] in V3. If the buffer is too small.
     pub fn sequence_point(&mut self, point: &SequencePoint) -> Result<TraceBytes<'_>, WriteError> {
-        self.lend_nothing();
-        self.put_sequence_point(point)?;
-        Ok(self.lent())
+        self.lend(|writer| writer.put_sequence_point(point))
     }
 
     /// Writes the number of a thread's last event before the preceding sequence point.
@@ -249,9 +239,7 @@ impl<'b> TraceWriter<'b> {
     /// [`WriteError::Version`] in V3. [`WriteError::Misplaced`] after any other record. [`WriteError::BufferTooSmall`]
     /// if the buffer cannot hold the sequence point with all its threads.
     pub fn thread_sequence(&mut self, row: &ThreadSequence) -> Result<TraceBytes<'_>, WriteError> {
-        self.lend_nothing();
-        self.put_thread_sequence(row)?;
-        Ok(self.lent())
+        self.lend(|writer| writer.put_thread_sequence(row))
     }
 
     /// Writes the start of a thread. V6 only.
@@ -263,9 +251,7 @@ impl<'b> TraceWriter<'b> {
         index: u64,
         entries: impl IntoIterator<Item = ThreadEntry<'t>> + Clone,
     ) -> Result<TraceBytes<'_>, WriteError> {
-        self.lend_nothing();
-        self.put_thread(index, entries)?;
-        Ok(self.lent())
+        self.lend(|writer| writer.put_thread(index, entries))
     }
 
     /// Writes the end of a thread after the events before it. V6 only.
@@ -273,9 +259,7 @@ impl<'b> TraceWriter<'b> {
     /// # Errors
     /// [`WriteError::Version`] in V3 and V4. If the buffer is too small.
     pub fn remove_thread(&mut self, row: &ThreadSequence) -> Result<TraceBytes<'_>, WriteError> {
-        self.lend_nothing();
-        self.put_remove_thread(row)?;
-        Ok(self.lent())
+        self.lend(|writer| writer.put_remove_thread(row))
     }
 
     /// Writes a list of labels. V6 only. Ids start again after a sequence point. The format has no list without labels,
@@ -288,8 +272,16 @@ impl<'b> TraceWriter<'b> {
         id: u32,
         labels: impl IntoIterator<Item = Label<'l>> + Clone,
     ) -> Result<TraceBytes<'_>, WriteError> {
+        self.lend(|writer| writer.put_label_list(id, labels))
+    }
+
+    /// Writes records, and returns the bytes that the caller must output because of them.
+    fn lend(
+        &mut self,
+        put: impl FnOnce(&mut Self) -> Result<(), WriteError>,
+    ) -> Result<TraceBytes<'_>, WriteError> {
         self.lend_nothing();
-        self.put_label_list(id, labels)?;
+        put(self)?;
         Ok(self.lent())
     }
 

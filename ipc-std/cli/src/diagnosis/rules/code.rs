@@ -3,7 +3,7 @@ use nettrace_analysis::names::{short_name, source_name};
 
 use crate::diagnosis::blocked_threads::Blocker;
 use crate::diagnosis::facts::Facts;
-use crate::diagnosis::finding::{Finding, NextCommand, Severity};
+use crate::diagnosis::finding::{Finding, Severity};
 use crate::diagnosis::own_shares::OwnShare;
 
 /// Waits for locks.
@@ -22,16 +22,12 @@ pub(super) fn contention(facts: &Facts) -> Option<Finding> {
         (held_in.samples >= lock.held_samples / 2).then(|| source_name(short_name(&held_in.method)))
     });
     let holder = holder.map_or_else(String::new, |holder| format!("; the lock is mostly held in {holder}"));
-    Some(Finding {
-        kind: "contention",
-        severity: if waiting >= 1.0 { Severity::High } else { Severity::Medium },
-        evidence: format!(
-            "{waiting:.1} threads wait for locks at any time, up to {:.0} ms{place}{holder}",
-            facts.longest_wait() as f64 / 1e6
-        ),
-        method: method.map(|of| of.method),
-        next: NextCommand::of("dotnet-ipc locks TARGET"),
-    })
+    let evidence = format!(
+        "{waiting:.1} threads wait for locks at any time, up to {:.0} ms{place}{holder}",
+        facts.longest_wait() as f64 / 1e6
+    );
+    let finding = Finding::new("contention", Severity::high_if(waiting >= 1.0), evidence);
+    Some(finding.in_method(method.map(|of| of.method)).see("dotnet-ipc locks TARGET"))
 }
 
 /// Exceptions as a habit.
@@ -45,13 +41,9 @@ pub(super) fn exceptions(facts: &Facts) -> Option<Finding> {
     let most = most.map_or_else(String::new, |(name, _)| format!(", most of them {name}"));
     let method = facts.exceptions.heaviest();
     let place = method.as_ref().map_or_else(String::new, |of| format!("; {} from {}", of.percent, of.place));
-    Some(Finding {
-        kind: "exceptions",
-        severity: if rate >= 10.0 * PER_SECOND { Severity::High } else { Severity::Medium },
-        evidence: format!("the program throws {rate:.0} exceptions a second{most}{place}"),
-        method: method.map(|of| of.method),
-        next: NextCommand::of("dotnet-ipc report TARGET --exceptions"),
-    })
+    let evidence = format!("the program throws {rate:.0} exceptions a second{most}{place}");
+    let finding = Finding::new("exceptions", Severity::high_if(rate >= 10.0 * PER_SECOND), evidence);
+    Some(finding.in_method(method.map(|of| of.method)).see("dotnet-ipc report TARGET --exceptions"))
 }
 
 /// One method that takes much of the processor.
@@ -61,15 +53,11 @@ pub(super) fn processor(facts: &Facts) -> Option<Finding> {
     let cores = facts.cores.filter(|cores| *cores >= CORES)?;
     let OwnShare { method, percent, place, .. } = facts.cpu.heaviest().filter(|of| of.share >= SHARE)?;
     let of = facts.evidence.processors.map_or_else(String::new, |processors| format!(" of {processors}"));
-    Some(Finding {
-        kind: "processor",
-        severity: if cores >= 1.2 * CORES { Severity::High } else { Severity::Medium },
-        evidence: format!(
-            "the process uses {cores:.1}{of} cores; {percent} of the samples of running code are in {place}",
-        ),
-        method: Some(method),
-        next: NextCommand::of("dotnet-ipc report TARGET --by own"),
-    })
+    let evidence = format!(
+        "the process uses {cores:.1}{of} cores; {percent} of the samples of running code are in {place}",
+    );
+    let finding = Finding::new("processor", Severity::high_if(cores >= 1.2 * CORES), evidence);
+    Some(finding.in_method(method).see("dotnet-ipc report TARGET --by own"))
 }
 
 /// A start that takes long.
@@ -84,13 +72,12 @@ pub(super) fn start(facts: &Facts) -> Option<Finding> {
         })
         .collect();
     let ((_, method), longest) = facts.main_thread.places.first()?;
-    (!texts.is_empty()).then(|| Finding {
-        kind: "start",
-        severity: if *longest >= 1.0 { Severity::High } else { Severity::Medium },
-        evidence: format!("while the process started, its main thread spent {}", texts.join(", ")),
-        method: Some(method.clone()),
-        next: NextCommand::of("dotnet-ipc report TARGET --wall --tree --short"),
-    })
+    if texts.is_empty() {
+        return None;
+    }
+    let evidence = format!("while the process started, its main thread spent {}", texts.join(", "));
+    let finding = Finding::new("start", Severity::high_if(*longest >= 1.0), evidence);
+    Some(finding.in_method(method.clone()).see("dotnet-ipc report TARGET --wall --tree --short"))
 }
 
 /// Compilation at the start, or of methods that the program makes while it runs. Other compilations end by themselves.
@@ -113,14 +100,10 @@ pub(super) fn compilation(facts: &Facts) -> Option<Finding> {
             format!(", {dynamic} of them made at run time (compiled expressions or regular expressions)")
         }
     };
-    Some(Finding {
-        kind: "compilation",
-        severity: if is_start { Severity::High } else { Severity::Medium },
-        evidence: format!(
-            "{} methods were compiled for {seconds:.2} s of {:.1} s{when}{dynamic}{place}",
-            compiled.count, facts.seconds
-        ),
-        method: method.map(|of| of.method),
-        next: NextCommand::of("dotnet-ipc jit TARGET"),
-    })
+    let evidence = format!(
+        "{} methods were compiled for {seconds:.2} s of {:.1} s{when}{dynamic}{place}",
+        compiled.count, facts.seconds
+    );
+    let finding = Finding::new("compilation", Severity::high_if(is_start), evidence);
+    Some(finding.in_method(method.map(|of| of.method)).see("dotnet-ipc jit TARGET"))
 }

@@ -1,6 +1,6 @@
 //! Collections, allocations and the heap.
 use crate::diagnosis::facts::Facts;
-use crate::diagnosis::finding::{Finding, NextCommand, Severity};
+use crate::diagnosis::finding::{Finding, Severity};
 use crate::diagnosis::own_shares::OwnShare;
 
 const MB: f64 = 1e6;
@@ -24,17 +24,13 @@ pub(super) fn large_objects(facts: &Facts) -> Option<Finding> {
         return None;
     }
     let (allocator, method) = allocator(facts);
-    Some(Finding {
-        kind: "large_objects",
-        severity: if rate >= 5.0 * PER_SECOND { Severity::High } else { Severity::Medium },
-        evidence: format!(
-            "{} collections of generation 2 ({rate:.0} a second) because of large objects (85,000 bytes and \
-             more){allocator}",
-            heap.by_large_objects
-        ),
-        method,
-        next: NextCommand::of("dotnet-ipc report TARGET --allocations --by-type"),
-    })
+    let evidence = format!(
+        "{} collections of generation 2 ({rate:.0} a second) because of large objects (85,000 bytes and \
+         more){allocator}",
+        heap.by_large_objects
+    );
+    let finding = Finding::new("large_objects", Severity::high_if(rate >= 5.0 * PER_SECOND), evidence);
+    Some(finding.in_method(method).see("dotnet-ipc report TARGET --allocations --by-type"))
 }
 
 /// Collections that the program requests.
@@ -46,16 +42,16 @@ pub(super) fn induced_collections(facts: &Facts) -> Option<Finding> {
     }
     let caller = facts.triggers.heaviest();
     let by = caller.as_ref().map_or_else(String::new, |caller| format!(", by {}", caller.place));
-    Some(Finding {
-        kind: "induced_collections",
-        severity: if rate >= 1.0 { Severity::High } else { Severity::Medium },
-        evidence: format!(
-            "the program requests collections (GC.Collect): {} of {}, {rate:.1} a second{by}",
-            all.induced, all.count
-        ),
-        method: caller.map(|caller| caller.method),
-        next: NextCommand::of("dotnet-ipc report TARGET --event Microsoft-Windows-DotNETRuntime/35"),
-    })
+    let evidence = format!(
+        "the program requests collections (GC.Collect): {} of {}, {rate:.1} a second{by}",
+        all.induced, all.count
+    );
+    let finding = Finding::new("induced_collections", Severity::high_if(rate >= 1.0), evidence);
+    Some(
+        finding
+            .in_method(caller.map(|caller| caller.method))
+            .see("dotnet-ipc report TARGET --event Microsoft-Windows-DotNETRuntime/35"),
+    )
 }
 
 /// Pauses and allocations that take much of the time.
@@ -70,22 +66,18 @@ pub(super) fn collections(facts: &Facts) -> Option<Finding> {
         return None;
     }
     let (allocator, method) = allocator(facts);
-    Some(Finding {
-        kind: "allocations",
-        severity: if paused >= 2.0 * PAUSED || rate >= 5.0 * COLLECTIONS {
-            Severity::High
-        } else {
-            Severity::Medium
-        },
-        evidence: format!(
-            "{rate:.0} collections a second pause the program for {:.0} % of the time; it allocates {:.0} \
-             MB/s{allocator}",
-            paused * 100.0,
-            allocated / MB
-        ),
-        method,
-        next: NextCommand::of("dotnet-ipc report TARGET --allocations"),
-    })
+    let evidence = format!(
+        "{rate:.0} collections a second pause the program for {:.0} % of the time; it allocates {:.0} \
+         MB/s{allocator}",
+        paused * 100.0,
+        allocated / MB
+    );
+    let finding = Finding::new(
+        "allocations",
+        Severity::high_if(paused >= 2.0 * PAUSED || rate >= 5.0 * COLLECTIONS),
+        evidence,
+    );
+    Some(finding.in_method(method).see("dotnet-ipc report TARGET --allocations"))
 }
 
 /// A heap that grows from collection to collection.
@@ -97,17 +89,13 @@ pub(super) fn growing_heap(facts: &Facts) -> Option<Finding> {
         return None;
     }
     let (allocator, method) = allocator(facts);
-    Some(Finding {
-        kind: "heap_growth",
-        severity: Severity::Medium,
-        evidence: format!(
-            "the heap after a collection grew from {:.0} to {:.0} MB in {} collections{allocator}; two heap \
-             dumps show which objects stay",
-            first / MB,
-            last / MB,
-            heap.complete
-        ),
-        method,
-        next: NextCommand::of("dotnet-gcdump collect -p PID"),
-    })
+    let evidence = format!(
+        "the heap after a collection grew from {:.0} to {:.0} MB in {} collections{allocator}; two heap \
+         dumps show which objects stay",
+        first / MB,
+        last / MB,
+        heap.complete
+    );
+    let finding = Finding::new("heap_growth", Severity::Medium, evidence);
+    Some(finding.in_method(method).see("dotnet-gcdump collect -p PID"))
 }

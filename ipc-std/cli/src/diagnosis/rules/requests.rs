@@ -1,6 +1,6 @@
 //! HTTP requests that stay in flight, and connections for each of them.
 use crate::diagnosis::facts::Facts;
-use crate::diagnosis::finding::{Finding, NextCommand, Severity};
+use crate::diagnosis::finding::{Finding, Severity};
 
 /// Requests of one kind that begin and do not end.
 pub(super) fn stuck(facts: &Facts) -> Option<Finding> {
@@ -15,20 +15,16 @@ pub(super) fn stuck(facts: &Facts) -> Option<Finding> {
     let (method, finished) = (group.methods.first(), group.durations.count());
     let wait = method
         .map_or_else(String::new, |method| format!("; {} of them wait in {}", method.count, method.name));
-    Some(Finding {
-        kind: "requests",
-        severity: Severity::High,
-        evidence: format!(
-            "{} requests {} {} are in flight, the oldest for {:.1} s, and {finished} ended during the \
-             recording{wait}; dotnet-gcdump shows what they hold in memory",
-            group.in_flight,
-            group.method,
-            group.path.text,
-            group.oldest.unwrap_or_default() as f64 / 1e9
-        ),
-        method: method.map(|method| method.name.clone()),
-        next: NextCommand::of("dotnet-ipc requests TARGET"),
-    })
+    let evidence = format!(
+        "{} requests {} {} are in flight, the oldest for {:.1} s, and {finished} ended during the \
+         recording{wait}; dotnet-gcdump shows what they hold in memory",
+        group.in_flight,
+        group.method,
+        group.path.text,
+        group.oldest.unwrap_or_default() as f64 / 1e9
+    );
+    let finding = Finding::new("requests", Severity::High, evidence);
+    Some(finding.in_method(method.map(|method| method.name.clone())).see("dotnet-ipc requests TARGET"))
 }
 
 /// A new connection for each request.
@@ -45,14 +41,10 @@ pub(super) fn connections(facts: &Facts) -> Option<Finding> {
         .map_or_else(String::new, |of| format!("; {} of the requests by {}", of.percent, of.place));
     let sockets = facts.system.as_ref().and_then(|[_, end]| end.sockets);
     let sockets = sockets.map_or_else(String::new, |sockets| format!("; {sockets} sockets are open"));
-    Some(Finding {
-        kind: "connections",
-        severity: Severity::High,
-        evidence: format!(
-            "{connections} new connections for {requests} outgoing HTTP requests ({rate:.0} a second): a new \
-             HttpClient for each call?{by}{sockets}; dotnet-gcdump counts the pools of connections in memory"
-        ),
-        method: sender.map(|of| of.method),
-        next: NextCommand::of("dotnet-ipc requests TARGET"),
-    })
+    let evidence = format!(
+        "{connections} new connections for {requests} outgoing HTTP requests ({rate:.0} a second): a new \
+         HttpClient for each call?{by}{sockets}; dotnet-gcdump counts the pools of connections in memory"
+    );
+    let finding = Finding::new("connections", Severity::High, evidence);
+    Some(finding.in_method(sender.map(|of| of.method)).see("dotnet-ipc requests TARGET"))
 }

@@ -3,7 +3,7 @@ use nettrace_analysis::names::{short_name, source_name};
 
 use crate::diagnosis::blocked_threads::{BlockedGroup, Blocker};
 use crate::diagnosis::facts::{Facts, median};
-use crate::diagnosis::finding::{Finding, NextCommand, Severity};
+use crate::diagnosis::finding::{Finding, Severity};
 
 /// Threads that wait for each other, or that wait for locks during the whole recording, none of which got one.
 pub(super) fn deadlock(facts: &Facts) -> Option<Finding> {
@@ -23,17 +23,10 @@ fn cycle(facts: &Facts) -> Option<Finding> {
     let ids: Vec<_> = ids.map(|thread| format!("waits for {}", thread.thread.id)).collect();
     let first = cycle.threads.first()?.thread.id;
     let place = method.as_ref().map_or_else(String::new, |method| format!("; the first one in {method}"));
-    Some(Finding {
-        kind: "deadlock",
-        severity: Severity::High,
-        evidence: format!(
-            "thread {first} {}, for {:.1} s{place}",
-            ids.join(", which "),
-            cycle.time as f64 / 1e9
-        ),
-        method,
-        next: NextCommand::of("dotnet-ipc locks TARGET"),
-    })
+    let evidence =
+        format!("thread {first} {}, for {:.1} s{place}", ids.join(", which "), cycle.time as f64 / 1e9);
+    let finding = Finding::new("deadlock", Severity::High, evidence);
+    Some(finding.in_method(method).see("dotnet-ipc locks TARGET"))
 }
 
 fn stuck(facts: &Facts) -> Option<Finding> {
@@ -45,17 +38,13 @@ fn stuck(facts: &Facts) -> Option<Finding> {
     let group = groups.find(stuck)?;
     let others: usize = groups.filter(stuck).map(|group| group.threads).sum();
     let threads = group.threads.saturating_add(others);
-    Some(Finding {
-        kind: "deadlock",
-        severity: Severity::High,
-        evidence: format!(
-            "{threads} threads waited for locks during the whole recording and none got one, {} of them in \
-             {}: perhaps a deadlock",
-            group.threads, group.method
-        ),
-        method: Some(group.method.clone()),
-        next: NextCommand::of("dotnet-ipc locks TARGET"),
-    })
+    let evidence = format!(
+        "{threads} threads waited for locks during the whole recording and none got one, {} of them in \
+         {}: perhaps a deadlock",
+        group.threads, group.method
+    );
+    let finding = Finding::new("deadlock", Severity::High, evidence);
+    Some(finding.in_method(group.method.clone()).see("dotnet-ipc locks TARGET"))
 }
 
 /// Work that queues up because the threads of the pool are blocked.
@@ -69,27 +58,19 @@ pub(super) fn starved_pool(facts: &Facts) -> Option<Finding> {
     let longest = queue.iter().copied().fold(0.0, f64::max);
     let queue = format!("{usual:.0} work items usually wait for a thread of the pool, up to {longest:.0}");
     let Some(blocked) = blocked else {
-        return Some(Finding {
-            kind: "thread_pool",
-            severity: Severity::Medium,
-            evidence: format!("{queue}; no method of the program blocks most of its threads"),
-            method: None,
-            next: NextCommand::stacks("dotnet-ipc stack TARGET --group"),
-        });
+        let evidence = format!("{queue}; no method of the program blocks most of its threads");
+        let finding = Finding::new("thread_pool", Severity::Medium, evidence);
+        return Some(finding.see_stacks("dotnet-ipc stack TARGET --group"));
     };
-    Some(Finding {
-        kind: "thread_pool",
-        severity: Severity::High,
-        evidence: format!(
-            "{queue}; {} of its {} threads wait {} in {}",
-            blocked.pool_threads,
-            facts.blocked.pool_threads,
-            blocked.blocker.text(),
-            blocked.method
-        ),
-        method: Some(blocked.method.clone()),
-        next: NextCommand::stacks("dotnet-ipc stack TARGET --group"),
-    })
+    let evidence = format!(
+        "{queue}; {} of its {} threads wait {} in {}",
+        blocked.pool_threads,
+        facts.blocked.pool_threads,
+        blocked.blocker.text(),
+        blocked.method
+    );
+    let finding = Finding::new("thread_pool", Severity::High, evidence);
+    Some(finding.in_method(blocked.method.clone()).see_stacks("dotnet-ipc stack TARGET --group"))
 }
 
 /// Threads of the pool that wait in one method.
@@ -103,19 +84,15 @@ pub(super) fn blocked_pool(facts: &Facts) -> Option<Finding> {
     if group.blocker == Blocker::Lock && group.ids.iter().any(|id| ended.contains(id)) {
         return None;
     }
-    Some(Finding {
-        kind: "blocked_threads",
-        severity: Severity::Medium,
-        evidence: format!(
-            "{} of {} threads of the pool wait {} in {} for most of the recording",
-            group.pool_threads,
-            facts.blocked.pool_threads,
-            group.blocker.text(),
-            group.method
-        ),
-        method: Some(group.method.clone()),
-        next: NextCommand::stacks("dotnet-ipc stack TARGET --group"),
-    })
+    let evidence = format!(
+        "{} of {} threads of the pool wait {} in {} for most of the recording",
+        group.pool_threads,
+        facts.blocked.pool_threads,
+        group.blocker.text(),
+        group.method
+    );
+    let finding = Finding::new("blocked_threads", Severity::Medium, evidence);
+    Some(finding.in_method(group.method.clone()).see_stacks("dotnet-ipc stack TARGET --group"))
 }
 
 /// A finalizer that waits, so that no other finalizer runs.
@@ -128,18 +105,14 @@ pub(super) fn finalizer(facts: &Facts) -> Option<Finding> {
         [] => String::new(),
         others => format!("; other threads are blocked in {}", others.join(", ")),
     };
-    Some(Finding {
-        kind: "finalizer",
-        severity: Severity::High,
-        evidence: format!(
-            "the finalizer thread waits {} in {}, called by {finalizer}, during the whole recording: no other \
-             finalizer runs, and their objects stay in memory{others}",
-            group.blocker.text(),
-            group.method
-        ),
-        method: Some(finalizer.clone()),
-        next: NextCommand::stacks("dotnet-ipc stack TARGET"),
-    })
+    let evidence = format!(
+        "the finalizer thread waits {} in {}, called by {finalizer}, during the whole recording: no other \
+         finalizer runs, and their objects stay in memory{others}",
+        group.blocker.text(),
+        group.method
+    );
+    let finding = Finding::new("finalizer", Severity::High, evidence);
+    Some(finding.in_method(finalizer.clone()).see_stacks("dotnet-ipc stack TARGET"))
 }
 
 /// Threads that the program starts without end.
@@ -167,22 +140,15 @@ pub(super) fn many_threads(facts: &Facts) -> Option<Finding> {
         evidence.push_str(&format!("; {count} wait {kind} in {}", group.method));
         method.get_or_insert_with(|| group.method.clone());
     }
-    Some(Finding {
-        kind: "threads",
-        severity: if started >= STARTED * 3.0 || threads >= 500 { Severity::High } else { Severity::Medium },
-        evidence,
-        method,
-        next: NextCommand::of("dotnet-ipc report TARGET --event Microsoft-Windows-DotNETRuntime/70"),
-    })
+    let finding =
+        Finding::new("threads", Severity::high_if(started >= STARTED * 3.0 || threads >= 500), evidence);
+    Some(finding.in_method(method).see("dotnet-ipc report TARGET --event Microsoft-Windows-DotNETRuntime/70"))
 }
 
 /// Timers and descriptors that are used up.
 pub(super) fn resources(facts: &Facts) -> Option<Finding> {
     const TIMERS: f64 = 500.0;
-    let finding = |kind, severity, evidence, next| {
-        let next = NextCommand::of(next);
-        Some(Finding { kind, severity, evidence, method: None, next })
-    };
+    let finding = |kind, severity, evidence, next| Some(Finding::new(kind, severity, evidence).see(next));
     if let Some([before, end]) = &facts.system {
         let (descriptors, limit) = (end.descriptors?, end.descriptor_limit?);
         if descriptors as f64 >= limit as f64 * 0.8 {

@@ -35,7 +35,8 @@ pub struct Stale {
 
 /// Returns the sockets in a directory that are proven to be left over, sorted by process id.
 ///
-/// A runtime that crashes or is killed does not remove its socket, and no other program removes it.
+/// A runtime that crashes or is killed does not remove its socket, and no other program removes it. If another process
+/// has inherited its listener, that process listens: the socket is left over when that process has ended too.
 ///
 /// ```no_run
 /// for stale in ipc_discover::stale(&ipc_discover::directory())? {
