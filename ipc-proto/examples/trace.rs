@@ -1,25 +1,18 @@
-//! A client that records a trace for some seconds, over two connections that block.
-//!
-//! `cargo run -p ipc-proto --example trace -- SOCKET SECONDS FILE`; a socket of Windows is
-//! `\\.\pipe\dotnet-diagnostic-PID`.
-#![allow(clippy::indexing_slicing, reason = "an example must be easy to read")]
-use std::io::{self, Read, Write};
-
+//! A client that records a trace for some seconds, over two connections that block: `trace SOCKET SECONDS FILE`. A socket
+//! of Windows is `\\.\pipe\dotnet-diagnostic-PID`.
 use ipc_proto::types::{EventLevel, Format, Provider, SessionId};
 use ipc_proto::{Answer, Call, CollectTracing2, Command, Exchange, Session, SessionEnd, Step, StopTracing};
+use std::io::{self, Read, Write};
 
 type Result<T> = core::result::Result<T, Box<dyn core::error::Error + Send + Sync>>;
 
-fn call(
-    mut stream: impl Read + Write,
-    request: &impl for<'a> Command<Response<'a> = SessionId>,
-) -> Result<u64> {
+fn call<C: for<'a> Command<Response<'a> = SessionId>>(mut to: impl Read + Write, command: &C) -> Result<u64> {
     let mut buf = [0; 1024];
-    let mut call = Call::new(request, &mut buf)?;
+    let mut call = Call::new(command, &mut buf)?;
     loop {
         let moved = match call.step() {
-            Step::Send(bytes) => stream.write(bytes),
-            Step::Receive(space) => stream.read(space),
+            Step::Send(bytes) => to.write(bytes),
+            Step::Receive(space) => to.read(space),
             Step::Done => break,
         };
         call.advance(moved.unwrap_or(0))?; // a reset is a close: an answer may have arrived before it
@@ -48,18 +41,16 @@ pub(crate) fn record<S: Read + Write>(
     let (mut session, mut buf) = (Session::new(session_id), [0; 16_384]);
     while session.wants_stream() {
         let n = stream.read(&mut buf).unwrap_or(0);
-        session.stream_advance(&buf[..n]);
-        file.write_all(&buf[..n])?;
+        let bytes = buf.get(..n).ok_or("a read of more bytes than its buffer has")?;
+        session.stream_advance(bytes);
+        file.write_all(bytes)?;
     }
     session.end().ok_or_else(|| "the session continues".into())
 }
 
 fn main() -> Result<()> {
-    let mut args = std::env::args().skip(1);
-    let (Some(socket), Some(seconds), Some(file)) = (args.next(), args.next(), args.next()) else {
-        println!("usage: trace SOCKET SECONDS FILE");
-        return Ok(());
-    };
+    let args = <[String; 4]>::try_from(std::env::args().collect::<Vec<_>>());
+    let Ok([_, socket, seconds, file]) = args else { return Err("usage: trace SOCKET SECONDS FILE".into()) };
     #[cfg(unix)]
     let connect = move || std::os::unix::net::UnixStream::connect(&socket);
     #[cfg(windows)]

@@ -18,7 +18,7 @@ use crate::observer::{Observer, Tap};
 /// `TcpStream` with a read timeout does.
 ///
 /// ```no_run
-/// use ipc_proto::GetProcessInfo2;
+/// use ipc_std::ipc_proto::GetProcessInfo2;
 /// use ipc_std::Connection;
 ///
 /// let stream = std::net::TcpStream::connect("127.0.0.1:9000")?; // for example a router
@@ -98,7 +98,7 @@ impl<S: Read + Write> Connection<S> {
     /// As [`drive`].
     ///
     /// ```
-    /// use ipc_proto::{Message, Reply, Serve};
+    /// use ipc_std::ipc_proto::{Message, Reply, Serve};
     /// use ipc_std::{Connection, DriveError, Observer};
     /// use std::io::{Read, Write};
     ///

@@ -31,7 +31,7 @@ pub enum DriveError {
 /// it with a larger buffer, and drive it again.
 ///
 /// ```
-/// use ipc_proto::{Answer, Call, ResumeRuntime, types::Status};
+/// use ipc_std::ipc_proto::{Answer, Call, ResumeRuntime, types::Status};
 /// use std::io::{self, Cursor, Read, Write};
 ///
 /// struct Scripted(Cursor<Vec<u8>>);
@@ -100,7 +100,7 @@ pub fn drive(exchange: &mut impl Exchange, stream: &mut (impl Read + Write)) -> 
 ///
 #[cfg_attr(unix, doc = "```")]
 #[cfg_attr(not(unix), doc = "```ignore")]
-/// use ipc_proto::{Answer, Call, Exchange, GetProcessInfo2, Step};
+/// use ipc_std::ipc_proto::{Answer, Call, Exchange, GetProcessInfo2, Step};
 /// use std::{path::Path, pin::Pin, task::{Poll, ready}, time::Duration};
 /// use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 ///

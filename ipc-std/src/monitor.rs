@@ -130,7 +130,7 @@ impl Monitor {
     /// [`Stream::halves`].
     ///
     /// ```
-    /// use ipc_proto::{Advertise, Encode, Guid, wire::Writer};
+    /// use ipc_std::ipc_proto::{Advertise, Encode, Guid, wire::Writer};
     /// use ipc_std::{Monitor, MonitorEvent, Stream};
     /// use std::{io::Write, net::{TcpListener, TcpStream}, time::Duration};
     ///

@@ -35,9 +35,9 @@ use crate::transport::{Connector, Dialer, FnConnector, Stream};
 /// `ResumeRuntime` counts for the port at which it arrived.
 ///
 /// ```
-/// use ipc_proto::plan::{Flavour, Runtime};
-/// use ipc_proto::port::Suspension;
-/// use ipc_proto::{Advertise, Guid, HResult, Message, Request, Serve, types::Status};
+/// use ipc_std::ipc_proto::plan::{Flavour, Runtime};
+/// use ipc_std::ipc_proto::port::Suspension;
+/// use ipc_std::ipc_proto::{Advertise, Guid, HResult, Message, Request, Serve, types::Status};
 /// use ipc_std::{Client, Incoming, Server, drive};
 ///
 /// let directory = tempfile::tempdir()?;
@@ -109,7 +109,7 @@ pub struct ServerStopper(Arc<Inbox>);
 /// Gives a [`Server`] the connections that the caller has accepted, from any thread and over any transport.
 ///
 /// ```
-/// use ipc_proto::{Advertise, Guid};
+/// use ipc_std::ipc_proto::{Advertise, Guid};
 /// use ipc_std::{Client, Server, Stream};
 /// use std::net::{TcpListener, TcpStream};
 ///
@@ -224,7 +224,7 @@ impl Server {
     /// an error or a panic of `connect`, the port tries again.
     ///
     /// ```
-    /// use ipc_proto::{Advertise, Guid};
+    /// use ipc_std::ipc_proto::{Advertise, Guid};
     /// use ipc_std::{Server, Stream};
     /// use std::net::TcpStream;
     ///

@@ -21,9 +21,9 @@ use first_collection::FirstCollection;
 /// [`advance`](Self::advance), until [`end_of_reading`](Self::end_of_reading) is ready.
 ///
 /// ```
-/// use ipc_proto::StopStep;
-/// use ipc_proto::plan::{Runtime, TraceConfig};
-/// use ipc_proto::types::{EventLevel, Provider};
+/// use ipc_std::ipc_proto::StopStep;
+/// use ipc_std::ipc_proto::plan::{Runtime, TraceConfig};
+/// use ipc_std::ipc_proto::types::{EventLevel, Provider};
 /// use ipc_std::{TimedSession, Timeouts, clock};
 ///
 /// let (level, name) = (EventLevel::INFORMATIONAL, "Microsoft-Windows-DotNETRuntime".into());

@@ -32,7 +32,7 @@ pub use mailbox::Stopper;
 /// A tracing session. It reads as the stream that the runtime sends: NetTrace bytes from the first to the last.
 ///
 /// ```no_run
-/// use ipc_proto::types::{EventLevel, Provider};
+/// use ipc_std::ipc_proto::types::{EventLevel, Provider};
 /// use ipc_std::{Client, TraceConfig};
 ///
 /// let providers = [Provider {

@@ -16,8 +16,8 @@ use crate::{Client, Error, Stream, sys};
 /// 100 ms; the first versions of .NET 10 continue the session until their process ends.
 ///
 /// ```no_run
-/// use ipc_proto::types::{EventFilter, EventLevel, TracepointConfig, UserEventsProvider, UserEventsSession};
-/// use ipc_proto::Array;
+/// use ipc_std::ipc_proto::types::{EventFilter, EventLevel, TracepointConfig, UserEventsProvider, UserEventsSession};
+/// use ipc_std::ipc_proto::Array;
 /// use ipc_std::Client;
 ///
 /// let providers = [UserEventsProvider {
@@ -128,8 +128,8 @@ impl Stream {
     /// if this process has no descriptors left.
     ///
     /// ```
-    /// use ipc_proto::types::SessionId;
-    /// use ipc_proto::{Continuation, HResult, Message, Serve};
+    /// use ipc_std::ipc_proto::types::SessionId;
+    /// use ipc_std::ipc_proto::{Continuation, HResult, Message, Serve};
     /// use ipc_std::{Incoming, Server, drive};
     /// use std::time::{Duration, Instant};
     ///

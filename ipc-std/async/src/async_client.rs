@@ -24,7 +24,7 @@ use crate::async_transport::within;
 /// The example `async_stream` is a client with tokio.
 ///
 /// ```
-/// use ipc_proto::SetEnvironmentVariable;
+/// use ipc_async::ipc_proto::SetEnvironmentVariable;
 /// use ipc_async::{AsyncClient, AsyncConnector, Error};
 ///
 /// async fn prepare<A: AsyncConnector>(client: &AsyncClient<A>) -> Result<(), Error> {

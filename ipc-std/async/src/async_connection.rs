@@ -17,7 +17,7 @@ use crate::async_transport::{drive, within};
 ///
 /// ```
 /// use ipc_async::{AsyncClient, AsyncConnector, Error};
-/// use ipc_proto::ResumeRuntime;
+/// use ipc_async::ipc_proto::ResumeRuntime;
 ///
 /// /// Connects now, and resumes the runtime when `is_ready` is done.
 /// async fn resume<A: AsyncConnector>(client: &AsyncClient<A>, is_ready: impl Future) -> Result<(), Error> {

@@ -17,8 +17,8 @@ use crate::async_transport::{drive, within};
 ///
 /// ```
 /// use ipc_async::{AsyncConnector, AsyncServer, drive};
-/// use ipc_proto::plan::{Flavour, Runtime};
-/// use ipc_proto::{Advertise, Guid, HResult, Message, Request, types::Status};
+/// use ipc_async::ipc_proto::plan::{Flavour, Runtime};
+/// use ipc_async::ipc_proto::{Advertise, Guid, HResult, Message, Request, types::Status};
 ///
 /// async fn serve<A: AsyncConnector>(monitor: A) -> Result<(), Box<dyn core::error::Error>> {
 ///     let advertise = Advertise { runtime_cookie: Guid(*b"drawn at startup"), process_id: 42, future: 0 };

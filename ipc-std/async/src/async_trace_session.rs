@@ -24,7 +24,7 @@ use crate::async_transport::poll_receive;
 /// something to send.
 ///
 /// ```
-/// use nettrace::{AssemblerStep, EventAssembler, EventOrder, ReadOptions};
+/// use ipc_async::nettrace::{AssemblerStep, EventAssembler, EventOrder, ReadOptions};
 /// use ipc_async::{AsyncConnector, AsyncTraceSession};
 ///
 /// /// Returns the number of events until the end of the session, which is stopped after the first 100.

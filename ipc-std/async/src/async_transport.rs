@@ -81,7 +81,7 @@ pub trait AsyncTransport {
 ///
 /// ```
 /// use ipc_async::{AsyncTransport, DriveError, drive};
-/// use ipc_proto::{HResult, Message, Request, Serve, types::Status};
+/// use ipc_async::ipc_proto::{HResult, Message, Request, Serve, types::Status};
 ///
 /// /// Serves one command on a connection that the program has accepted.
 /// async fn serve<T: AsyncTransport>(stream: &mut T::Stream) -> Result<(), DriveError> {

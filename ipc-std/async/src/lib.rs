@@ -20,4 +20,4 @@ pub use async_transport::{AsyncTransport, drive};
 pub use ipc_proto::plan::{DumpConfig, Hazard, LostFeatures, TraceConfig};
 pub use ipc_proto::port::{Rejection, RuntimeEntry};
 pub use ipc_proto::{self, Advertise, Code, Command, Exchange, Guid, Request, Serve, SessionEnd, Step};
-pub use ipc_std::{DriveError, DumpOutcome, Environment, Error, Phase, ProcessInfo, Timeouts};
+pub use ipc_std::{DriveError, DumpOutcome, Environment, Error, Phase, ProcessInfo, Timeouts, nettrace};

@@ -59,6 +59,7 @@ fn inherited(path: &Path, peer: Credentials) -> Option<Reason> {
 }
 
 #[cfg(all(test, unix))]
+#[allow(clippy::panic, reason = "a test fails by panicking")]
 mod tests {
     use super::*;
 

@@ -14,7 +14,7 @@ use crate::drive::{DriveError, is_closed, is_not_ready};
 ///
 /// ```
 /// use core::time::Duration;
-/// use ipc_proto::{Command, ResumeRuntime};
+/// use ipc_std::ipc_proto::{Command, ResumeRuntime};
 /// use ipc_std::{CallContext, Phase};
 ///
 /// let command = ResumeRuntime::CODE;

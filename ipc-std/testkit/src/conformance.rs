@@ -11,7 +11,7 @@
 #![cfg_attr(feature = "io", doc = "```")]
 #![cfg_attr(not(feature = "io"), doc = "```ignore")]
 //! use std::time::{Duration, Instant};
-//! use ipc_std::Stream;
+//! use ipc_testkit::ipc_std::Stream;
 //! use ipc_testkit::conformance::{self, State};
 //! use ipc_testkit::{FakeRuntime, Profile};
 //!

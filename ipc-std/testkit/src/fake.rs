@@ -71,7 +71,7 @@ use fake_core::FakeCore;
 /// | accepts an empty variable name, duplicate event ids, and perf map types above 0x7fffffff | refuses by [`Request::check`] |
 ///
 /// ```
-/// use ipc_std::Client;
+/// use ipc_testkit::ipc_std::Client;
 /// use ipc_testkit::{FakeRuntime, Profile};
 ///
 /// let runtime = FakeRuntime::start(Profile::net8())?;
@@ -84,8 +84,8 @@ use fake_core::FakeCore;
 /// A runtime at the port of a monitor, with both ends in one program:
 ///
 /// ```
-/// use ipc_proto::{Advertise, Parsed, ResumeRuntime};
-/// use ipc_std::Connection;
+/// use ipc_testkit::ipc_proto::{Advertise, Parsed, ResumeRuntime};
+/// use ipc_testkit::ipc_std::Connection;
 /// use ipc_testkit::{FakePort, FakeRuntime, Profile};
 /// use std::{io::Read, os::unix::net::UnixListener};
 ///
@@ -193,7 +193,7 @@ impl FakeRuntime {
     /// Serves one connection over any stream, until the connection ends.
     ///
     /// ```
-    /// use ipc_std::Connection;
+    /// use ipc_testkit::ipc_std::Connection;
     /// use ipc_testkit::{FakeRuntime, Profile};
     ///
     /// let runtime = FakeRuntime::without_listener(Profile::net10())?;
@@ -245,10 +245,10 @@ impl FakeRuntime {
     /// The client of this example reads the first record of the session, which has the metadata of its event:
     ///
     /// ```
-    /// use ipc_proto::types::{EventFilter, EventLevel, TracepointConfig, UserEventsProvider, UserEventsSession};
-    /// use ipc_proto::Array;
-    /// use nettrace::user_events::{MetadataCache, TracepointRecord};
-    /// use ipc_std::Client;
+    /// use ipc_testkit::ipc_proto::types::{EventFilter, EventLevel, TracepointConfig, UserEventsProvider, UserEventsSession};
+    /// use ipc_testkit::ipc_proto::Array;
+    /// use ipc_testkit::nettrace::user_events::{MetadataCache, TracepointRecord};
+    /// use ipc_testkit::ipc_std::Client;
     /// use ipc_testkit::{FakeRuntime, Profile};
     /// use std::os::unix::net::UnixDatagram;
     ///
@@ -289,7 +289,7 @@ impl FakeRuntime {
     /// Sets the handler of this command, whether the runtime's version knows the command or not.
     ///
     /// ```
-    /// use ipc_proto::{Command, GenerateCoreDump3, types::Status};
+    /// use ipc_testkit::ipc_proto::{Command, GenerateCoreDump3, types::Status};
     /// use ipc_testkit::{FakeRuntime, Profile, Response};
     ///
     /// let runtime = FakeRuntime::start(Profile::net10())?;

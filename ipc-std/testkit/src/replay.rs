@@ -28,10 +28,10 @@ use session_buffer::SessionBuffer;
 /// Times are nanoseconds of any clock. `Response::Replay` describes the stream.
 ///
 /// ```
-/// use ipc_proto::plan::TraceConfig;
-/// use ipc_proto::types::{EventLevel, Provider};
+/// use ipc_testkit::ipc_proto::plan::TraceConfig;
+/// use ipc_testkit::ipc_proto::types::{EventLevel, Provider};
 /// use ipc_testkit::{Profile, Recording, Replay};
-/// use nettrace::CalendarTime;
+/// use ipc_testkit::nettrace::CalendarTime;
 ///
 /// # let path = concat!(env!("CARGO_MANIFEST_DIR"), "/src/fake/program.nettrace");
 /// let file = std::fs::read(path)?; // NetTrace of any version

@@ -15,7 +15,7 @@ use crate::event::name_list;
 /// Reads samples of counters and instruments from the events of a trace, in the order of the stream.
 ///
 /// ```
-/// use nettrace::{AssemblerStep, BytesOrder, EventAssembler, ReadOptions};
+/// use nettrace_analysis::nettrace::{AssemblerStep, BytesOrder, EventAssembler, ReadOptions};
 /// use nettrace_analysis::counters::{CounterEvent, CounterReader};
 ///
 /// # let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../testdata/counters/net8-meters.nettrace");

@@ -11,7 +11,7 @@ use crate::samples::{Clock, SampledThread, Samples, ThreadNumber, Unit, Weight};
 /// proportional to the length of the trace, whatever the trace contains.
 ///
 /// ```
-/// use nettrace::{AssemblerStep, BytesOrder, EventAssembler, ReadOptions};
+/// use nettrace_analysis::nettrace::{AssemblerStep, BytesOrder, EventAssembler, ReadOptions};
 /// use nettrace_analysis::formats::Profile;
 /// use nettrace_analysis::Analysis;
 /// use nettrace_analysis::samples::{Clock, Samples};

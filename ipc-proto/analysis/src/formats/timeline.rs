@@ -21,7 +21,7 @@ use crate::samples::{Clock, Interval, SampledThread, Samples, ThreadNumber, Unit
 /// them: the file then has only the beginning of the trace.
 ///
 /// ```
-/// use nettrace::{AssemblerStep, BytesOrder, EventAssembler, ReadOptions};
+/// use nettrace_analysis::nettrace::{AssemblerStep, BytesOrder, EventAssembler, ReadOptions};
 /// use nettrace_analysis::formats::{TimeProfile, Timeline};
 /// use nettrace_analysis::samples::{Clock, Samples};
 ///

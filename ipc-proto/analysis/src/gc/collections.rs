@@ -17,7 +17,7 @@ use crate::{Analysis, Part, RuntimeEvent};
 /// logarithmic in the number of processes.
 ///
 /// ```
-/// use nettrace::{AssemblerStep, BytesOrder, EventAssembler, ReadOptions};
+/// use nettrace_analysis::nettrace::{AssemblerStep, BytesOrder, EventAssembler, ReadOptions};
 /// use nettrace_analysis::Analysis;
 /// use nettrace_analysis::gc::Collections;
 ///

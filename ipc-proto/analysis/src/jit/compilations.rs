@@ -20,7 +20,7 @@ use crate::{Analysis, Part, RuntimeEvent};
 /// method on its thread of its process: one without a start, and a start without a load, stay alone.
 ///
 /// ```
-/// use nettrace::{AssemblerStep, BytesOrder, EventAssembler, ReadOptions};
+/// use nettrace_analysis::nettrace::{AssemblerStep, BytesOrder, EventAssembler, ReadOptions};
 /// use nettrace_analysis::Analysis;
 /// use nettrace_analysis::jit::Compilations;
 ///

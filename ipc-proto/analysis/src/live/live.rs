@@ -100,7 +100,7 @@ impl Activity {
 /// Adds up what a program does. The [module](super) has the events that it needs.
 ///
 /// ```
-/// use nettrace::{AssemblerStep, BytesOrder, EventAssembler, ReadOptions};
+/// use nettrace_analysis::nettrace::{AssemblerStep, BytesOrder, EventAssembler, ReadOptions};
 /// use nettrace_analysis::Analysis;
 /// use nettrace_analysis::live::Live;
 ///

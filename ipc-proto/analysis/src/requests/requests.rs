@@ -24,7 +24,7 @@ use crate::{Analysis, OwnCode, Part, StackId, Stacks};
 /// [`EventOrder::Time`](nettrace::EventOrder::Time). The [module](super) has the rules.
 ///
 /// ```
-/// use nettrace::{AssemblerStep, BytesOrder, EventAssembler, ReadOptions};
+/// use nettrace_analysis::nettrace::{AssemblerStep, BytesOrder, EventAssembler, ReadOptions};
 /// use nettrace_analysis::Analysis;
 /// use nettrace_analysis::requests::Requests;
 ///

@@ -24,7 +24,7 @@ use crate::{Analysis, KnownProvider, Part, RuntimeEvent, StackId, Stacks};
 /// Weighs the events of a trace by one clock or more.
 ///
 /// ```
-/// use nettrace::{AssemblerStep, BytesOrder, EventAssembler, ReadOptions};
+/// use nettrace_analysis::nettrace::{AssemblerStep, BytesOrder, EventAssembler, ReadOptions};
 /// use nettrace_analysis::Analysis;
 /// use nettrace_analysis::call_tree::{CallTree, Order};
 /// use nettrace_analysis::samples::{Clock, Samples};

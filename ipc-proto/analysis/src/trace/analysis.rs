@@ -7,7 +7,7 @@ use nettrace::TraceEvent;
 /// several analyses. An analysis that can state something before the end of the trace has methods of its own for it.
 ///
 /// ```
-/// use nettrace::TraceEvent;
+/// use nettrace_analysis::nettrace::TraceEvent;
 /// use nettrace_analysis::Analysis;
 /// use nettrace_analysis::gc::{Collections, GcReport};
 ///

@@ -41,7 +41,7 @@ impl TraceTime {
 /// | a request | its end is, or it is in flight at the end of the part; threads do not matter |
 ///
 /// ```
-/// use nettrace::{AssemblerStep, BytesOrder, EventAssembler, ReadOptions};
+/// use nettrace_analysis::nettrace::{AssemblerStep, BytesOrder, EventAssembler, ReadOptions};
 /// use nettrace_analysis::samples::{Clock, Samples};
 /// use nettrace_analysis::{Analysis, Part, TraceTime};
 ///

@@ -10,7 +10,7 @@ use super::case::Case;
 /// a timeout of the transport, [`finish`](Self::finish) returns the bytes that arrived before.
 ///
 /// ```
-/// use ipc_proto::{Exchange, Step};
+/// use ipc_testkit::ipc_proto::{Exchange, Step};
 /// use ipc_testkit::conformance::{self, Against, CaseExchange};
 ///
 /// let cases = conformance::cases();

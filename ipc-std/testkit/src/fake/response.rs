@@ -52,8 +52,8 @@ pub enum Response {
     /// This recording loses one event of three in each round:
     ///
     /// ```
-    /// use ipc_proto::{CollectTracing2, Command};
-    /// use nettrace::{
+    /// use ipc_testkit::ipc_proto::{CollectTracing2, Command};
+    /// use ipc_testkit::nettrace::{
     ///     Event, Fields, Metadata, PayloadWriter, Scalar, Trace, TraceWriter, Version, WriteError,
     /// };
     /// use ipc_testkit::{FakeRuntime, Profile, Response};
@@ -114,7 +114,7 @@ impl Response {
     /// Returns OK with this payload.
     ///
     /// ```
-    /// use ipc_proto::types::Status;
+    /// use ipc_testkit::ipc_proto::types::Status;
     /// use ipc_testkit::Response;
     /// assert_eq!(Response::ok(&Status::OK), Response::Ok(vec![0; 4]));
     /// ```
