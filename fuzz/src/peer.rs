@@ -4,7 +4,7 @@ use std::io::{self, Read, Write};
 use arbitrary::Unstructured;
 use ipc_proto::types::{ProcessEnvironment, ProcessInfo, ProcessInfo2, ProcessInfo3, SessionId, Status};
 use ipc_proto::wire::to_u32;
-use ipc_proto::{Code, ServerError};
+use ipc_proto::{Code, HResult, ServerError};
 
 use crate::hostile::{hostile_bytes, push_message};
 
@@ -17,7 +17,7 @@ use crate::hostile::{hostile_bytes, push_message};
 /// * an answer OK: of ResumeRuntime and the other commands that only succeed, of GetProcessInfo, GetProcessInfo2 or
 ///   GetProcessInfo3 with any values;
 /// * the answer of a session, and up to 128 KiB of its stream;
-/// * a refusal with any code, and perhaps a message;
+/// * a refusal with a code that runtimes send, or with any code and perhaps a message;
 /// * valid messages and damage: requests, answers, advertise frames and environments out of order, repeated, cut, with wrong
 ///   sizes and counts;
 /// * the bytes of the fuzzer as they are.
@@ -108,6 +108,15 @@ impl Peer {
     }
 }
 
+/// The codes of refusals on which clients decide.
+const KNOWN: [HResult; 5] = [
+    HResult::UNKNOWN_COMMAND,
+    HResult::BAD_ENCODING,
+    HResult::NOT_SUPPORTED,
+    HResult::INVALID_ARG,
+    HResult::FAIL,
+];
+
 fn push_parts(sends: &mut Vec<u8>, u: &mut Unstructured<'_>) -> arbitrary::Result<()> {
     for _ in 0..u.arbitrary::<u8>()? % 4 + 1 {
         match u.arbitrary::<u8>()? % 12 {
@@ -132,7 +141,8 @@ fn push_parts(sends: &mut Vec<u8>, u: &mut Unstructured<'_>) -> arbitrary::Resul
                 push_message(sends, Code::OK, &u.arbitrary::<SessionId>()?);
                 sends.extend(letters(u)?);
             }
-            7 | 8 => push_message(sends, Code::ERROR, &u.arbitrary::<ServerError<'_>>()?),
+            7 => push_message(sends, Code::ERROR, u.choose(&KNOWN)?),
+            8 => push_message(sends, Code::ERROR, &u.arbitrary::<ServerError<'_>>()?),
             9 => sends.extend(u.bytes(u.len())?),
             _ => sends.extend(hostile_bytes(u)?),
         }
