@@ -109,7 +109,7 @@ pub(crate) fn hostile_bytes(u: &mut Unstructured<'_>) -> arbitrary::Result<Vec<u
     Ok(stream)
 }
 
-fn push_message(stream: &mut Vec<u8>, code: Code, payload: &impl Encode) {
+pub(crate) fn push_message(stream: &mut Vec<u8>, code: Code, payload: &impl Encode) {
     // A payload that is too long for a message is left out.
     stream.extend(encode_to_vec(code, payload).unwrap_or_default());
 }

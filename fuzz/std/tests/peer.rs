@@ -23,6 +23,31 @@ fn a_connection_returns_whatever_the_peer_sends() {
     assert!(whole > 300, "{whole} peers receive the request");
 }
 
+/// The seeds reach what a client does after the first answer: long environments, and several answers one after the other.
+#[test]
+fn peers_send_whole_environments_and_several_answers() {
+    let (mut environments, mut longest, mut several) = (0, 0, 0);
+    for input in seeds("hostile") {
+        let mut connection = Connection::new(Peer::new(input));
+        let environment = connection.environment(1 << 20);
+        let info = connection.call(&GetProcessInfo3 {}).map(drop);
+        let resumed = connection.call(&ResumeRuntime {}).map(drop);
+        let is_answer = |result: &Result<(), ipc_std::Error>| {
+            result.as_ref().map_or_else(|error| error.hresult().is_some(), |()| true)
+        };
+        let answers = [&environment.as_ref().map_or(info, |_| Ok(())), &resumed];
+        several += usize::from(answers.into_iter().all(is_answer));
+        if let Ok(environment) = environment {
+            environments += 1;
+            let entries = environment.entries().map(|entry| 6 + 2 * entry.units().count());
+            longest = longest.max(4 + entries.sum::<usize>());
+        }
+    }
+    assert!(environments > 100, "{environments} whole environments");
+    assert!(longest > 3 << 16, "the longest environment has {longest} bytes");
+    assert!(several > 5, "{several} peers answer several times");
+}
+
 #[test]
 fn code_that_ignores_the_end_fails() {
     fn reads_without_end(bytes: &[u8]) {

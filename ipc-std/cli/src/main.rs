@@ -2,6 +2,7 @@
 
 /// Arguments that several commands have, and their parsers.
 mod args {
+    pub(crate) mod command_code;
     pub(crate) mod comparison;
     pub(crate) mod frame_args;
     pub(crate) mod process_arg;

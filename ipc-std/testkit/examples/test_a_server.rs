@@ -14,13 +14,10 @@ fn main() -> Result<(), Box<dyn core::error::Error>> {
     let fake = FakeRuntime::start(Profile { careful: true, ..Profile::net11() })?;
     let path = std::env::args_os().nth(1).map_or_else(|| fake.path().to_owned(), PathBuf::from);
     let connect = || Stream::connect(&path, Instant::now() + Duration::from_secs(10));
-    let (mut tried, mut differences) = (0, Vec::new());
     // Some cases end a real runtime. Your own server should survive these cases: try them, too.
-    for case in conformance::cases().iter().filter(|case| case.state == State::Running && !case.is_deadly()) {
-        tried += 1;
-        differences.extend(conformance::run(case, connect).err());
-    }
-    differences.iter().for_each(|difference| println!("{difference}"));
-    println!("{tried} cases, {} differences", differences.len());
-    if differences.is_empty() { Ok(()) } else { Err("the server differs".into()) }
+    let cases = conformance::cases().into_iter();
+    let cases = cases.filter(|case| case.state == State::Running && !case.is_deadly());
+    let report = conformance::run_all(cases, connect);
+    println!("{report}");
+    if report.differences.is_empty() { Ok(()) } else { Err("the server differs".into()) }
 }

@@ -1,8 +1,8 @@
 //! Requests and the answers that a server of the protocol must give: a test for servers of any origin.
 //!
 //! The cases are data: `conformance/cases.jsonl` in the repository's folder `testdata/`, whose README describes them.
-//! This module has the cases as types. `run` tries a case on a server; a [`CaseExchange`] tries a case over another
-//! transport.
+//! This module has the cases as types. `run_all` tries cases on a server, `run` one; a [`CaseExchange`] tries a case over
+//! another transport.
 //!
 //! Some cases end real runtimes: [`Case::is_deadly`]. Some have [effects](Case::effects) if the answer is OK. The order
 //! of the cases matters: one case sets a variable that the next case removes, and the cases that resume the runtime
@@ -17,17 +17,18 @@
 //!
 //! let server = FakeRuntime::start(Profile { careful: true, ..Profile::net11() })?; // in your tests: your server
 //! let connect = || Stream::connect(server.path(), Instant::now() + Duration::from_secs(10));
-//! for case in conformance::cases().iter().filter(|case| case.state == State::Running).take(20) {
-//!     if let Err(difference) = conformance::run(case, connect) {
-//!         panic!("{difference}");
-//!     }
-//! }
+//! let cases = conformance::cases().into_iter().filter(|case| case.state == State::Running);
+//! let report = conformance::run_all(cases.take(20), connect);
+//! assert!(report.differences.is_empty(), "{report}");
+//! assert_eq!(report.passed.len() + report.not_tried.len(), 20);
 //! # Ok::<(), std::io::Error>(())
 //! ```
 mod answer;
 mod case;
 mod case_exchange;
 mod difference;
+#[cfg(feature = "io")]
+mod outcome;
 #[cfg(feature = "io")]
 mod run;
 
@@ -38,7 +39,9 @@ pub use case::{Case, InvalidCase, State};
 pub use case_exchange::CaseExchange;
 pub use difference::{Against, Difference};
 #[cfg(feature = "io")]
-pub use run::{run, send};
+pub use outcome::{NotTried, Outcome, Report};
+#[cfg(feature = "io")]
+pub use run::{run, run_all, send};
 
 /// The cases. `testdata/conformance/cases.jsonl` is a link to this file, because a copy would become outdated.
 const CASES: &str = include_str!("conformance/cases.jsonl");

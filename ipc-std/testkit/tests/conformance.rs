@@ -2,19 +2,25 @@
 #![cfg(feature = "io")]
 #![allow(clippy::indexing_slicing, clippy::panic, clippy::unwrap_used, reason = "a test fails by panicking")]
 
+use core::cell::Cell;
 use core::time::Duration;
 use std::collections::BTreeSet;
 use std::io;
+#[cfg(unix)]
+use std::io::{Read, Write};
+#[cfg(unix)]
+use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::time::Instant;
 
 use ipc_proto::plan::Flavour;
-use ipc_proto::{HResult, Message, Parsed, Request};
+use ipc_proto::{Command, GetProcessInfo2, HResult, Message, Parsed, Request, ResumeRuntime, StopTracing};
 use ipc_std::Stream;
 use ipc_testkit::conformance::{
-    Against, Case, ExpectedAnswer, KINDS, ReceivedAnswer, Seen, State, cases, run, send,
+    Against, Case, ExpectedAnswer, KINDS, NotTried, Outcome, ReceivedAnswer, Seen, State, cases, run,
+    run_all, send,
 };
-use ipc_testkit::{FakeRuntime, Profile};
+use ipc_testkit::{FakeRuntime, Profile, Response};
 
 fn connect(path: &Path) -> impl Fn() -> io::Result<Stream> {
     move || Stream::connect(path, soon(Duration::from_secs(60)))
@@ -27,18 +33,13 @@ fn soon(after: Duration) -> Instant {
 /// Tries every case in its state.
 fn every_case(profile: &Profile) {
     let (version, flavour) = (profile.version, profile.flavour);
-    let mut differences = Vec::new();
     for state in [State::Running, State::Suspended] {
         let profile = Profile { suspended: state == State::Suspended, ..profile.clone() };
         let runtime = FakeRuntime::start(profile).unwrap();
-        for case in cases().into_iter().filter(|case| case.state == state && case.can_be_sent()) {
-            let case = case.for_server(version, flavour);
-            if let Err(difference) = run(&case, connect(runtime.path())) {
-                differences.push(difference.to_string());
-            }
-        }
+        let cases = cases().into_iter().filter(|case| case.state == state);
+        let report = run_all(cases.map(|case| case.for_server(version, flavour)), connect(runtime.path()));
+        assert!(report.differences.is_empty() && (report.not_tried.is_empty() || cfg!(windows)), "{report}");
     }
-    assert!(differences.is_empty(), "{} differ:\n{}", differences.len(), differences.join("\n"));
 }
 
 #[test]
@@ -52,7 +53,8 @@ fn every_observed_case(profile: &Profile, kind: &str) {
     for state in [State::Running, State::Suspended] {
         let profile = Profile { suspended: state == State::Suspended, ..profile.clone() };
         let runtime = FakeRuntime::start(profile).unwrap();
-        for case in cases().into_iter().filter(|case| case.state == state && case.can_be_sent()) {
+        let cases = cases().into_iter();
+        for case in cases.filter(|case| case.state == state && (cfg!(unix) || !case.half_close)) {
             // A runtime that never answers takes the whole time.
             let waits = case.seen(kind).contains(&Seen::Waits);
             let patience = Duration::from_millis(if waits { 100 } else { 60_000 });
@@ -352,6 +354,99 @@ fn sessions_are_stopped() {
     assert_eq!(case.judge(Against::Expected, &answer), Ok(()));
     let received: Vec<_> = runtime.requests().iter().map(|request| request.code().unwrap().0).collect();
     assert_eq!(received, [0x0203, 0x0201]);
+}
+
+/// A socket that only reads and writes.
+#[cfg(unix)]
+struct Plain(UnixStream);
+
+#[cfg(unix)]
+impl Read for Plain {
+    fn read(&mut self, buf: &mut [u8]) -> io::Result<usize> {
+        self.0.read(buf)
+    }
+}
+#[cfg(unix)]
+impl Write for Plain {
+    fn write(&mut self, buf: &[u8]) -> io::Result<usize> {
+        self.0.write(buf)
+    }
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+/// A transport with a thread cannot close one direction.
+#[cfg(unix)]
+#[test]
+fn a_case_that_was_not_tried_has_not_passed() {
+    let runtime = FakeRuntime::start(Profile { careful: true, ..Profile::net11() }).unwrap();
+    let connect = || {
+        let plain = Plain(UnixStream::connect(runtime.path())?);
+        Ok(Stream::blocking(plain)?.with_deadline(soon(Duration::from_secs(60))))
+    };
+    let half_closed = || cases().into_iter().filter(|case| case.state == State::Running && case.half_close);
+    let case = half_closed().next().unwrap();
+    assert_eq!(run(&case, connect), Ok(Outcome::NotTried(NotTried::HalfClose)));
+    let others = cases().into_iter().filter(|case| !case.half_close).take(20);
+    let report = run_all(half_closed().chain(others), connect);
+    assert_eq!((report.passed.len(), report.not_tried.len()), (20, half_closed().count()), "{report}");
+    let text = report.to_string();
+    assert!(
+        text.ends_with("20 passed, 0 differences; 65 not tried: the transport cannot close one direction"),
+        "{text}"
+    );
+}
+
+/// A server that has three commands has no differences, whatever code it refuses the others with.
+#[test]
+fn a_small_server_has_no_differences() {
+    let has = [ResumeRuntime::CODE, GetProcessInfo2::CODE, StopTracing::CODE];
+    let refused_with = |refusal: HResult| {
+        let runtime = FakeRuntime::start(Profile { careful: true, ..Profile::net11() }).unwrap();
+        for row in Request::ALL.iter().filter(|row| !has.contains(&row.code)) {
+            runtime.on(row.code, move |_| Response::Refuse(refusal));
+        }
+        let running = || cases().into_iter().filter(|case| case.state == State::Running);
+        let all = run_all(running(), connect(runtime.path()));
+        assert!(!all.differences.is_empty(), "{all}");
+        let report = run_all(running().map(|case| case.for_commands(&has)), connect(runtime.path()));
+        assert!(report.differences.is_empty(), "{report}");
+    };
+    refused_with(HResult::UNKNOWN_COMMAND);
+    refused_with(HResult::NOT_SUPPORTED);
+    // A server that accepts what it does not have is wrong.
+    let runtime = FakeRuntime::start(Profile { careful: true, ..Profile::net11() }).unwrap();
+    let case = cases().into_iter().find(|case| case.name == "empty/0408").unwrap().for_commands(&has);
+    let difference = run(&case, connect(runtime.path())).unwrap_err().to_string();
+    assert!(difference.starts_with("empty/0408: expected a refusal, got OK"), "{difference}");
+}
+
+/// The README describes the names of the cases by what stands before the first slash.
+#[test]
+fn the_readme_lists_the_groups_of_cases() {
+    let readme = include_str!("../README.md");
+    let rows = readme.lines().filter_map(|line| line.strip_prefix("| `")?.split(" |").next());
+    let listed: BTreeSet<&str> =
+        rows.flat_map(|names| names.split('`')).filter_map(|name| name.strip_suffix('/')).collect();
+    let cases = cases();
+    let groups = cases.iter().filter_map(|case| case.name.split('/').next());
+    assert_eq!(listed, groups.collect());
+}
+
+/// The kit does not wait for each answer of a server that has stopped answering.
+#[test]
+fn a_silent_server_costs_two_deadlines() {
+    let runtime = FakeRuntime::start(Profile::net10()).unwrap();
+    runtime.set_fault(ipc_testkit::Fault::Silent);
+    let connections = Cell::new(0);
+    let report = run_all(cases(), || {
+        connections.set(connections.get() + 1);
+        Stream::connect(runtime.path(), soon(Duration::from_millis(50)))
+    });
+    assert_eq!((report.differences.len(), connections.get()), (1, 2), "{report}");
+    assert!(report.not_tried.iter().all(|(_, why)| *why == NotTried::Silent), "{report}");
+    assert_eq!(report.not_tried.len(), cases().len() - 1);
 }
 
 /// The kit waits for a silent server until the deadline.

@@ -7,9 +7,10 @@ use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use ipc_proto::plan::Flavour;
 use ipc_proto::{Code, HResult};
 use ipc_std::{Client, ErrorKind};
-use ipc_testkit::conformance::{self, Against, Case, Difference, ReceivedAnswer, Seen, State};
+use ipc_testkit::conformance::{self, Against, Case, Difference, NotTried, ReceivedAnswer, Seen, State};
 use serde_json::json;
 
+use crate::args::command_code::parse_command;
 use crate::output::failure::{Failure, Kind};
 use crate::output::globals::Globals;
 use crate::output::stdout::{json_to_stdout, to_stdout};
@@ -30,6 +31,9 @@ pub(crate) struct Args {
     /// State of the runtime; a suspended one is resumed at the end
     #[arg(long, value_enum, default_value = "running")]
     state: States,
+    /// Commands that the server has, by names or codes; it refuses all others [default: those of its version]
+    #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = parse_command, conflicts_with = "kind")]
+    commands: Option<Vec<Code>>,
     /// Also send requests that end real runtimes
     #[arg(long)]
     deadly: bool,
@@ -71,6 +75,8 @@ struct CaseCounts {
     deadly: usize,
     /// Not tried, because no response of the compared runtime is recorded.
     unseen: usize,
+    /// Not tried, because the transport cannot close one direction.
+    half_close: usize,
 }
 
 pub(crate) fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
@@ -102,7 +108,7 @@ pub(crate) fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
         globals.note(&format!("compared with a careful server of .NET {core}{version}{flavour}"));
     }
     let mut counts = CaseCounts::default();
-    let cases = cases.into_iter().filter(|case| case.state == state && case.can_be_sent());
+    let cases = cases.into_iter().filter(|case| case.state == state);
     for case in cases {
         let deadly =
             case.is_deadly_since(version.unwrap_or(0)) || kind.is_some_and(|kind| case.is_deadly_for(kind));
@@ -119,10 +125,17 @@ pub(crate) fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
             Some(_) => case,
             None => case.for_server(version.unwrap_or(u8::MAX), flavour),
         };
+        let case = match &args.commands {
+            Some(commands) => case.for_commands(commands),
+            None => case,
+        };
         let waits = seen.is_some_and(|seen| seen.contains(&Seen::Waits));
         let timeout = client.timeouts().call;
         let timeout = if waits { timeout.min(NEVER) } else { timeout };
-        let answer = ask(&case, &client, timeout, &wire_log, &counts)?;
+        let Some(answer) = ask(&case, &client, timeout, &wire_log, &counts)? else {
+            counts.half_close = counts.half_close.saturating_add(1);
+            continue;
+        };
         counts.tried = counts.tried.saturating_add(1);
         if let Err(difference) = case.judge(kind.map_or(Against::Expected, Against::Observed), &answer) {
             counts.different = counts.different.saturating_add(1);
@@ -202,7 +215,7 @@ fn flavour(cases: &[Case], client: &Client, wire_log: &WireLog) -> Result<Flavou
     let has_none_of = |name: &str| -> Result<bool, Failure> {
         let Some(case) = cases.iter().find(|case| case.name == name) else { return Ok(false) };
         let answer = ask(case, client, client.timeouts().call, wire_log, &CaseCounts::default())?;
-        let refusal = answer.message().filter(|message| message.code == Code::ERROR);
+        let refusal = answer.as_ref().and_then(ReceivedAnswer::message).filter(|message| message.code == Code::ERROR);
         Ok(refusal.is_some_and(|refusal| refusal.decode() == Ok(HResult::NOT_SUPPORTED)))
     };
     Ok(match has_none_of(PROFILERS)? {
@@ -212,19 +225,24 @@ fn flavour(cases: &[Case], client: &Client, wire_log: &WireLog) -> Result<Flavou
     })
 }
 
+/// Returns the answer to a case; `None` if the transport cannot carry the case.
 fn ask(
     case: &Case,
     client: &Client,
     timeout: Duration,
     wire_log: &WireLog,
     counts: &CaseCounts,
-) -> Result<ReceivedAnswer, Failure> {
+) -> Result<Option<ReceivedAnswer>, Failure> {
     let connect = || {
         let now = Instant::now();
         let stream = client.connect().map_err(std::io::Error::other)?.into_stream();
         Ok(stream.with_deadline(now.checked_add(timeout).unwrap_or(now)))
     };
-    conformance::send(case, wire_log.observer().as_ref(), connect).map_err(|e| {
+    let answer = match conformance::send(case, wire_log.observer().as_ref(), connect) {
+        Err(e) if e.kind() == std::io::ErrorKind::Unsupported => return Ok(None),
+        answer => answer,
+    };
+    answer.map(Some).map_err(|e| {
         // The case could not be sent. A second connection shows whether the server exists: if not, it never existed, or
         // it ended on an earlier case.
         match client.connect() {
@@ -251,11 +269,15 @@ fn show(difference: &Difference, globals: &Globals) -> Result<(), Failure> {
 }
 
 fn summary(counts: &CaseCounts, globals: &Globals) -> Result<(), Failure> {
-    let CaseCounts { tried, different, deadly, unseen, .. } = counts;
+    let CaseCounts { tried, different, deadly, unseen, half_close } = counts;
     if globals.json {
-        return json_to_stdout(
-            &json!({ "cases": tried, "differences": different, "deadly": deadly, "unseen": unseen }),
-        );
+        return json_to_stdout(&json!({
+            "cases": tried,
+            "differences": different,
+            "deadly": deadly,
+            "unseen": unseen,
+            "not_tried": half_close,
+        }));
     }
     to_stdout(|out| {
         write!(out, "{tried} cases, {different} differences")?;
@@ -264,6 +286,9 @@ fn summary(counts: &CaseCounts, globals: &Globals) -> Result<(), Failure> {
         }
         if *unseen > 0 {
             write!(out, "; {unseen} not tried: no response of such a runtime is recorded")?;
+        }
+        if *half_close > 0 {
+            write!(out, "; {half_close} not tried: {}", NotTried::HalfClose)?;
         }
         writeln!(out)
     })

@@ -6,13 +6,13 @@ use std::path::Path;
 
 use dotnet_ipc_syntax::decode_input::{Input, Piece};
 use dotnet_ipc_syntax::hex;
-use dotnet_ipc_syntax::unsigned::unsigned;
 use ipc_proto::types::ProcessEnvironment;
 use ipc_proto::{
-    Advertise, Code, CommandInfo, Continuation, Direction, EncodeError, GetProcessEnvironment, Message,
-    Observation, Observe, Observed, Request, encode,
+    Advertise, Code, Continuation, Direction, EncodeError, GetProcessEnvironment, Message,
+    Observation, Observe, Observed, encode,
 };
 
+use crate::args::command_code::parse_command;
 use crate::input::source::Source;
 use crate::output::failure::{Failure, Kind};
 use crate::output::globals::Globals;
@@ -86,23 +86,6 @@ impl Decoded {
         Err(Failure::new(Kind::Protocol, format!("{which} is malformed: {error}{more}"))
             .with_hint("the output contains the valid fields before that byte"))
     }
-}
-
-/// Parses a command by one of its two names or its code.
-fn parse_command(text: &str) -> Result<Code, String> {
-    let named = |row: &&CommandInfo| {
-        [row.name, row.specification_name].iter().any(|name| name.eq_ignore_ascii_case(text))
-    };
-    let digits = text.strip_prefix("0x").unwrap_or(text);
-    let code = || {
-        let digits = unsigned(digits).filter(|digits| digits.len() == 4)?;
-        u16::from_str_radix(digits, 16).ok()
-    };
-    let found = Request::ALL.iter().find(named).map(|row| row.code);
-    found.or_else(|| code().map(Code)).ok_or_else(|| {
-        let names: Vec<_> = Request::ALL.iter().map(|row| row.name).collect();
-        format!("no such command: give a code such as 0x0408, or one of {}", names.join(", "))
-    })
 }
 
 /// Returns the bytes to decode, from the operands or from standard input.

@@ -4,7 +4,9 @@ use core::str::from_utf8;
 use std::process::{Command, Output};
 
 use ipc_proto::types::{ProcessInfo3, Status};
-use ipc_proto::{Command as _, EnablePerfMap, GetProcessInfo3, Guid, HResult};
+use ipc_proto::{
+    Command as _, EnablePerfMap, GetProcessInfo2, GetProcessInfo3, Guid, HResult, Request, StopTracing,
+};
 use ipc_testkit::{FakeRuntime, Profile, Response};
 use serde_json::Value;
 
@@ -76,6 +78,25 @@ fn deadly_requests_are_sent_only_on_demand() {
     assert!(tried > 350 && deadly > 100, "{count}");
     // A dump request without a payload ends a real runtime.
     assert!(runtime.requests().iter().all(|request| !request.bytes.ends_with(&[0x14, 0, 1, 1, 0, 0])));
+}
+
+/// A server that has few commands refuses all others. What was not tried is counted apart from what passed.
+#[test]
+fn a_small_server_names_its_commands() {
+    let runtime = FakeRuntime::start(Profile::net10()).unwrap();
+    let has = [GetProcessInfo3::CODE, GetProcessInfo2::CODE, StopTracing::CODE];
+    for row in Request::ALL.iter().filter(|row| !has.contains(&row.code)) {
+        runtime.on(row.code, |_| Response::Refuse(HResult::NOT_SUPPORTED));
+    }
+    assert_eq!(conformance(&runtime, &["--deadly"]).status.code(), Some(8));
+    let commands = "--commands=GetProcessInfo3,processinfo2,0x0201";
+    let output = conformance(&runtime, &["--deadly", commands, "--json"]);
+    assert_eq!(output.status.code(), Some(0), "{output:?}");
+    let count: Value = serde_json::from_str(lines(&output)[0]).unwrap();
+    assert_eq!((&count["differences"], &count["not_tried"]), (&0.into(), &0.into()), "{count}");
+    for wrong in [["--commands=Nothing", "--deadly"], [commands, "--as=net10"]] {
+        assert_eq!(conformance(&runtime, &wrong).status.code(), Some(2), "{wrong:?}");
+    }
 }
 
 #[test]

@@ -15,6 +15,8 @@ pub enum ExpectedAnswer {
     Bytes(Vec<u8>),
     /// An Error answer with this code, with or without a message.
     HResult(HResult),
+    /// An Error answer with any code: of a server that does not have the command.
+    Refusal,
     /// An OK answer to this command with these numbers. Fields that are not listed can have any value.
     Ok {
         /// The command.
@@ -192,6 +194,7 @@ impl fmt::Display for ExpectedAnswer {
         match self {
             Self::Bytes(bytes) => write!(f, "exactly {}", ReceivedAnswer::Message(bytes.clone())),
             Self::HResult(hresult) => write!(f, "{hresult:?}"),
+            Self::Refusal => f.write_str("a refusal"),
             Self::Ok { command, fields } => {
                 write!(f, "OK to {}", command.name)?;
                 for (i, (name, value)) in fields.iter().enumerate() {
@@ -259,6 +262,7 @@ impl ExpectedAnswer {
         match (self, seen) {
             (Self::Ok { .. }, Seen::Ok { .. }) => true,
             (Self::HResult(expected), Seen::Refused(hresult)) => expected == hresult,
+            (Self::Refusal, Seen::Refused(_)) => true,
             (Self::Bytes(bytes), _) => seen.matches(&ReceivedAnswer::Message(bytes.clone())),
             _ => false,
         }
@@ -283,6 +287,7 @@ impl ExpectedAnswer {
         match self {
             Self::Bytes(bytes) => *answer == ReceivedAnswer::Message(bytes.clone()),
             Self::HResult(hresult) => refusal(&message) == Some(*hresult),
+            Self::Refusal => refusal(&message).is_some(),
             Self::Ok { command, fields } => numbers(command, &message).is_some_and(|numbers| {
                 fields.iter().all(|(name, value)| numbers.contains(&(name.as_str(), *value)))
             }),

@@ -70,13 +70,6 @@ impl Case {
         Some(Code(u16::from_be_bytes(code)))
     }
 
-    /// Returns whether this system can send the request: a Windows pipe has no [half](Self::half_close) that can be
-    /// closed.
-    #[must_use]
-    pub const fn can_be_sent(&self) -> bool {
-        cfg!(unix) || !self.half_close
-    }
-
     /// Adapts the expected answer to a server of this version and kind: such a server refuses a command that it does
     /// not know, or does not support, before it decodes the payload.
     #[must_use]
@@ -98,6 +91,30 @@ impl Case {
         match hresult {
             Some(hresult) => Self { expect: Some(ExpectedAnswer::HResult(hresult)), effects: None, ..self },
             None => self,
+        }
+    }
+
+    /// Adapts the expected answer to a server that has only these commands: it refuses every other one that is known, with
+    /// any code. What is not a whole message, or has an unknown code, is refused as by other servers.
+    ///
+    /// ```
+    /// use ipc_proto::{Command, GetProcessInfo2, ResumeRuntime};
+    /// use ipc_testkit::conformance::{self, ExpectedAnswer};
+    ///
+    /// let has = [GetProcessInfo2::CODE, ResumeRuntime::CODE];
+    /// let cases = conformance::cases().into_iter().map(|case| case.for_commands(&has));
+    /// let refused = cases.filter(|case| case.expect == Some(ExpectedAnswer::Refusal)).count();
+    /// assert!(refused > 200);
+    /// ```
+    #[must_use]
+    pub fn for_commands(self, commands: &[Code]) -> Self {
+        match whole_message(&self.request) {
+            Some(message)
+                if CommandInfo::find(message.code).is_some() && !commands.contains(&message.code) =>
+            {
+                Self { expect: Some(ExpectedAnswer::Refusal), effects: None, ..self }
+            }
+            _ => self,
         }
     }
 

@@ -1,4 +1,4 @@
-//! Tries a case on a server.
+//! Tries cases on a server.
 use std::io::{self, ErrorKind};
 use std::net::Shutdown;
 
@@ -9,21 +9,54 @@ use super::answer::ReceivedAnswer;
 use super::case::Case;
 use super::case_exchange::CaseExchange;
 use super::difference::{Against, Difference};
+use super::outcome::{NotTried, Outcome, Report};
 
 /// Tries a case on a server that should give the [expected](Case::expect) answer.
 ///
 /// `connect` opens the connection of the request, and another to stop a session that the request started. Both streams
-/// have the deadlines that `connect` gives them. A transport that cannot close one direction (a pipe, a transport with
-/// a thread) cannot carry a case with a [half-close](Case::half_close): `run` leaves out such a case and returns `Ok`.
+/// have the deadlines that `connect` gives them.
 ///
 /// # Errors
 /// If the server gives another answer, or the connection fails.
-pub fn run(case: &Case, connect: impl Fn() -> io::Result<Stream>) -> Result<(), Difference> {
-    match send(case, None, connect) {
-        Ok(answer) => case.judge(Against::Expected, &answer),
-        Err(e) if case.half_close && e.kind() == ErrorKind::Unsupported => Ok(()),
+pub fn run(case: &Case, connect: impl Fn() -> io::Result<Stream>) -> Result<Outcome, Difference> {
+    judge(case, send(case, None, connect))
+}
+
+fn judge(case: &Case, answer: io::Result<ReceivedAnswer>) -> Result<Outcome, Difference> {
+    match answer {
+        Ok(answer) => case.judge(Against::Expected, &answer).map(|()| Outcome::Passed),
+        Err(e) if e.kind() == ErrorKind::Unsupported => Ok(Outcome::NotTried(NotTried::HalfClose)),
         Err(e) => Err(case.difference(Against::Expected, format!("no connection: {e}"))),
     }
+}
+
+/// Tries cases on a server, in their order, as [`run`] does.
+///
+/// A server can be silent: it hangs, or it has ended and its connections wait. After a case without an answer in time, the
+/// kit sends another request, the first of all cases. If that has no answer either, no other case is
+/// [tried](NotTried::Silent). So a silent server costs two deadlines of `connect`.
+pub fn run_all(cases: impl IntoIterator<Item = Case>, connect: impl Fn() -> io::Result<Stream>) -> Report {
+    let is_silent = |answer: &io::Result<ReceivedAnswer>| match answer {
+        Ok(answer) => *answer == ReceivedAnswer::Silence,
+        Err(e) => e.kind() == ErrorKind::TimedOut,
+    };
+    let (mut report, mut silent) = (Report::default(), false);
+    for case in cases {
+        if silent {
+            report.not_tried.push((case.name, NotTried::Silent));
+            continue;
+        }
+        let answer = send(&case, None, &connect);
+        if is_silent(&answer) {
+            silent = super::cases().first().is_some_and(|first| is_silent(&send(first, None, &connect)));
+        }
+        match judge(&case, answer) {
+            Ok(Outcome::Passed) => report.passed.push(case.name),
+            Ok(Outcome::NotTried(reason)) => report.not_tried.push((case.name, reason)),
+            Err(difference) => report.differences.push(difference),
+        }
+    }
+    report
 }
 
 /// Sends the request of a case and receives the answer.
@@ -33,7 +66,8 @@ pub fn run(case: &Case, connect: impl Fn() -> io::Result<Stream>) -> Result<(), 
 /// when it has something to write, and .NET Core 3.1 can end then.
 ///
 /// # Errors
-/// If `connect` or the stream fails. A stream that ends too early, or not before its deadline, is not an error but a
+/// If `connect` or the stream fails; with the kind `Unsupported` if the case has a [half-close](Case::half_close), and the
+/// transport cannot close one direction: a pipe, a transport with a thread. A stream that ends too early, or not before its deadline, is not an error but a
 /// [`ReceivedAnswer`].
 pub fn send(
     case: &Case,
