@@ -98,7 +98,7 @@ impl Case {
     /// any code. What is not a whole message, or has an unknown code, is refused as by other servers.
     ///
     /// ```
-    /// use ipc_proto::{Command, GetProcessInfo2, ResumeRuntime};
+    /// use ipc_testkit::ipc_proto::{Command, GetProcessInfo2, ResumeRuntime};
     /// use ipc_testkit::conformance::{self, ExpectedAnswer};
     ///
     /// let has = [GetProcessInfo2::CODE, ResumeRuntime::CODE];
