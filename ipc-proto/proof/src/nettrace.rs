@@ -79,7 +79,7 @@ type Times = Order<&'static mut [Held<(Event<'static>, u64)>]>;
 type Map = IdMap<&'static mut [Slot<Metadata<'static>>]>;
 
 proves! { KEEP:
-    Losses::new, Losses::resync, Losses::record, Losses::event, Losses::lost, Losses::lost_at_start, Losses::losses, Losses::gaps,
+    Losses::new, Losses::resync, Losses::record, Losses::event, Losses::lost_after_start, Losses::lost_at_start, Losses::losses, Losses::gaps,
     Losses::went_back, Losses::untracked, threads,
     Times::new, Times::len, Times::is_empty, Times::late, Times::push, Times::release, Times::release_all, Times::pop,
     waiting, <Held<u64> as Default>::default,
