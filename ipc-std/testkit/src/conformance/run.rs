@@ -66,9 +66,9 @@ pub fn run_all(cases: impl IntoIterator<Item = Case>, connect: impl Fn() -> io::
 /// when it has something to write, and .NET Core 3.1 can end then.
 ///
 /// # Errors
-/// If `connect` or the stream fails; with the kind `Unsupported` if the case has a [half-close](Case::half_close), and the
-/// transport cannot close one direction: a pipe, a transport with a thread. A stream that ends too early, or not before its deadline, is not an error but a
-/// [`ReceivedAnswer`].
+/// If `connect` or the stream fails; with the kind `Unsupported` if the case has a [half-close](Case::half_close), and
+/// the transport cannot close one direction: a pipe, a transport with a thread. A stream that ends too early, or not
+/// before its deadline, is not an error but a [`ReceivedAnswer`].
 pub fn send(
     case: &Case,
     observer: Option<&Observer>,
