@@ -8,8 +8,8 @@ use ipc_proto::{Code, HResult, ServerError};
 
 use crate::hostile::{hostile_bytes, push_message};
 
-/// A stream in memory whose other end is a hostile peer: for targets of code that wraps this library, or that speaks the
-/// protocol itself, as a client or as a server.
+/// A stream in memory whose other end is a hostile peer: for targets of code that wraps this library, or that speaks
+/// the protocol itself, as a client or as a server.
 ///
 /// What the peer sends does not depend on what it is sent. It is one to four of these parts, one after the other:
 ///
@@ -18,14 +18,14 @@ use crate::hostile::{hostile_bytes, push_message};
 ///   GetProcessInfo3 with any values;
 /// * the answer of a session, and up to 128 KiB of its stream;
 /// * a refusal with a code that runtimes send, or with any code and perhaps a message;
-/// * valid messages and damage: requests, answers, advertise frames and environments out of order, repeated, cut, with wrong
-///   sizes and counts;
+/// * valid messages and damage: requests, answers, advertise frames and environments out of order, repeated, cut, with
+///   wrong sizes and counts;
 /// * the bytes of the fuzzer as they are.
 ///
-/// A quarter of the peers close up to 64 KiB earlier. What is sent arrives in pieces of 1 to 32 bytes or of 512 bytes to
-/// 64 KiB; then reads return 0. The peer takes what it is sent, or a part of it, in such pieces; then writes fail with
-/// `BrokenPipe`. Code that continues to read or to write after that a thousand times panics: it is a loop without end, which
-/// a fuzzer would not notice otherwise.
+/// A quarter of the peers close up to 64 KiB earlier. What is sent arrives in pieces of 1 to 32 bytes or of 512 bytes
+/// to 64 KiB; then reads return 0. The peer takes what it is sent, or a part of it, in such pieces; then writes fail
+/// with `BrokenPipe`. Code that continues to read or to write after that a thousand times panics: it is a loop without
+/// end, which a fuzzer would not notice otherwise.
 ///
 /// That your code returns is one property. What it returns is another: that which the core makes of the same peer. The
 /// README of this package has a target with both.

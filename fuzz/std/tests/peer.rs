@@ -23,7 +23,8 @@ fn a_connection_returns_whatever_the_peer_sends() {
     assert!(whole > 300, "{whole} peers receive the request");
 }
 
-/// The seeds reach what a client does after the first answer: long environments, and several answers one after the other.
+/// The seeds reach what a client does after the first answer: long environments, and several answers one after the
+/// other.
 #[test]
 fn peers_send_whole_environments_and_several_answers() {
     let (mut environments, mut longest, mut several) = (0, 0, 0);

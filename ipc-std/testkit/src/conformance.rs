@@ -1,8 +1,8 @@
 //! Requests and the answers that a server of the protocol must give: a test for servers of any origin.
 //!
 //! The cases are data: `conformance/cases.jsonl` in the repository's folder `testdata/`, whose README describes them.
-//! This module has the cases as types. `run_all` tries cases on a server, `run` one; a [`CaseExchange`] tries a case over
-//! another transport.
+//! This module has the cases as types. `run_all` tries cases on a server, `run` one; a [`CaseExchange`] tries a case
+//! over another transport.
 //!
 //! Some cases end real runtimes: [`Case::is_deadly`]. Some have [effects](Case::effects) if the answer is OK. The order
 //! of the cases matters: one case sets a variable that the next case removes, and the cases that resume the runtime

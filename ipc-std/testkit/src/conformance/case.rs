@@ -94,8 +94,8 @@ impl Case {
         }
     }
 
-    /// Adapts the expected answer to a server that has only these commands: it refuses every other one that is known, with
-    /// any code. What is not a whole message, or has an unknown code, is refused as by other servers.
+    /// Adapts the expected answer to a server that has only these commands: it refuses every other one that is known,
+    /// with any code. What is not a whole message, or has an unknown code, is refused as by other servers.
     ///
     /// ```
     /// use ipc_testkit::ipc_proto::{Command, GetProcessInfo2, ResumeRuntime};

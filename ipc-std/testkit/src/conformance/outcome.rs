@@ -17,8 +17,8 @@ pub enum Outcome {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum NotTried {
-    /// The case has a [half-close](crate::conformance::Case::half_close), and the transport cannot close one direction: a
-    /// pipe, a transport with a thread.
+    /// The case has a [half-close](crate::conformance::Case::half_close), and the transport cannot close one direction:
+    /// a pipe, a transport with a thread.
     HalfClose,
     /// The server did not answer before, to two requests, one after the other.
     Silent,

@@ -32,8 +32,8 @@ fn judge(case: &Case, answer: io::Result<ReceivedAnswer>) -> Result<Outcome, Dif
 
 /// Tries cases on a server, in their order, as [`run`] does.
 ///
-/// A server can be silent: it hangs, or it has ended and its connections wait. After a case without an answer in time, the
-/// kit sends another request, the first of all cases. If that has no answer either, no other case is
+/// A server can be silent: it hangs, or it has ended and its connections wait. After a case without an answer in time,
+/// the kit sends another request, the first of all cases. If that has no answer either, no other case is
 /// [tried](NotTried::Silent). So a silent server costs two deadlines of `connect`.
 pub fn run_all(cases: impl IntoIterator<Item = Case>, connect: impl Fn() -> io::Result<Stream>) -> Report {
     let is_silent = |answer: &io::Result<ReceivedAnswer>| match answer {
@@ -66,9 +66,9 @@ pub fn run_all(cases: impl IntoIterator<Item = Case>, connect: impl Fn() -> io::
 /// when it has something to write, and .NET Core 3.1 can end then.
 ///
 /// # Errors
-/// If `connect` or the stream fails; with the kind `Unsupported` if the case has a [half-close](Case::half_close), and the
-/// transport cannot close one direction: a pipe, a transport with a thread. A stream that ends too early, or not before its deadline, is not an error but a
-/// [`ReceivedAnswer`].
+/// If `connect` or the stream fails; with the kind `Unsupported` if the case has a [half-close](Case::half_close), and
+/// the transport cannot close one direction: a pipe, a transport with a thread. A stream that ends too early, or not
+/// before its deadline, is not an error but a [`ReceivedAnswer`].
 pub fn send(
     case: &Case,
     observer: Option<&Observer>,
