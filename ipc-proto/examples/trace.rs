@@ -50,7 +50,9 @@ pub(crate) fn record<S: Read + Write>(
 
 fn main() -> Result<()> {
     let args = <[String; 4]>::try_from(std::env::args().collect::<Vec<_>>());
-    let Ok([_, socket, seconds, file]) = args else { return Err("usage: trace SOCKET SECONDS FILE".into()) };
+    let Ok([_, socket, seconds, file]) = args else {
+        return Ok(println!("usage: trace SOCKET SECONDS FILE"));
+    };
     #[cfg(unix)]
     let connect = move || std::os::unix::net::UnixStream::connect(&socket);
     #[cfg(windows)]

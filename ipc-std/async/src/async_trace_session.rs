@@ -8,7 +8,7 @@ use std::io::{self, ErrorKind};
 use std::sync::Arc;
 
 use ipc_proto::plan::LostFeatures;
-use ipc_proto::{Answer, Code, SessionEnd, Step, StopEvent, StopStep};
+use ipc_proto::{Answer, Code, ProtocolError, SessionEnd, Step, StopEvent, StopStep};
 use ipc_std::{CallContext, Error, Phase, TimedSession, is_not_ready, is_shortage, transferred};
 
 use crate::async_connector::AsyncConnector;
@@ -136,7 +136,18 @@ impl<A: AsyncConnector> AsyncTraceSession<A> {
             }
             if self.state.session().wants_stream() {
                 if let Poll::Ready(read) = A::poll_transfer(&mut self.stream, context, Step::Receive(buf)) {
-                    let Some(n) = transferred(read)? else { continue };
+                    let n = match self.checked(read, buf.len()) {
+                        Ok(None) => continue,
+                        Ok(Some(n)) => n,
+                        Err(e) => {
+                            self.state.advance(&[]);
+                            match self.end() {
+                                Some(SessionEnd::CutOff) => return Poll::Ready(Err(e)),
+                                // A transport that fails after the end mark of the trace has done its work.
+                                _ => continue,
+                            }
+                        }
+                    };
                     self.state.advance(buf.get(..n).unwrap_or_default());
                     self.silent_since = A::now();
                     match n {
@@ -149,6 +160,19 @@ impl<A: AsyncConnector> AsyncTraceSession<A> {
                 return Poll::Pending;
             }
             self.check_silence()?;
+        }
+    }
+
+    /// Returns the number of bytes that were read; `None` if the read has to be repeated.
+    fn checked(&self, read: io::Result<usize>, lent: usize) -> io::Result<Option<usize>> {
+        let context = self.reading_context();
+        match transferred(read) {
+            Ok(Some(advanced)) if advanced > lent => {
+                let overrun = ProtocolError::Overrun { advanced, lent };
+                Err(io::Error::other(context.protocol(overrun, Phase::ReadingTrace)))
+            }
+            Err(e) => Err(io::Error::new(e.kind(), context.io(e, Phase::ReadingTrace))),
+            checked => checked,
         }
     }
 
@@ -230,11 +254,15 @@ impl<A: AsyncConnector> AsyncTraceSession<A> {
         if self.state.due().is_some() || waited < self.silence {
             return Ok(());
         }
+        let error = self.reading_context().io(ErrorKind::TimedOut.into(), Phase::ReadingTrace);
         self.silent_since = A::now();
-        let (command, received) = (self.command(), self.received());
-        let context = CallContext { peer: self.connector.peer(), command, sent: 0, received, waited };
-        let error = context.io(ErrorKind::TimedOut.into(), Phase::ReadingTrace);
         Err(io::Error::new(ErrorKind::TimedOut, error))
+    }
+
+    fn reading_context(&self) -> CallContext<'_> {
+        let waited = A::now().saturating_sub(self.silent_since);
+        let (command, received) = (self.command(), self.received());
+        CallContext { peer: self.connector.peer(), command, sent: 0, received, waited }
     }
 }
 

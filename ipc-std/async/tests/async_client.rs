@@ -91,7 +91,7 @@ fn run<T>(test: impl Future<Output = T>) -> T {
     tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(test)
 }
 
-async fn start(client: &AsyncClient<Tokio>) -> AsyncTraceSession<Tokio> {
+async fn start<A: AsyncConnector>(client: &AsyncClient<A>) -> AsyncTraceSession<A> {
     let providers = [Provider {
         keywords: u64::MAX,
         level: EventLevel::VERBOSE,
@@ -254,4 +254,61 @@ fn a_refused_stop_is_an_error_with_the_code_and_can_be_repeated() {
         assert!(error.to_string().contains("refuses StopTracing"), "{error}");
         assert_eq!(session.end(), None);
     });
+}
+
+/// A transport that misbehaves once the flag is set: a read fails, or reports more bytes than it was lent.
+struct Misbehaving(Tokio, Arc<AtomicU32>);
+
+impl AsyncTransport for Misbehaving {
+    type Stream = (UnixStream, Arc<AtomicU32>);
+    type Sleep = tokio::time::Sleep;
+
+    fn sleep(&self, limit: Duration) -> Self::Sleep {
+        self.0.sleep(limit)
+    }
+    fn poll_transfer(
+        (stream, fault): &mut Self::Stream,
+        context: &mut Context<'_>,
+        step: Step<'_>,
+    ) -> Poll<io::Result<usize>> {
+        match (&step, fault.load(Ordering::SeqCst)) {
+            (Step::Receive(space), 1) => Poll::Ready(Ok(space.len() + 1)),
+            (Step::Receive(_), 2) => Poll::Ready(Err(io::Error::other("the cable is broken"))),
+            _ => Tokio::poll_transfer(stream, context, step),
+        }
+    }
+}
+
+impl AsyncConnector for Misbehaving {
+    type Connecting = BoxedFuture<io::Result<Self::Stream>>;
+
+    fn connect(&self) -> Self::Connecting {
+        let (connecting, fault) = (self.0.connect(), Arc::clone(&self.1));
+        Box::pin(async move { Ok((connecting.await?, fault)) })
+    }
+    fn peer(&self) -> &str {
+        self.0.peer()
+    }
+}
+
+/// A fault of the transport within a trace is an error with the peer and the phase, and the session has ended.
+#[test]
+fn a_transport_that_misbehaves_in_a_trace_is_an_error() {
+    for (number, text) in [(1, "101 bytes are reported, and 100 were lent"), (2, "the cable is broken")] {
+        let runtime = FakeRuntime::start(Profile::net10()).unwrap();
+        let (fault, busy) = (Arc::new(AtomicU32::new(0)), Arc::default());
+        let tokio = Tokio { path: runtime.path().to_owned(), busy, slow: 0 };
+        let client = AsyncClient::new(Misbehaving(tokio, Arc::clone(&fault)));
+        run(async {
+            let mut session = start(&client).await;
+            let mut buf = [0; 100];
+            assert!(session.read(&mut buf).await.unwrap() > 0);
+            fault.store(number, Ordering::SeqCst);
+            let error = session.read(&mut buf).await.unwrap_err();
+            let error = error.downcast::<Error>().unwrap().to_string();
+            assert!(error.starts_with("the far runtime: ") && error.contains(text), "{error}");
+            assert_eq!(session.end(), Some(SessionEnd::CutOff));
+            assert_eq!(session.read(&mut buf).await.unwrap(), 0);
+        });
+    }
 }

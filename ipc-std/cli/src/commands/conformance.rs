@@ -215,7 +215,8 @@ fn flavour(cases: &[Case], client: &Client, wire_log: &WireLog) -> Result<Flavou
     let has_none_of = |name: &str| -> Result<bool, Failure> {
         let Some(case) = cases.iter().find(|case| case.name == name) else { return Ok(false) };
         let answer = ask(case, client, client.timeouts().call, wire_log, &CaseCounts::default())?;
-        let refusal = answer.as_ref().and_then(ReceivedAnswer::message).filter(|message| message.code == Code::ERROR);
+        let refusal =
+            answer.as_ref().and_then(ReceivedAnswer::message).filter(|message| message.code == Code::ERROR);
         Ok(refusal.is_some_and(|refusal| refusal.decode() == Ok(HResult::NOT_SUPPORTED)))
     };
     Ok(match has_none_of(PROFILERS)? {

@@ -8,8 +8,8 @@ use dotnet_ipc_syntax::decode_input::{Input, Piece};
 use dotnet_ipc_syntax::hex;
 use ipc_proto::types::ProcessEnvironment;
 use ipc_proto::{
-    Advertise, Code, Continuation, Direction, EncodeError, GetProcessEnvironment, Message,
-    Observation, Observe, Observed, encode,
+    Advertise, Code, Continuation, Direction, EncodeError, GetProcessEnvironment, Message, Observation,
+    Observe, Observed, encode,
 };
 
 use crate::args::command_code::parse_command;

@@ -57,21 +57,23 @@ pub(crate) fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
     let mut rows = Vec::new();
     // An I/O error of the tool itself is kept until all runtimes are listed.
     let mut local = Ok(());
-    discover::identify_all(scan, wire_log.observer().as_ref(), |search, found| match Row::new(&search, found) {
-        Ok(row) if args.why || row.is_present() => {
-            // JSON and rows on a terminal are written as they arrive, so that a slow runtime delays no reader.
-            let written = if globals.json {
-                json_to_stdout(&row.to_json(args.why))
-            } else if live && row.is_present() {
-                table.write(&[&row])
-            } else {
-                Ok(())
-            };
-            local = core::mem::replace(&mut local, Ok(())).and(written);
-            rows.push(row);
+    discover::identify_all(scan, wire_log.observer().as_ref(), |search, found| {
+        match Row::new(&search, found) {
+            Ok(row) if args.why || row.is_present() => {
+                // JSON and rows on a terminal are written as they arrive, so that a slow runtime delays no reader.
+                let written = if globals.json {
+                    json_to_stdout(&row.to_json(args.why))
+                } else if live && row.is_present() {
+                    table.write(&[&row])
+                } else {
+                    Ok(())
+                };
+                local = core::mem::replace(&mut local, Ok(())).and(written);
+                rows.push(row);
+            }
+            Ok(_) => {}
+            Err(failure) => local = Err(failure),
         }
-        Ok(_) => {}
-        Err(failure) => local = Err(failure),
     });
     rows.sort_by_key(|row| row.process_id);
     if !globals.json {

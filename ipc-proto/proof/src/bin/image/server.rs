@@ -1,5 +1,4 @@
 //! A server: connects to a monitor, answers every command and sends the environment.
-use ipc_proto::types::*;
 use ipc_proto::*;
 
 use crate::connecting::{connect_port, wait_for_command};
