@@ -1,5 +1,4 @@
-//! A client that records a trace for some seconds, over two connections that block: `trace SOCKET SECONDS FILE`. A socket
-//! of Windows is `\\.\pipe\dotnet-diagnostic-PID`.
+//! Records a trace, over two connections that block. A socket of Windows is `\\.\pipe\dotnet-diagnostic-PID`.
 use ipc_proto::types::{EventLevel, Format, Provider, SessionId};
 use ipc_proto::{Answer, Call, CollectTracing2, Command, Exchange, Session, SessionEnd, Step, StopTracing};
 use std::io::{self, Read, Write};
@@ -49,14 +48,13 @@ pub(crate) fn record<S: Read + Write>(
 }
 
 fn main() -> Result<()> {
-    let args = <[String; 4]>::try_from(std::env::args().collect::<Vec<_>>());
-    let Ok([_, socket, seconds, file]) = args else {
-        return Ok(println!("usage: trace SOCKET SECONDS FILE"));
+    let Ok([_, socket, seconds, file]) = <[String; 4]>::try_from(std::env::args().collect::<Vec<_>>()) else {
+        println!("usage: trace SOCKET SECONDS FILE");
+        return Ok(());
     };
     #[cfg(unix)]
     let connect = move || std::os::unix::net::UnixStream::connect(&socket);
     #[cfg(windows)]
     let connect = move || std::fs::File::options().read(true).write(true).open(&socket);
-    println!("{:?}", record(connect, seconds.parse()?, std::fs::File::create(file)?)?);
-    Ok(())
+    record(connect, seconds.parse()?, std::fs::File::create(file)?).map(|end| println!("{end:?}"))
 }
