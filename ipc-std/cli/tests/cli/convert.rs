@@ -7,6 +7,7 @@ use std::process::{Command, Stdio};
 
 use flate2::read::GzDecoder;
 use serde_json::Value;
+use sha2::{Digest, Sha256};
 use tempfile::TempDir;
 
 use crate::tool::{finish, run, run_with, which};
@@ -77,6 +78,60 @@ fn convert_is_flame() {
     assert!(flame.starts_with("<?xml") && flame == convert);
     let [flame, convert] = ["flame", "convert"].map(|command| run(&[command, "--help"]).well().into_text());
     assert!(flame.contains("dotnet-ipc convert app.nettrace") && flame == convert, "{convert}");
+}
+
+/// The files are recorded: they are equal to those of inferno-diff-folded with `--normalize`, with sorted lines.
+#[test]
+fn differences_of_recorded_traces() {
+    for (new, old, clock, lines, digest) in [
+        (
+            "net10-startup",
+            "../sick/slowstart",
+            "--wall",
+            263,
+            "c7fe27f4713051a1dec2019a37b358bfdda0a0c605b29e4e893ad3ba468ba735",
+        ),
+        (
+            "net10-startup",
+            "../sick/slowstart",
+            "--thread-time",
+            275,
+            "bef5b2cd4fba8d56bb81851539ed14e82c9394d9e539aa9d3e6d825b0f92a77a",
+        ),
+        (
+            "net10-requests",
+            "net10-outgoing-requests",
+            "--thread-time",
+            10,
+            "3d51934fa5d10a2baaabd36aab01cd23efe5a9ef6d70c6383bfdade3f0819050",
+        ),
+        (
+            "net10-startup",
+            "net10-precompiled",
+            "--exceptions",
+            15,
+            "ef2d8ed8a7118404f33ceeabe3ad58a1c4ef780ba47fccc67a8b55b352be6468",
+        ),
+        (
+            "net10-precompiled",
+            "../sick/regex",
+            "--wall",
+            113,
+            "215cfa0bc54c323f84e746fff7a1ae7b7986096862b95697d3211c5423b6896b",
+        ),
+        (
+            "net10-startup",
+            "net10-startup",
+            "--wall",
+            140,
+            "a56349538da06814cd5db06a587f2aa1803a6f40160b2ff55468c15496bda282",
+        ),
+    ] {
+        let [new, old] = [new, old].map(|name| analysed(&format!("{name}.nettrace")));
+        let folded = converted(&new, "folded", &["--diff", &old, clock]);
+        assert_eq!(folded.split(|byte| *byte == b'\n').count() - 1, lines, "{new} {old}");
+        assert_eq!(format!("{:x}", Sha256::digest(&folded)), digest, "{new} {old} {clock}");
+    }
 }
 
 #[test]
