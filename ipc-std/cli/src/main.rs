@@ -190,7 +190,6 @@ mod recording {
 mod stacks {
     pub(crate) mod clock_args;
     pub(crate) mod cpu_lines;
-    mod differential;
     mod flame_page;
     mod output;
     mod outputs;

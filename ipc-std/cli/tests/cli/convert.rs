@@ -18,14 +18,6 @@ fn total(trace: &str, clock: &str) -> u64 {
     run(&["report", trace, clock, "--json"]).well().json()["total"].as_u64().unwrap()
 }
 
-/// Returns a number with commas between thousands.
-fn grouped(number: u64) -> String {
-    let digits = number.to_string();
-    let groups: Vec<&str> =
-        digits.as_bytes().rchunks(3).rev().map(|group| core::str::from_utf8(group).unwrap()).collect();
-    groups.join(",")
-}
-
 #[test]
 fn the_suffix_decides_the_format() {
     let directory = TempDir::new().unwrap();
@@ -42,11 +34,9 @@ fn the_suffix_decides_the_format() {
         bytes
     };
 
-    let graph = String::from_utf8(converted("x.svg")).unwrap();
-    assert!(graph.starts_with("<?xml") && graph.trim_end().ends_with("</svg>"));
-    assert!(
-        graph.contains("net10-startup.nettrace") && graph.contains(&format!("({} samples", grouped(total)))
-    );
+    let page = String::from_utf8(converted("x.html")).unwrap();
+    assert!(page.starts_with("<!doctype html>") && page.trim_end().ends_with("</html>"));
+    assert!(page.contains("net10-startup.nettrace"));
 
     let folded = String::from_utf8(converted("x.folded")).unwrap();
     let weights = folded.lines().map(|line| line.rsplit_once(' ').unwrap().1.parse::<u64>().unwrap());
@@ -71,11 +61,11 @@ fn the_suffix_decides_the_format() {
 fn convert_is_flame() {
     let trace = analysed("net10-startup.nettrace");
     let [flame, convert] = ["flame", "convert"].map(|command| {
-        let ran = run(&[command, &trace, "-o", "-", "--format", "svg", "--wall"]);
+        let ran = run(&[command, &trace, "-o", "-", "--format", "html", "--wall"]);
         assert_eq!(ran.status, Some(0), "{ran:?}");
         ran.into_text()
     });
-    assert!(flame.starts_with("<?xml") && flame == convert);
+    assert!(flame.starts_with("<!doctype html>") && flame == convert);
     let [flame, convert] = ["flame", "convert"].map(|command| run(&[command, "--help"]).well().into_text());
     assert!(flame.contains("dotnet-ipc convert app.nettrace") && flame == convert, "{convert}");
 }
@@ -196,7 +186,6 @@ fn files_in_the_order_of_time() {
     let end = evented["profiles"][0]["endValue"].as_f64().unwrap();
     assert!((end - 1057.7739).abs() < 0.001, "{end}");
     assert_eq!(kinds(&json("speedscope", &[])), ["sampled"]);
-    assert_eq!(kinds(&json("speedscope-sampled", &["--thread-time"])), ["sampled"]);
 
     let chromium = json("chromium", &[]);
     assert_eq!(chromium, json("chromium", &["--thread-time"]));
@@ -245,11 +234,7 @@ fn suffixes_of_files_in_the_order_of_time() {
 fn speedscope_opens_the_files() {
     let directory = TempDir::new().unwrap();
     let trace = analysed("net10-startup.nettrace");
-    for (name, format) in [
-        ("evented.speedscope.json", "speedscope"),
-        ("sampled.speedscope.json", "speedscope-sampled"),
-        ("trace.chromium.json", "chromium"),
-    ] {
+    for (name, format) in [("evented.speedscope.json", "speedscope"), ("trace.chromium.json", "chromium")] {
         fs::write(directory.path().join(name), converted(&trace, format, &["--thread-time"])).unwrap();
     }
     let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/chromium/speedscope.mjs");
@@ -264,7 +249,7 @@ fn speedscope_opens_the_files() {
 fn short_names() {
     let trace = analysed("net10-startup.nettrace");
     let full = "System.Private.CoreLib!System.Threading.Thread.Sleep(int32)";
-    for format in ["folded", "svg", "html", "speedscope", "chromium", "firefox", "pprof"] {
+    for format in ["folded", "html", "speedscope", "chromium", "firefox", "pprof"] {
         let text = |options: &[&str]| {
             let mut bytes = converted(&trace, format, &[&["--thread-time"], options].concat());
             if format == "pprof" {
