@@ -12,47 +12,61 @@ mod args {
     pub(crate) mod until_event;
 }
 
-/// The commands, each in a file of its own, in the order of the help.
+/// The commands, each in a file of its own, by the groups of the help.
 mod commands {
     #[macro_use]
     mod list;
 
     commands! {
-        Ps(ps),
-        Find(find),
-        #[cfg(unix)] Clean(clean),
-        Info(info),
-        Env(env),
-        Trace(trace),
-        Stack(stack),
-        Top(top),
-        Counters(counters),
-        EventpipeEnv(eventpipe_env),
-        ListProfiles(list_profiles),
-        Dump(dump),
-        SetEnv(set_env),
-        PerfMap(perf_map),
-        StartupHook(startup_hook),
-        AttachProfiler(attach_profiler),
-        StartupProfiler(startup_profiler),
-        Resume(resume),
-        Monitor(monitor),
-        Demo(demo),
-        FakeRuntime(fake_runtime),
-        Events(events),
-        Stats(stats),
-        Report(report),
-        Flame(flame),
-        Requests(requests),
-        Gc(gc),
-        Jit(jit),
-        Locks(locks),
-        Diagnose(diagnose),
-        Rewrite(rewrite),
-        Decode(decode),
-        Conformance(conformance),
-        Completions(completions),
-        #[command(hide = true)] Man(man),
+        "Find processes" {
+            Ps(ps),
+            Find(find),
+            #[cfg(unix)] Clean(clean),
+        }
+        "Look at a process" {
+            Info(info),
+            Env(env),
+            Stack(stack),
+            Top(top),
+            Counters(counters),
+        }
+        "Record a process" {
+            Trace(trace),
+            Monitor(monitor),
+            Dump(dump),
+            PerfMap(perf_map),
+            EventpipeEnv(eventpipe_env),
+            ListProfiles(list_profiles),
+        }
+        "Analyse a process or a trace" {
+            Diagnose(diagnose),
+            Report(report),
+            Flame(flame),
+            Requests(requests),
+            Gc(gc),
+            Jit(jit),
+            Locks(locks),
+            Events(events),
+            Stats(stats),
+            Rewrite(rewrite),
+        }
+        "Control a process" {
+            Resume(resume),
+            SetEnv(set_env),
+            StartupHook(startup_hook),
+            AttachProfiler(attach_profiler),
+            StartupProfiler(startup_profiler),
+        }
+        "For authors of runtimes and tools" {
+            FakeRuntime(fake_runtime),
+            Conformance(conformance),
+            Decode(decode),
+        }
+        "Learn and set up" {
+            Demo(demo),
+            Completions(completions),
+            #[command(hide = true)] Man(man),
+        }
     }
 }
 
@@ -127,6 +141,7 @@ mod output {
     pub(crate) mod full_screen;
     pub(crate) mod function_name;
     pub(crate) mod globals;
+    pub(crate) mod grouped_help;
     pub(crate) mod live_stderr;
     pub(crate) mod live_stdout;
     pub(crate) mod narrow_terminal;
@@ -190,7 +205,6 @@ mod recording {
 mod stacks {
     pub(crate) mod clock_args;
     pub(crate) mod cpu_lines;
-    mod differential;
     mod flame_page;
     mod output;
     mod outputs;
@@ -201,10 +215,11 @@ mod stacks {
 
 use std::process::ExitCode;
 
-use clap::{CommandFactory, Parser};
+use clap::{CommandFactory, FromArgMatches, Parser};
 
-use crate::commands::Command;
+use crate::commands::{Command, GROUPS};
 use crate::output::globals::Globals;
+use crate::output::grouped_help::{WIDTH, grouped_help};
 use crate::output::live_stdout::LiveStdout;
 use crate::output::{allocator, failure, signals};
 
@@ -212,7 +227,7 @@ use crate::output::{allocator, failure, signals};
 ///
 /// Most commands take the process ID of a runtime, or the path of its diagnostic socket with --socket.
 #[derive(Debug, Parser)]
-#[command(name = "dotnet-ipc", bin_name = "dotnet-ipc", version, max_term_width = 110)]
+#[command(name = "dotnet-ipc", bin_name = "dotnet-ipc", version, max_term_width = WIDTH)]
 #[command(after_help = include_str!("main.txt"))]
 struct Cli {
     #[command(flatten)]
@@ -221,13 +236,19 @@ struct Cli {
     command: Command,
 }
 
+/// Returns the command line with all commands.
+fn cli() -> clap::Command {
+    grouped_help(Cli::command(), GROUPS)
+}
+
 fn main() -> ExitCode {
     signals::refuse_long_files();
-    let Cli { mut globals, command } = match Cli::try_parse() {
-        Ok(cli) => cli,
-        Err(e) => return failure::report_usage(&e),
-    };
-    globals.cli = Cli::command;
+    let Cli { mut globals, command } =
+        match cli().try_get_matches().and_then(|args| Cli::from_arg_matches(&args)) {
+            Ok(cli) => cli,
+            Err(e) => return failure::report_usage(&e),
+        };
+    globals.cli = cli;
     allocator::write_errors_as_json(globals.json);
     let result = command.run(&globals);
     let written = LiveStdout::get().map_or(Ok(()), LiveStdout::finish);
@@ -237,6 +258,15 @@ fn main() -> ExitCode {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// A command is in the help by its group, which names its module.
+    #[test]
+    fn each_command_has_a_group() {
+        let grouped = GROUPS.iter().flat_map(|(_, modules)| *modules).map(|module| module.replace('_', "-"));
+        let cli = cli();
+        let commands = cli.get_subcommands().map(|command| command.get_name().to_owned());
+        assert_eq!(grouped.collect::<Vec<_>>(), commands.collect::<Vec<_>>());
+    }
 
     /// A longer line would be broken into a line and a word. Commands are not broken.
     #[test]

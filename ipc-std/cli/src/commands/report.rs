@@ -85,8 +85,6 @@ pub(crate) fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
     let thread_names = cpu.as_ref().map(|cpu| cpu.thread_names.clone()).unwrap_or_default();
     let hides_running = clock_args::shown(&mut samples, clock.clone()) != clock
         || old.as_ref().is_some_and(|old| old.hides_running);
-    // The system's figure is that of the whole recording.
-    let cpu = cpu.filter(|_| input.part.is_whole());
     // The figure of the system is that of the whole process and of the whole recording.
     let cpu = cpu.filter(|_| samples.part().is_whole());
     let cpu = (clock == Clock::Cpu).then(|| CpuSummary::new(&mut samples, cpu));

@@ -17,9 +17,9 @@ use sha2::{Digest, Sha256};
 use crate::output::function_name::FunctionName;
 use crate::output::printable::printable;
 
-/// The maximum number of calls on a page, and in a picture: the heaviest ones. The weight of any other call counts for
+/// The maximum number of calls on a page: the heaviest ones. The weight of any other call counts for
 /// its caller.
-pub(crate) const CALLS: usize = 50_000;
+const CALLS: usize = 50_000;
 /// The maximum number of threads on a page: the heaviest ones. All other threads together are one.
 const THREADS: usize = 1_000;
 

@@ -12,7 +12,7 @@ pub(crate) struct StacksOutput {
     /// The value of `--format`.
     pub(super) name: &'static str,
     /// The end of the name of a file that has this format without `--format`.
-    pub(super) suffix: Option<&'static str>,
+    pub(super) suffix: &'static str,
     pub(super) help: &'static str,
     pub(super) clocks: Clocks,
     /// Whether the file can show the difference from an older recording.

@@ -12,11 +12,9 @@ macro_rules! outputs {
 }
 
 outputs! {
-    svg,
     html,
     folded,
     speedscope,
-    speedscope_sampled,
     chromium,
     firefox,
     pprof,

@@ -36,7 +36,7 @@ pub(crate) struct StacksFileArgs {
     /// Format of the output [default: by the suffix of its name]
     #[arg(long, value_name = "FORMAT", value_parser = Format::parser())]
     format: Option<Format>,
-    /// Show how the shares differ from those in OLD: svg, html and folded
+    /// Show how the shares differ from those in OLD: html and folded
     #[arg(long, value_name = "OLD")]
     diff: Option<PathBuf>,
     /// Leave out modules and arguments of methods
@@ -71,10 +71,9 @@ impl Format {
     /// Returns the format that the name of a file states.
     fn of(path: &Path) -> Result<Self, Failure> {
         let name = path.to_string_lossy();
-        let is_suffix = |output: &&&StacksOutput| output.suffix.is_some_and(|suffix| name.ends_with(suffix));
-        let found = outputs::ALL.iter().find(is_suffix);
+        let found = outputs::ALL.iter().find(|output| name.ends_with(output.suffix));
         found.map(|output| Self(output)).ok_or_else(|| {
-            let suffixes: Vec<_> = outputs::ALL.iter().filter_map(|output| output.suffix).collect();
+            let suffixes: Vec<_> = outputs::ALL.iter().map(|output| output.suffix).collect();
             Failure::new(Kind::Usage, format!("the name of {} states no format", path.display())).with_hint(
                 format!("choose --format, or a name that ends with one of {}", suffixes.join(", ")),
             )
@@ -262,7 +261,7 @@ fn check(samples: &mut Samples, clock: &Clock, trace: TraceTarget<'_>) -> Result
     Err(clock_args::nothing(samples, clock, trace))
 }
 
-/// Returns the name of a trace in its graph. The name of a file can have characters that XML cannot represent.
+/// Returns the name of a trace in its file. The name of a trace can have characters that control a terminal.
 fn title(trace: TraceTarget<'_>) -> String {
     printable_name(&trace.to_string())
 }

@@ -40,11 +40,6 @@ await run(async () => {
     const chromium = await load("trace.chromium.json", "CPU_TIME");
     assert.deepEqual(chromium.threads, evented.threads);
     assert.deepEqual(chromium.functions.get("CPU_TIME"), evented.functions.get("CPU_TIME"));
-    const sampled = await load("sampled.speedscope.json", "System.Private.CoreLib!System.Threading.Thread.Sleep");
-    assert.deepEqual(sampled.threads, ["1.05s", "419.84ms", "809.48ms", "819.31ms"]);
-    const [[name, { total }]] = sampled.functions;
-    assert.match(name, /^System.Private.CoreLib!System.Threading.Thread.Sleep/);
-    assert.match(total, /ms/);
     assert.deepEqual(problems.filter((problem) => !problem.includes('"source":"rendering"')), []);
 });
 console.log("files in speedscope: ok");

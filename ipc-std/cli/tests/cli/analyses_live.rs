@@ -95,7 +95,7 @@ fn flame_graphs_of_a_process() {
     // A file that cannot be written is reported before the process is recorded.
     let before = runtime.requests().len();
     live(&runtime, "flame", &["-o", output]).fails(1, "exists already");
-    live(&runtime, "flame", &["-o", "/nowhere/x.svg"]).fails(1, "cannot write /nowhere/x.svg");
+    live(&runtime, "flame", &["-o", "/nowhere/x.html"]).fails(1, "cannot write /nowhere/x.html");
     live(&runtime, "flame", &["-o", "x"]).fails(2, "states no format");
     assert_eq!(runtime.requests().len(), before);
     let entries = fs::read_dir(directory.path()).unwrap().count();
@@ -191,7 +191,7 @@ fn sessions_without_stacks() {
 #[cfg(unix)]
 fn a_signal_ends_the_recording() {
     let directory = TempDir::new().unwrap();
-    let file = directory.path().join("x.svg");
+    let file = directory.path().join("x.html");
     for (command, options) in [
         ("report", &["--wall"][..]),
         ("gc", &[]),
@@ -206,7 +206,7 @@ fn a_signal_ends_the_recording() {
             assert_eq!(ran.status, Some(0), "{command}: {ran:?}");
             assert!(asked(&runtime, STOP_TRACING));
             if command == "flame" {
-                assert!(fs::read_to_string(&file).unwrap().contains("</svg>"));
+                assert!(fs::read_to_string(&file).unwrap().contains("</html>"));
             } else {
                 assert!(ran.text().len() > 100 && ran.stderr.is_empty(), "{ran:?}");
             }
@@ -219,7 +219,7 @@ fn a_signal_ends_the_recording() {
 #[cfg(unix)]
 fn a_second_signal_ends_the_tool() {
     let directory = TempDir::new().unwrap();
-    let file = directory.path().join("x.svg");
+    let file = directory.path().join("x.html");
     let runtime = traced(trace(STARTUP));
     runtime.set_fault(Fault::StallStream(60_000));
     let child = started(&runtime, "flame", &["-o", file.to_str().unwrap()]);
@@ -322,7 +322,7 @@ fn what_is_missing() {
         ("report", &["--exceptions"], "threw no exception", "record for longer with --duration"),
         ("report", &["--contention"], "did not wait for a lock", "record for longer with --duration"),
         ("report", &["--event", "Shop/1"], "sent no such event", "check the name of the provider"),
-        ("flame", &["--wall", "-o", "x.svg"], "sent no samples of threads", "--allocations"),
+        ("flame", &["--wall", "-o", "x.html"], "sent no samples of threads", "--allocations"),
         ("gc", &[], "ran no garbage collection", "record for longer with --duration"),
         ("gc", &["--json"], "ran no garbage collection", "record for longer with --duration"),
         ("jit", &[], "compiled no method", "record for longer with --duration"),

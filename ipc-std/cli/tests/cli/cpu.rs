@@ -143,7 +143,7 @@ fn compiled_ahead_of_time() {
     let ran = report(&compiled, &["--json"]);
     assert_eq!((&ran.json()["clock"], &ran.json()["total"]), (&"wall".into(), &2.into()));
     assert_eq!(ran.json()["tells_running"], false);
-    for format in ["folded", "html", "svg"] {
+    for format in ["folded", "html"] {
         let ran = run_with(&["flame", "-", "-o", "-", "--format", format], &*compiled);
         assert!(ran.status == Some(0) && ran.stderr.contains(WHY), "{ran:?}");
     }

@@ -91,7 +91,7 @@ const TO_STDOUT: &[&str] = &[
     "stats TRACE",
     "report TRACE",
     "flame TRACE -o - --format folded",
-    "flame TRACE -o - --format svg",
+    "flame TRACE -o - --format html",
     "jit TRACE --csv",
     "diagnose TRACE",
     "rewrite TRACE -o -",
@@ -129,7 +129,6 @@ fn a_full_standard_output() {
 /// Commands that write files, and the files that remain: the beginning of what is useful in parts.
 const TO_FILES: &[(&str, &[&str])] = &[
     ("trace --socket SOCKET -o OUT --duration 100ms", &["OUT"]),
-    ("flame TRACE -o OUT.svg", &[]),
     ("flame TRACE -o OUT.html", &[]),
     ("flame TRACE -o OUT.folded", &[]),
     ("convert TRACE -o OUT.speedscope.json", &[]),

@@ -232,10 +232,8 @@ fn without_a_choice_the_page_begins_with_a_clock_that_has_data() {
     let shown = page_of(thrown.clone(), &[]);
     assert_eq!((shown.labels(), &shown.data["clock"]), (vec!["Exceptions"], &Value::from(0)));
     assert_eq!(shown.folded(0), ["ManagedModule!T.Main() 1".to_owned()].into());
-    for args in [&["--cpu", "--format", "html"][..], &["--format", "svg"]] {
-        let ran = run_with(&[&["flame", "-", "-o", "-"], args].concat(), thrown.clone());
-        ran.fails(9, "no samples of threads");
-    }
+    let args = ["flame", "-", "-o", "-", "--cpu", "--format", "html"];
+    run_with(&args, thrown).fails(9, "no samples of threads");
     let lossy = page_of(lossy_trace(&method, &[event(SAMPLE, 1)], 1_234), &[]);
     assert_eq!(lossy.notes(), ["1,234 events lost."]);
     let empty = trace(&method, &[]);
@@ -351,9 +349,6 @@ fn a_difference_has_the_weights_of_both_traces() {
         after == before
     }));
 
-    let graph = run(&["flame", &new, "--diff", &old, "-o", "-", "--format", "svg"]).into_text();
-    assert!(graph.contains(" compared with ") && graph.contains("+50.00%") && graph.contains("-75.00%"));
-
     let shown = page(&new, &["--diff", &old]);
     assert_eq!((shown.data["old"].as_str(), shown.total(0)), (Some(old.as_str()), 4));
     assert_eq!(shown.labels(), ["CPU", "Wall clock", "Thread time"]);
@@ -392,7 +387,7 @@ fn a_difference_has_the_weights_of_both_traces() {
 
     let thrown = file("thrown", trace(&method, &[Happened { kind: EXCEPTION, ..sample(1, &[0]) }]));
     // The older trace is checked before a process is recorded: here no process exists.
-    let args = ["flame", "--name", "nothing", "-o", "x.svg", "--diff", &thrown];
+    let args = ["flame", "--name", "nothing", "-o", "x.folded", "--diff", &thrown];
     run(&args).fails(9, "thrown: the trace has no samples of threads");
 
     // Clocks without data in one of the traces, and formats that have no differences.
@@ -404,7 +399,7 @@ fn a_difference_has_the_weights_of_both_traces() {
     run(&[&html[..], &[&thrown, "--exceptions"]].concat()).fails(9, "new: the trace has no exceptions");
     run(&[&html[..], &["/nothing"]].concat()).fails(1, "cannot read /nothing");
     let args = ["flame", &new, "--diff", &old, "-o", "-", "--format"];
-    run(&[&args[..], &["speedscope"]].concat()).fails(2, "choose svg, html or folded");
+    run(&[&args[..], &["speedscope"]].concat()).fails(2, "choose html or folded");
 }
 
 #[test]
@@ -459,17 +454,6 @@ fn a_page_knows_own_functions_and_folds_the_others() {
     let raw = names(&["--raw"]);
     assert!(raw.iter().any(is_start) && !raw.iter().any(|name| name == "[threads and async]"));
 
-    let graph = |options: &[&str]| {
-        run(&[&["flame", &startup, "-o", "-", "--format", "svg", "--wall"], options].concat()).into_text()
-    };
-    assert!(
-        graph(&[]).contains("<title>[threads and async] (")
-            && !graph(&[]).contains("Thread+StartHelper.Run(")
-    );
-    assert!(
-        !graph(&["--raw"]).contains("[threads and async]")
-            && graph(&["--raw"]).contains("Thread+StartHelper.Run(")
-    );
     // Files for other tools have all frames.
     for format in ["folded", "speedscope"] {
         let file = run(&["flame", &startup, "-o", "-", "--format", format, "--wall"]).into_text();
@@ -478,78 +462,4 @@ fn a_page_knows_own_functions_and_folds_the_others() {
             "{format}"
         );
     }
-}
-
-/// A label that is too narrow for its name keeps the method, without a script and with it. Own functions are orange.
-#[test]
-fn labels_of_a_graph_keep_the_method() {
-    let methods = ["Outer", "A<B>&C", "Inner"].map(utf16);
-    let sample = |time, stack| Happened { kind: SAMPLE, time, thread: 1, stack };
-    let mut samples = vec![sample(1, &[0, 1]), sample(2, &[0, 2])];
-    samples.extend((3..40).map(|time| sample(time, &[0])));
-    let trace = trace(&methods, &samples);
-    let graph = run_with(&["flame", "-", "-o", "-", "--format", "svg", "--own", "T.Inner"], trace);
-    let graph = graph.into_text();
-    let call = |name: &str| {
-        let call = graph.split("<title>").find(|call| call.starts_with(name)).unwrap();
-        call.split_once("</g>").unwrap().0.to_owned()
-    };
-    let outer = call("ManagedModule!T.Outer()");
-    assert!(outer.ends_with(">ManagedModule!T.Outer()</text>"), "{outer}");
-    let inner = call("ManagedModule!T.Inner()");
-    assert!(inner.ends_with(">Inn…</text>") || inner.ends_with("Inner</text>"), "{inner}");
-    let escaped = call("ManagedModule!T.A&lt;B&gt;&amp;C()");
-    assert!(
-        escaped.ends_with(">A&lt;B…</text>") || escaped.ends_with("A&lt;B&gt;&amp;C</text>"),
-        "{escaped}"
-    );
-    let red =
-        |call: &str| call.split_once("rgb(").unwrap().1.split(',').next().unwrap().parse::<u8>().unwrap();
-    assert!(red(&inner) > 200 && red(&outer) < 200 && red(&escaped) < 200);
-    assert!(graph.contains(r"textContent.replace(/\([^]*$/") && !graph.contains(r"replace(/\([^(]*\)$/"));
-}
-
-/// The stacks of a graph are in memory, each with all its names. So their depth and their names have limits.
-#[test]
-fn a_graph_has_the_outer_calls_and_the_start_of_names() {
-    let long: Vec<_> = ["a;", "b"].map(|letter| utf16(&letter.repeat(2_000))).into();
-    let stack: Vec<usize> = [0].into_iter().chain([1; 999]).collect();
-    let sample = |time| Happened { kind: SAMPLE, time, thread: 7, stack: &stack };
-    let folder = TempDir::new().unwrap();
-    let file = folder.path().join("long.nettrace");
-    fs::write(&file, trace(&long, &[sample(1), sample(2)])).unwrap();
-    let file = file.to_str().unwrap();
-    let convert = ["convert", file, "-o", "-", "--format", "svg"];
-    for (options, difference) in [(&[][..], ""), (&["--diff", file], "; 0.00%")] {
-        let graph = run(&[&convert[..], options].concat()).into_text();
-        let titles: Vec<&str> =
-            graph.split("<title>").skip(1).map(|rest| rest.split_once("</title>").unwrap().0).collect();
-        // Of a name that is too long, the method remains.
-        let name = |start: &str| format!("{}… (2 samples, 100.00%{difference})", &start[..255]);
-        let expected = [
-            &["all (2 samples, 100%)".to_owned(), name(&"a:".repeat(200))][..],
-            &vec![name(&"b".repeat(400)); 255],
-        ];
-        assert!(titles == expected.concat(), "{options:?}: {} {:?}", titles.len(), &titles[..3]);
-    }
-}
-
-/// A graph has the heaviest calls. The weight of the others counts for their callers.
-#[test]
-fn a_graph_has_a_limited_number_of_calls() {
-    let names: Vec<_> = (0..252).map(|name| utf16(&format!("f{name}"))).collect();
-    let stacks: Vec<Vec<usize>> = (0..250).map(|first| [vec![first], vec![250; 300]].concat()).collect();
-    let samples = (0..).zip(&stacks).flat_map(|(number, stack)| {
-        let sample = |time| Happened { kind: SAMPLE, time, thread: 7, stack };
-        [sample(2 * number + 1), sample(2 * number + 2)]
-    });
-    let folder = TempDir::new().unwrap();
-    let file = folder.path().join("many.nettrace");
-    fs::write(&file, trace(&names, &samples.collect::<Vec<_>>())).unwrap();
-    let graph = run(&["convert", file.to_str().unwrap(), "-o", "-", "--format", "svg"]).into_text();
-    // The first one is `all`.
-    assert_eq!(graph.matches("<title>").count(), 50_001);
-    let (all, _) = graph.split_once("<title>all (").unwrap().1.split_once(")</title>").unwrap();
-    assert_eq!(all, "500 samples, 100%");
-    assert_eq!(graph.matches("<title>ManagedModule!T.f250").count(), 49_750);
 }

@@ -8,10 +8,10 @@ fn run(args: &[&str]) -> Ran {
     finish(tool(args).env("COLUMNS", "80").spawn().unwrap())
 }
 
-/// Returns the names in the list of commands.
+/// Returns the names in the groups of commands.
 pub(crate) fn commands() -> Vec<String> {
     let help = run(&["--help"]).well().into_text();
-    let list = help.split_once("Commands:\n").unwrap().1.split_once("\n\n").unwrap().0;
+    let list = help.split_once("Usage: ").unwrap().1.split_once("\nExamples:\n").unwrap().0;
     let names = list.lines().filter(|line| line.starts_with("  ") && !line.starts_with("   "));
     names
         .map(|line| line.split_whitespace().next().unwrap().to_owned())
@@ -31,6 +31,24 @@ fn every_help_fits_a_terminal_of_80_columns() {
         }
         assert!(help.contains("Usage: dotnet-ipc "), "{help}");
     }
+}
+
+#[test]
+fn commands_have_headings() {
+    let help = run(&["--help"]).well().into_text();
+    for (heading, command) in [
+        ("Find processes", "ps                List running .NET processes"),
+        ("Record a process", "trace             Record the events of a process to a .nettrace file"),
+        (
+            "For authors of runtimes and tools",
+            "fake-runtime      Run a fake runtime for tests of other tools",
+        ),
+    ] {
+        assert!(help.contains(&format!("\n\n{heading}:\n  {command}\n")), "{help}");
+    }
+    assert!(help.contains("[alias: convert]\n") && !help.contains("\n  man "), "{help}");
+    assert_eq!(run(&["help"]).well().into_text(), help);
+    assert_eq!(run(&[]).stderr, run(&["-h"]).well().into_text());
 }
 
 /// `completions` has a line of its own below the table, and `convert` is another name of `flame`.

@@ -42,7 +42,7 @@ fn files(directory: &Path, formats: &[&str], clocks: &[&'static str]) -> Vec<(St
 #[ignore = "needs Node, ajv and speedscope, which `.ci/run readers` installs"]
 fn files_of_speedscope_have_its_schema() {
     let directory = TempDir::new().unwrap();
-    let formats = ["speedscope", "speedscope-sampled"];
+    let formats = ["speedscope"];
     let files = files(directory.path(), &formats, &["--wall", "--thread-time", "--event=all"]);
     let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/chromium/schema.mjs");
     let tools = std::env::var_os("READER_TOOLS").unwrap();

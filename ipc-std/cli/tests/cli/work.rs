@@ -22,7 +22,6 @@ const READERS: &[&[&str]] = &[
     &["flame", "-o", "-", "--wall", "--format", "html"],
     &["flame", "-o", "-", "--wall", "--format", "pprof"],
     &["flame", "-o", "-", "--wall", "--format", "speedscope"],
-    &["flame", "-o", "-", "--wall", "--format", "svg"],
     &["flame", "-o", "-", "--thread-time", "--format", "speedscope"],
     &["gc"],
     &["jit"],

@@ -6,7 +6,7 @@ use crate::stacks::text_writer::TextWriter;
 
 pub(super) static OUTPUT: StacksOutput = StacksOutput {
     name: "chromium",
-    suffix: Some(".chromium.json"),
+    suffix: ".chromium.json",
     help: ".chromium.json: trace events for ui.perfetto.dev and Chromium, of --thread-time (the default) or --contention",
     clocks: Clocks::Times,
     has_diff: false,

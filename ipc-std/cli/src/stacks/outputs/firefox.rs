@@ -5,7 +5,7 @@ use crate::stacks::output::{Clocks, InTime, StacksOutput, Writer};
 
 pub(super) static OUTPUT: StacksOutput = StacksOutput {
     name: "firefox",
-    suffix: Some(".firefox.json"),
+    suffix: ".firefox.json",
     help: ".firefox.json: for profiler.firefox.com, in the order of time",
     clocks: Clocks::Chosen,
     has_diff: false,

@@ -6,7 +6,7 @@ use crate::stacks::output::{AddedUp, Clocks, StacksOutput, Writer};
 
 pub(super) static OUTPUT: StacksOutput = StacksOutput {
     name: "html",
-    suffix: Some(".html"),
+    suffix: ".html",
     help: ".html: one page for a browser, with zoom, search, and a choice of clocks and threads",
     clocks: Clocks::Several(flame_page::clocks),
     has_diff: true,

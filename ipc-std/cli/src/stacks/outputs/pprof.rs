@@ -9,7 +9,7 @@ use crate::stacks::output::{AddedUp, Clocks, StacksOutput, Writer};
 
 pub(super) static OUTPUT: StacksOutput = StacksOutput {
     name: "pprof",
-    suffix: Some(".pb.gz"),
+    suffix: ".pb.gz",
     help: ".pb.gz: for pprof, with the thread of each stack as labels",
     clocks: Clocks::Chosen,
     has_diff: false,
