@@ -11,20 +11,28 @@ use crate::text::Text;
 
 /// A value in the layout of C that has a wire form.
 pub(crate) trait Argument {
-    /// Writes the value, unless it is invalid.
+    /// Checks the value.
     ///
     /// # Safety
     /// The pointers in the value point to what its documentation says.
-    unsafe fn write(&self, w: &mut Writer<'_>) -> Result<(), Failure>;
+    unsafe fn check(&self) -> Result<(), Failure>;
+
+    /// Writes the value, which was checked.
+    ///
+    /// # Safety
+    /// As `check`, which has returned `Ok`.
+    unsafe fn write(&self, w: &mut Writer<'_>);
 }
 
 /// Implements [`Argument`] for values without pointers.
 macro_rules! plain {
     ($($ty:ty)*) => {$(
         impl Argument for $ty {
-            unsafe fn write(&self, w: &mut Writer<'_>) -> Result<(), Failure> {
-                self.encode(w);
+            unsafe fn check(&self) -> Result<(), Failure> {
                 Ok(())
+            }
+            unsafe fn write(&self, w: &mut Writer<'_>) {
+                self.encode(w);
             }
         }
     )*};
@@ -32,10 +40,15 @@ macro_rules! plain {
 plain! { u16 u32 u64 bool }
 
 impl Argument for Text<'_> {
-    unsafe fn write(&self, w: &mut Writer<'_>) -> Result<(), Failure> {
+    unsafe fn check(&self) -> Result<(), Failure> {
         // SAFETY: the caller vouches for the text.
-        unsafe { self.check() }?.encode(w);
-        Ok(())
+        unsafe { Text::check(self) }.map(|_| ())
+    }
+    unsafe fn write(&self, w: &mut Writer<'_>) {
+        // SAFETY: the caller vouches for the text.
+        if let Ok(text) = unsafe { Text::check(self) } {
+            text.encode(w);
+        }
     }
 }
 
@@ -58,12 +71,18 @@ impl<T> Array<'_, T> {
 }
 
 impl<T: Argument> Argument for Array<'_, T> {
-    unsafe fn write(&self, w: &mut Writer<'_>) -> Result<(), Failure> {
+    unsafe fn check(&self) -> Result<(), Failure> {
         // SAFETY: the caller vouches for the items.
         let items = unsafe { memory::slice(self.items, self.count) }?;
+        // SAFETY: the caller vouches for the items.
+        items.iter().try_for_each(|item| unsafe { item.check() })
+    }
+    unsafe fn write(&self, w: &mut Writer<'_>) {
         u32::try_from(self.count).unwrap_or(u32::MAX).encode(w);
         // SAFETY: the caller vouches for the items.
-        items.iter().try_for_each(|item| unsafe { item.write(w) })
+        let items = unsafe { memory::slice(self.items, self.count) }.unwrap_or_default();
+        // SAFETY: the caller vouches for the items.
+        items.iter().for_each(|item| unsafe { item.write(w) });
     }
 }
 
@@ -77,12 +96,18 @@ macro_rules! arguments {
             $($(#[$field_meta])* pub $field: $ty,)*
         }
         impl Argument for $name<'_> {
-            unsafe fn write(&self, w: &mut Writer<'_>) -> Result<(), Failure> {
+            unsafe fn check(&self) -> Result<(), Failure> {
                 $(
                     // SAFETY: the caller vouches for the fields.
-                    unsafe { self.$field.write(w) }?;
+                    unsafe { self.$field.check() }?;
                 )*
                 Ok(())
+            }
+            unsafe fn write(&self, w: &mut Writer<'_>) {
+                $(
+                    // SAFETY: the caller vouches for the fields.
+                    unsafe { self.$field.write(w) };
+                )*
             }
         }
     )*};
@@ -231,9 +256,11 @@ pub struct Guid {
 }
 
 impl Argument for Guid {
-    unsafe fn write(&self, w: &mut Writer<'_>) -> Result<(), Failure> {
-        w.bytes(&self.bytes);
+    unsafe fn check(&self) -> Result<(), Failure> {
         Ok(())
+    }
+    unsafe fn write(&self, w: &mut Writer<'_>) {
+        w.bytes(&self.bytes);
     }
 }
 
@@ -256,10 +283,14 @@ impl<'a> ClientData<'a> {
 }
 
 impl Argument for ClientData<'_> {
-    unsafe fn write(&self, w: &mut Writer<'_>) -> Result<(), Failure> {
+    unsafe fn check(&self) -> Result<(), Failure> {
         // SAFETY: the caller vouches for the bytes.
-        types::ClientData(unsafe { memory::slice(self.data, self.len) }?).encode(w);
-        Ok(())
+        unsafe { memory::slice(self.data, self.len) }.map(|_| ())
+    }
+    unsafe fn write(&self, w: &mut Writer<'_>) {
+        // SAFETY: the caller vouches for the bytes.
+        let data = unsafe { memory::slice(self.data, self.len) };
+        types::ClientData(data.unwrap_or_default()).encode(w);
     }
 }
 
@@ -289,24 +320,29 @@ pub struct SessionConfig<'a> {
 }
 
 impl Argument for SessionConfig<'_> {
-    unsafe fn write(&self, w: &mut Writer<'_>) -> Result<(), Failure> {
-        self.session_type.encode(w);
+    unsafe fn check(&self) -> Result<(), Failure> {
         match self.session_type {
-            DIPC_SESSION_TYPE_STREAMING => {
-                self.buffer_mb.encode(w);
-                self.format.encode(w);
-                self.rundown_keyword.encode(w);
-                self.stackwalk.encode(w);
-                // SAFETY: the caller vouches for the providers.
-                unsafe { self.providers.write(w) }
-            }
-            DIPC_SESSION_TYPE_USER_EVENTS => {
-                self.rundown_keyword.encode(w);
-                // SAFETY: the caller vouches for the providers.
-                unsafe { self.user_events_providers.write(w) }
-            }
+            // SAFETY: the caller vouches for the providers.
+            DIPC_SESSION_TYPE_STREAMING => unsafe { self.providers.check() },
+            // SAFETY: the caller vouches for the providers.
+            DIPC_SESSION_TYPE_USER_EVENTS => unsafe { self.user_events_providers.check() },
             _ => Err(Status::InvalidArgument.into()),
         }
+    }
+    unsafe fn write(&self, w: &mut Writer<'_>) {
+        self.session_type.encode(w);
+        if self.session_type == DIPC_SESSION_TYPE_USER_EVENTS {
+            self.rundown_keyword.encode(w);
+            // SAFETY: the caller vouches for the providers.
+            unsafe { self.user_events_providers.write(w) };
+            return;
+        }
+        self.buffer_mb.encode(w);
+        self.format.encode(w);
+        self.rundown_keyword.encode(w);
+        self.stackwalk.encode(w);
+        // SAFETY: the caller vouches for the providers.
+        unsafe { self.providers.write(w) };
     }
 }
 
@@ -321,13 +357,16 @@ pub struct SessionConfig6<'a> {
 }
 
 impl Argument for SessionConfig6<'_> {
-    unsafe fn write(&self, w: &mut Writer<'_>) -> Result<(), Failure> {
+    unsafe fn check(&self) -> Result<(), Failure> {
         // SAFETY: the caller vouches for the session.
-        unsafe { self.session.write(w) }?;
+        unsafe { self.session.check() }
+    }
+    unsafe fn write(&self, w: &mut Writer<'_>) {
+        // SAFETY: the caller vouches for the session.
+        unsafe { self.session.write(w) };
         if self.session.session_type == DIPC_SESSION_TYPE_STREAMING {
             self.session_buffer_mode.encode(w);
         }
-        Ok(())
     }
 }
 
@@ -340,9 +379,8 @@ impl<'f> Payload<'f> {
     /// # Safety
     /// The pointers in the fields point to what their documentation says, as long as the payload exists.
     pub(crate) unsafe fn new(fields: &'f [&'f dyn Argument]) -> Result<Self, Failure> {
-        // Writing where there is no room finds the values that are invalid.
         // SAFETY: the caller vouches for the fields.
-        fields.iter().try_for_each(|field| unsafe { field.write(&mut Writer::new(&mut [])) })?;
+        fields.iter().try_for_each(|field| unsafe { field.check() })?;
         Ok(Self(fields))
     }
 }
@@ -350,7 +388,7 @@ impl<'f> Payload<'f> {
 impl Encode for Payload<'_> {
     fn encode(&self, w: &mut Writer<'_>) {
         // SAFETY: `new` has checked the fields, and its caller vouches for their pointers.
-        let _ = self.0.iter().try_for_each(|field| unsafe { field.write(w) });
+        self.0.iter().for_each(|field| unsafe { field.write(w) });
     }
 }
 
