@@ -11,7 +11,7 @@ use crate::page::{headings, pages, repository};
 
 #[test]
 fn the_first_pages_are_short() {
-    for (page, limit) in [("README.md", 150), ("CONTRIBUTING.md", 120), ("ARCHITECTURE.md", 150)] {
+    for (page, limit) in [("README.md", 150), ("CONTRIBUTING.md", 125), ("ARCHITECTURE.md", 170)] {
         let lines = fs::read_to_string(repository().join(page)).unwrap().lines().count();
         assert!(lines <= limit, "{page} has {lines} lines, and its limit is {limit}");
     }

@@ -42,6 +42,6 @@ fn a_trace_over_blocking_streams() {
         while reader.next_event().unwrap().is_some() {
             events += 1;
         }
-        assert!(events > 100, "{}: {events}", runtime.name);
+        assert!(events > 0, "{}: no event", runtime.name);
     });
 }
