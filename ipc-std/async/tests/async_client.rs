@@ -272,7 +272,7 @@ impl AsyncTransport for Misbehaving {
         step: Step<'_>,
     ) -> Poll<io::Result<usize>> {
         match (&step, fault.load(Ordering::SeqCst)) {
-            (Step::Receive(space), 1) => Poll::Ready(Ok(space.len() + 1)),
+            (Step::Receive(space), 1) => Poll::Ready(Ok(space.len().saturating_add(1))),
             (Step::Receive(_), 2) => Poll::Ready(Err(io::Error::other("the cable is broken"))),
             _ => Tokio::poll_transfer(stream, context, step),
         }
