@@ -127,7 +127,7 @@ impl Monitor {
     /// The process id in the frame can be that of another machine, so the monitor checks no process unless the operating
     /// system reports it as the peer. Such a runtime leaves when it does not connect again after the end of a connection.
     /// To notice the end at once, the monitor must read while it may have to write: for a transport that only blocks, push
-    /// [`Stream::halves`].
+    /// [`Stream::halves`] or [`Stream::timed`].
     ///
     /// ```
     /// use ipc_std::ipc_proto::{Advertise, Encode, Guid, wire::Writer};

@@ -200,9 +200,13 @@ fn a_runtime_that_has_connected_again_does_not_leave() {
 type MakeStream = fn(TcpStream) -> io::Result<Stream>;
 
 /// Every stream that can be read while it is written to.
-fn kinds() -> [(&'static str, MakeStream); 2] {
+fn kinds() -> [(&'static str, MakeStream); 3] {
     [
         ("polled", Stream::tcp),
+        ("timed", |tcp| {
+            tcp.set_read_timeout(Some(Duration::from_millis(5)))?;
+            Stream::timed(tcp)
+        }),
         ("halves", |tcp| {
             let (reader, closer) = (tcp.try_clone()?, tcp.try_clone()?);
             Stream::halves(reader, tcp, move || drop(closer.shutdown(Shutdown::Both)))

@@ -30,12 +30,14 @@ use crate::sys::Socket;
 /// | TCP | [`tcp`](Self::tcp) | polling; two threads on Windows | ends the wait; the socket is shut down |
 /// | the two pipes of a child process: `ssh HOST …`, `kubectl exec -i …` | [`child`](Self::child) | two threads | ends the wait and the input of the child, which is killed and reaped |
 /// | any other `Read` with a `Write` | [`halves`](Self::halves) | two threads | ends the wait; the operations are interrupted |
+/// | any other `Read + Write` whose reads soon end by themselves | [`timed`](Self::timed) | a thread | ends the wait; the thread ends with its operation |
 /// | any other `Read + Write` | [`blocking`](Self::blocking) | a thread | ends the wait; the thread ends with its operation |
 /// | any other `Read + Write` that can be interrupted | [`interruptible`](Self::interruptible) | a thread | ends the wait; the operation is interrupted |
 ///
 /// One thread does one operation at a time: it reads when bytes are wanted, and cannot write while it waits for them. A
 /// client and a server need no more. A [`Monitor`](crate::Monitor) does: it reads from a runtime that waits for a command,
-/// to notice its end. Over a stream with one thread, the monitor notices that only when a command fails.
+/// to notice its end. An object that can only block, and is not in two halves, cannot be read while it may have to be
+/// written to. Over such a stream, the monitor notices the end only when a command fails.
 ///
 /// A clone is the same connection with a deadline of its own. The connection is closed when the last clone is dropped, or
 /// earlier by [`shutdown`](Self::shutdown).
@@ -137,7 +139,30 @@ impl Stream {
     /// # Errors
     /// If the thread cannot be started.
     pub fn blocking(stream: impl Read + Write + Send + 'static) -> io::Result<Self> {
-        Self::on_thread(stream, None)
+        Self::on_thread(stream, None, false)
+    }
+
+    /// Takes any transport whose reads end by themselves after a short time, with `WouldBlock` or `TimedOut`: a socket with
+    /// a read timeout, for example. A thread reads it again and again, and writes between two reads. So a
+    /// [`Monitor`](crate::Monitor) notices the end of a runtime that waits for a command.
+    ///
+    /// # Errors
+    /// If the thread cannot be started.
+    ///
+    /// ```
+    /// use core::time::Duration;
+    /// use ipc_std::Stream;
+    /// use std::net::{TcpListener, TcpStream};
+    ///
+    /// let listener = TcpListener::bind("127.0.0.1:0")?;
+    /// let tcp = TcpStream::connect(listener.local_addr()?)?;
+    /// tcp.set_read_timeout(Some(Duration::from_millis(20)))?;
+    /// let stream = Stream::timed(tcp)?;
+    /// # drop(stream);
+    /// # Ok::<(), std::io::Error>(())
+    /// ```
+    pub fn timed(stream: impl Read + Write + Send + 'static) -> io::Result<Self> {
+        Self::on_thread(stream, None, true)
     }
 
     /// Takes any transport that blocks, and a function that ends a waiting operation from another thread: for example,
@@ -150,7 +175,7 @@ impl Stream {
         stream: impl Read + Write + Send + 'static,
         interrupt: impl FnOnce() + Send + 'static,
     ) -> io::Result<Self> {
-        Self::on_thread(stream, Some(Box::new(interrupt)))
+        Self::on_thread(stream, Some(Box::new(interrupt)), false)
     }
 
     /// Takes a transport that blocks and that can be read and written to at the same time: its two halves, and a function
@@ -182,8 +207,9 @@ impl Stream {
     fn on_thread(
         stream: impl Read + Write + Send + 'static,
         interrupt: Option<Interrupt>,
+        reads_idle: bool,
     ) -> io::Result<Self> {
-        Ok(Self::over(Worker::start(stream, interrupt)?))
+        Ok(Self::over(Worker::start(stream, interrupt, reads_idle)?))
     }
 
     pub(crate) fn over(channel: impl Into<Channel>) -> Self {

@@ -17,8 +17,8 @@ use crate::sys::Flag;
 /// reads while it may have to write a command: for this, one thread reads and the other one writes.
 pub(crate) struct Worker {
     shared: Arc<SharedState>,
-    /// Whether one thread reads and another one writes.
-    is_duplex: bool,
+    /// Whether the transport can be read while nothing is expected: another thread writes, or a read ends soon by itself.
+    reads_idle: bool,
 }
 
 struct SharedState {
@@ -72,12 +72,13 @@ const BUFFER: usize = 64 << 10;
 const PAUSE: Duration = Duration::from_millis(1);
 
 impl Worker {
-    /// Starts a thread. `interrupt` ends an operation that waits.
+    /// Starts a thread. `interrupt` ends an operation that waits. `reads_idle` states that a read soon ends by itself.
     pub(crate) fn start(
         stream: impl Read + Write + Send + 'static,
         interrupt: Option<Interrupt>,
+        reads_idle: bool,
     ) -> io::Result<Self> {
-        let worker = Self::new(interrupt, false)?;
+        let worker = Self::new(interrupt, reads_idle)?;
         worker.spawn(|shared| shared.run(stream))?;
         Ok(worker)
     }
@@ -94,7 +95,7 @@ impl Worker {
         Ok(worker)
     }
 
-    fn new(interrupt: Option<Interrupt>, is_duplex: bool) -> io::Result<Self> {
+    fn new(interrupt: Option<Interrupt>, reads_idle: bool) -> io::Result<Self> {
         let shared = Arc::new(SharedState {
             state: Mutex::default(),
             work: Condvar::new(),
@@ -102,7 +103,7 @@ impl Worker {
             flag: Flag::new()?,
             interrupt: Mutex::new(interrupt),
         });
-        Ok(Self { shared, is_duplex })
+        Ok(Self { shared, reads_idle })
     }
 
     fn spawn(&self, run: impl FnOnce(&SharedState) + Send + 'static) -> io::Result<()> {
@@ -155,10 +156,10 @@ impl Worker {
         self.shared.want(&mut self.shared.state());
     }
 
-    /// Requests that the thread read although no bytes are expected, so that the flag is raised at the end; not if the
-    /// same thread writes.
+    /// Requests that the thread read although no bytes are expected, so that the flag is raised at the end; not if no write
+    /// could then interrupt the read.
     pub(crate) fn expect_end(&self) {
-        if self.is_duplex {
+        if self.reads_idle {
             self.expect_bytes();
         }
     }
