@@ -156,8 +156,6 @@ pub(crate) fn rundown_keyword(profiles: &[TraceProfile]) -> u64 {
 
 #[cfg(test)]
 mod tests {
-    use ipc_proto::{Message, Parsed, Request};
-
     use super::*;
 
     #[test]
@@ -181,20 +179,6 @@ mod tests {
         let [first, second] = [arguments(), arguments()];
         assert!(first.starts_with("SessionId=SHARED;Metrics=System.Runtime,"), "{first}");
         assert!(first != second && !first.contains(ANY_CLIENT), "{first} {second}");
-    }
-
-    #[test]
-    fn the_database_profile_is_that_of_dotnet_trace() {
-        let recorded = ipc_testdata::MESSAGES
-            .iter()
-            .find(|vector| vector.name() == "CollectTracing2.database.request.hex")
-            .unwrap();
-        let Parsed::Complete { value: message, .. } = Message::parse(recorded.bytes).unwrap() else {
-            panic!()
-        };
-        let Request::CollectTracing2(request) = message.request().unwrap() else { panic!() };
-        let providers = select(&[TraceProfile::Database], &[]).unwrap();
-        assert!(request.providers.iter().eq(providers.iter().map(ProviderSpec::to_provider)));
     }
 
     #[test]
