@@ -174,9 +174,7 @@ fn equal_to_trace_event() {
     sources.extend(ipc_testdata::TRACES.iter().map(|trace| (trace.name.to_owned(), trace.bytes.to_vec())));
     let only = [EventSelector { provider: "Demo", event_id: Some(1), event_name: None }];
     for (name, bytes) in &sources {
-        // Only V3 becomes V3.
-        let old = bytes.starts_with(b"\x14\0\0\0!").then_some(Version::V3);
-        for version in [Version::V4, Version::V6].into_iter().chain(old) {
+        for version in [Version::V4, Version::V6] {
             for (only, strip_command_line) in [(&[][..], false), (&[], true), (&only, false)] {
                 let version = Some(version);
                 let options =
