@@ -16,9 +16,10 @@ use std::time::Instant;
 use ipc_proto::plan::Flavour;
 use ipc_proto::{Command, GetProcessInfo2, HResult, Message, Parsed, Request, ResumeRuntime, StopTracing};
 use ipc_std::Stream;
+#[cfg(unix)]
+use ipc_testkit::conformance::Outcome;
 use ipc_testkit::conformance::{
-    Against, Case, ExpectedAnswer, KINDS, NotTried, Outcome, ReceivedAnswer, Seen, State, cases, run,
-    run_all, send,
+    Against, Case, ExpectedAnswer, KINDS, NotTried, ReceivedAnswer, Seen, State, cases, run, run_all, send,
 };
 use ipc_testkit::{FakeRuntime, Profile, Response};
 
