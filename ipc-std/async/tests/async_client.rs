@@ -18,10 +18,13 @@ use ipc_proto::types::{EventLevel, Provider, SessionBufferMode};
 use ipc_proto::{Code, ResumeRuntime, SessionEnd, SetEnvironmentVariable, Step};
 use ipc_std::{ErrorKind as Kind, Phase};
 use ipc_testkit::{FakeRuntime, Fault, Profile};
-use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::io::AsyncWrite;
 use tokio::net::UnixStream;
 
 const SHORT: Duration = Duration::from_millis(300);
+
+#[path = "../examples/async_stream/transport.rs"]
+mod transport;
 
 /// A transport that needs several polls to connect, and that fails to connect as long as the runtime is busy.
 struct Tokio {
@@ -69,15 +72,7 @@ impl AsyncTransport for Tokio {
         context: &mut Context<'_>,
         step: Step<'_>,
     ) -> Poll<io::Result<usize>> {
-        match step {
-            Step::Send(bytes) => Pin::new(stream).poll_write(context, bytes),
-            Step::Receive(space) => {
-                let mut space = ReadBuf::new(space);
-                ready!(Pin::new(stream).poll_read(context, &mut space))?;
-                Poll::Ready(Ok(space.filled().len()))
-            }
-            Step::Done => Pin::new(stream).poll_flush(context).map_ok(|()| 0),
-        }
+        transport::Tokio::poll_transfer(stream, context, step)
     }
 }
 

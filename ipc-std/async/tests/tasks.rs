@@ -2,56 +2,18 @@
 #![cfg(unix)]
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
 
-use core::pin::Pin;
-use core::task::{Context, Poll, ready};
 use core::time::Duration;
-use std::io;
-use std::path::PathBuf;
 use std::sync::Arc;
 
-use ipc_async::{
-    AsyncClient, AsyncConnector, AsyncMonitor, AsyncMonitorEvent, AsyncServer, AsyncTransport, BoxedFuture,
-    Step, Timeouts, TraceConfig, drive,
-};
+use ipc_async::{AsyncClient, AsyncMonitor, AsyncMonitorEvent, AsyncServer, Timeouts, TraceConfig, drive};
 use ipc_proto::types::{EventLevel, Provider, Status};
 use ipc_proto::{Advertise, Guid, HResult, Request};
 use ipc_testkit::{FakePort, FakeRuntime, Profile};
-use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
-use tokio::net::{UnixListener, UnixStream};
+use tokio::net::UnixListener;
 
-struct Tokio(PathBuf);
-
-impl AsyncTransport for Tokio {
-    type Stream = UnixStream;
-    type Sleep = tokio::time::Sleep;
-
-    fn sleep(&self, limit: Duration) -> Self::Sleep {
-        tokio::time::sleep(limit)
-    }
-    fn poll_transfer(
-        stream: &mut UnixStream,
-        cx: &mut Context<'_>,
-        step: Step<'_>,
-    ) -> Poll<io::Result<usize>> {
-        match step {
-            Step::Send(bytes) => Pin::new(stream).poll_write(cx, bytes),
-            Step::Receive(space) => {
-                let mut space = ReadBuf::new(space);
-                ready!(Pin::new(stream).poll_read(cx, &mut space))?;
-                Poll::Ready(Ok(space.filled().len()))
-            }
-            Step::Done => Pin::new(stream).poll_flush(cx).map_ok(|()| 0),
-        }
-    }
-}
-
-impl AsyncConnector for Tokio {
-    type Connecting = BoxedFuture<io::Result<UnixStream>>;
-
-    fn connect(&self) -> Self::Connecting {
-        Box::pin(UnixStream::connect(self.0.clone()))
-    }
-}
+#[path = "../examples/async_stream/transport.rs"]
+mod transport;
+use transport::Tokio;
 
 fn run<T>(test: impl Future<Output = T>) -> T {
     tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(test)

@@ -19,7 +19,7 @@ impl Peer {
     /// be on another machine.
     pub(super) fn process_id(self, advertised: u64) -> Option<u32> {
         let process_id = match self.credentials {
-            // A stream of this process is one end of a bridge, and the runtime is somewhere behind it.
+            // A stream of this process is one end of a bridge. The runtime is at the far side of the bridge.
             Some(Credentials { process_id, .. }) if !self.is_local && process_id == std::process::id() => 0,
             Some(credentials) => credentials.process_id,
             // Systems that do not report the peer have no PID namespaces, so the advertised id is valid in this process.

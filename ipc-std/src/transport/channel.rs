@@ -23,7 +23,7 @@ pub(crate) struct Channel {
     lease: Mutex<Option<Box<dyn Lease>>>,
 }
 
-/// A claim of the former owner of a connection, who is told of its end. It is dropped with the connection.
+/// A claim of the former owner on a connection. It reports the end of the connection, and is dropped with it.
 pub(crate) trait Lease: fmt::Debug + Send {
     /// Reports that the peer has ended the connection.
     fn end(self: Box<Self>);
@@ -93,7 +93,7 @@ impl Channel {
         }
     }
 
-    /// Gives the connection away. `lease` is told of its end.
+    /// Gives the connection away. `lease` learns of its end.
     pub(crate) fn lend(&self, lease: impl Lease + 'static) {
         *self.lease.lock().unwrap_or_else(PoisonError::into_inner) = Some(Box::new(lease));
     }

@@ -106,7 +106,7 @@ impl Stream {
     /// process.
     ///
     /// Dropping the stream ends the input of the program, kills the program and waits for its end. No thread, descriptor
-    /// or child of this process stays. A shell can leave a program of its own behind, as `sh -c "relay; true"` does:
+    /// or child of this process stays. A shell can leave a program of its own running, as `sh -c "relay; true"` does:
     /// that program sees the end of its input, as a relay does that then ends. What it does after that is its own.
     ///
     /// The end of a program that fails is an error that names its exit status, also within a trace. To find the status,
