@@ -144,6 +144,13 @@ struct State {
     is_stalled: bool,
 }
 
+impl State {
+    fn stop(&mut self) {
+        core::mem::take(&mut self.stoppers).into_values().for_each(|stopper| stopper.stop());
+        self.is_stopping = true;
+    }
+}
+
 impl Shared {
     fn lock(&self) -> MutexGuard<'_, State> {
         lock(&self.state)
@@ -204,12 +211,20 @@ impl Shared {
         }
     }
 
-    /// Stops all sessions. Returns whether that ends the feed: it does not only wait for its process to answer.
-    fn stop(&self) -> bool {
+    /// Stops all sessions.
+    fn stop(&self) {
+        self.lock().stop();
+    }
+
+    /// Stops all sessions at a signal, if that ends the feed. Otherwise returns `false` and changes nothing: the feed
+    /// only waits for its process to answer, and the signal ends the tool before the main thread sees an end.
+    fn stop_at_signal(&self) -> bool {
         let mut state = self.lock();
-        core::mem::take(&mut state.stoppers).into_values().for_each(|stopper| stopper.stop());
-        state.is_stopping = true;
-        state.open > 0 || state.follows_all
+        let ends = state.open > 0 || state.follows_all;
+        if ends {
+            state.stop();
+        }
+        ends
     }
 
     /// Returns whether all sessions are stopped and have ended. A process whose session has not begun is not waited for.
@@ -241,7 +256,7 @@ impl Feed {
         signals::handle({
             let (shared, is_json, mut is_second) = (Arc::clone(&shared), globals.json, false);
             move |_| {
-                let stops = !core::mem::replace(&mut is_second, true) && shared.stop();
+                let stops = !core::mem::replace(&mut is_second, true) && shared.stop_at_signal();
                 if stops {
                     signals::explain_wait(is_json, &timeouts);
                 }
@@ -584,4 +599,18 @@ pub(crate) fn last_recorded(file: &str, counter: &str) -> OwnedSample {
     )
     .unwrap();
     last.unwrap()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Shared;
+
+    /// Otherwise the main thread could end the tool as if the process had answered, before the signal ends it.
+    #[test]
+    fn a_signal_before_an_answer_ends_no_feed() {
+        let shared = Shared::default();
+        assert!(!shared.stop_at_signal() && !shared.is_over());
+        shared.lock().follows_all = true;
+        assert!(shared.stop_at_signal() && shared.is_over());
+    }
 }
