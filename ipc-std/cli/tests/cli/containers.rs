@@ -18,7 +18,7 @@ static SCANS: Mutex<()> = Mutex::new(());
 #[test]
 fn a_runtime_in_separate_namespaces_is_found() {
     let _alone = SCANS.lock().unwrap_or_else(PoisonError::into_inner);
-    let Some(mut command) = unshare(&["-p", "-f", "-m", "--mount-proc"]) else { return };
+    let Some(mut command) = unshare_processes() else { return };
     let (theirs, ours) = (TempDir::new().unwrap(), TempDir::new().unwrap());
     // The TMPDIR of the runtime exists only in its mount namespace. Seen from outside, the link leads out of its root
     // or to nothing.
@@ -64,7 +64,7 @@ fn a_runtime_in_a_pid_namespace_with_shared_files_is_found() {
 /// Runs a shell script as process 1 of a container, with the tool as its `$0` and the volume for sockets as its `$1`.
 /// The script does not see the processes of other containers.
 fn in_container(volume: &Path, tmpdir: &Path, script: &str) -> Ran {
-    let mut command = unshare(&["-p", "-f", "-m", "--mount-proc"]).unwrap();
+    let mut command = unshare_processes().unwrap();
     command.args(["sh", "-c", script, TOOL]).arg(volume).env("TMPDIR", tmpdir);
     finish(command.spawn().unwrap())
 }
@@ -73,7 +73,7 @@ fn in_container(volume: &Path, tmpdir: &Path, script: &str) -> Ran {
 fn runtime_in_a_container(volume: &Path, name: &str, is_child: bool) -> Option<FakeProcess> {
     let program = volume.join(name);
     std::os::unix::fs::symlink(TOOL, &program).unwrap();
-    let mut command = unshare(&["-p", "-f", "-m", "--mount-proc"])?;
+    let mut command = unshare_processes()?;
     let script = if is_child { "\"$0\" fake-runtime; true" } else { "exec \"$0\" fake-runtime" };
     command.args(["sh", "-c", script]).arg(program).env("TMPDIR", volume);
     Some(FakeProcess::of(command))
@@ -150,12 +150,12 @@ fn runtimes_in_neighbouring_containers_are_found_by_any_process_id() {
 
 #[test]
 fn an_empty_namespace_has_no_runtimes() {
-    let Some(mut command) = unshare(&["-p", "-f", "-m", "--mount-proc"]) else { return };
+    let Some(mut command) = unshare_processes() else { return };
     let directory = TempDir::new().unwrap();
     let ran = finish(command.args([TOOL, "ps"]).env("TMPDIR", directory.path()).spawn().unwrap());
     assert_eq!((ran.status, ran.text()), (Some(0), ""), "{ran:?}");
     assert!(ran.stderr.starts_with("note: no .NET process found"), "{ran:?}");
-    let mut command = unshare(&["-p", "-f", "-m", "--mount-proc"]).unwrap();
+    let mut command = unshare_processes().unwrap();
     let ran = finish(command.args([TOOL, "ps", "--json"]).env("TMPDIR", directory.path()).spawn().unwrap());
     assert_eq!(ran.well().text(), "");
 }

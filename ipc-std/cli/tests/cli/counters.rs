@@ -15,9 +15,9 @@ use nettrace::{Event, Fields, Metadata, Scalar, Trace, TraceWriter, Version};
 use serde_json::{Value, json};
 
 #[cfg(target_os = "linux")]
-use crate::search::{child_of, unshare};
+use crate::search::{child_of, unshare_processes};
 #[cfg(target_os = "linux")]
-use crate::tool::{FakeProcess, TOOL, until};
+use crate::tool::{FakeProcess, Killed, TOOL, until};
 use crate::tool::{Ran, finish, run, run_with, tool, until_some};
 use crate::traces::{put, utf16};
 
@@ -481,17 +481,21 @@ fn has_session(process: &FakeProcess) -> bool {
 #[test]
 fn all_processes() {
     // The tool sees the sockets in the folder, and no other processes of the machine: it would start sessions there.
-    let Some(mut command) = unshare(&["-p", "-f", "-m", "--mount-proc"]) else { return };
+    let Some(mut command) = unshare_processes() else { return };
     let folder = tempfile::tempdir().unwrap();
     let log = folder.path().join("log.jsonl");
     let mut process = FakeProcess::start(folder.path());
     command.args([TOOL, "counters", "--all", "No-Such-Provider/none", "--wire-log", log.to_str().unwrap()]);
-    let mut child = command.env("TMPDIR", folder.path()).spawn().unwrap();
-    let tool = child_of(child.id());
-    let mut notes = BufReader::new(child.stderr.take().unwrap()).lines();
-    let descriptors = || fs::read_dir(format!("/proc/{tool}/fd")).unwrap().count();
-    let mut open = 0;
-    for number in 0..6 {
+    let mut child = Killed(command.env("TMPDIR", folder.path()).spawn().unwrap());
+    let tool = child_of(child.0.id());
+    let mut notes = BufReader::new(child.0.stderr.take().unwrap()).lines();
+    let sockets = || {
+        let descriptors = fs::read_dir(format!("/proc/{tool}/fd")).unwrap();
+        // A descriptor can be closed before its link is read.
+        let links = descriptors.filter_map(|descriptor| fs::read_link(descriptor.unwrap().path()).ok());
+        links.filter(|link| link.to_str().unwrap().starts_with("socket:")).count()
+    };
+    for _ in 0..6 {
         let id = process.id();
         // The first search or the next one finds the process. Only this tool writes to the log.
         let answer: String = u64::from(id).to_le_bytes().iter().map(|byte| format!("{byte:02x}")).collect();
@@ -506,24 +510,21 @@ fn all_processes() {
         let ends =
             [": the process exited", " went away while waiting for the response", ": no process listens at "];
         assert!(ends.iter().any(|end| note.contains(end)), "{note}");
-        // The flag that all sessions share is created with the first of them. The first process can end before that.
-        if number < 2 {
-            open = descriptors();
-        }
-        until("sessions stay open", || descriptors() <= open);
+        // The receiver of signals has a pair of sockets, and so has the flag of all sessions, which the first one creates.
+        until("sessions stay open", || sockets() <= 4);
         process = FakeProcess::start(folder.path());
     }
     let tool = rustix::process::Pid::from_raw(tool.try_into().unwrap()).unwrap();
     rustix::process::kill_process(tool, rustix::process::Signal::INT).unwrap();
     // No process has reported the counter.
-    assert_eq!(child.wait().unwrap().code(), Some(9));
+    assert_eq!(child.0.wait().unwrap().code(), Some(9));
 }
 
 /// Processes without a session are named, and are a failure.
 #[cfg(target_os = "linux")]
 #[test]
 fn processes_that_are_left_out_are_named() {
-    let Some(mut command) = unshare(&["-p", "-f", "-m", "--mount-proc"]) else { return };
+    let Some(mut command) = unshare_processes() else { return };
     let folder = tempfile::tempdir().unwrap();
     // A limit of 24 files allows 12 sessions. Nothing answers here.
     let socket = |id| folder.path().join(format!("dotnet-diagnostic-{id}-1-socket"));
@@ -547,7 +548,7 @@ fn processes_that_are_left_out_are_named() {
 fn a_process_that_is_left_out_has_one_attempt_at_a_time() {
     use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType, connect, socket_with};
 
-    let Some(mut command) = unshare(&["-p", "-f", "-m", "--mount-proc"]) else { return };
+    let Some(mut command) = unshare_processes() else { return };
     let folder = tempfile::tempdir().unwrap();
     let script = "sleep 100 | \"$0\" fake-runtime >/dev/null & runtime=$!
         while ! [ -e \"$TMPDIR\"/*-socket ]; do sleep 0.01; done

@@ -2,16 +2,16 @@
 use core::time::Duration;
 use std::io::{BufRead, BufReader, ErrorKind, Read, Write};
 use std::net::{Shutdown, TcpListener, TcpStream};
-use std::process::{Child, ChildStderr, Command};
+use std::process::{ChildStderr, Command};
 
 use ipc_testkit::FakeRuntime;
 
 use crate::counters::running;
-use crate::tool::{TOOL, program, run, tool, until};
+use crate::tool::{Killed, TOOL, program, run, tool, until};
 
 /// A tool that serves the counters of a runtime.
 struct Served {
-    child: Child,
+    child: Killed,
     address: String,
     /// The end of standard error, which the tool writes to.
     _stderr: BufReader<ChildStderr>,
@@ -47,7 +47,7 @@ impl Served {
         stderr.read_line(&mut note).unwrap();
         let address = note.trim().strip_prefix("note: serving http://").expect(&note);
         let address = address.strip_suffix("/metrics").unwrap().to_owned();
-        let served = Self { child, address, _stderr: stderr, _runtime: runtime };
+        let served = Self { child: Killed(child), address, _stderr: stderr, _runtime: runtime };
         until("no sample is served", || served.scrape().contains("\ndotnet_lab_counters_poll{"));
         served
     }
@@ -80,21 +80,14 @@ impl Served {
 
     #[cfg(target_os = "linux")]
     fn descriptors(&self) -> usize {
-        std::fs::read_dir(format!("/proc/{}/fd", self.child.id())).unwrap().count()
+        std::fs::read_dir(format!("/proc/{}/fd", self.child.0.id())).unwrap().count()
     }
 
     #[cfg(target_os = "linux")]
     fn status(&self, field: &str) -> usize {
-        let text = std::fs::read_to_string(format!("/proc/{}/status", self.child.id())).unwrap();
+        let text = std::fs::read_to_string(format!("/proc/{}/status", self.child.0.id())).unwrap();
         let value = text.lines().find_map(|line| line.strip_prefix(field)).unwrap();
         value.trim().trim_end_matches(" kB").parse().unwrap()
-    }
-}
-
-impl Drop for Served {
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
     }
 }
 
@@ -284,7 +277,7 @@ fn an_address_that_cannot_be_served() {
 fn a_signal_ends_the_tool_beside_clients() {
     let mut served = Served::start(&[]);
     let _open: Vec<TcpStream> = hostile_inputs().iter().map(|input| served.send(input)).collect();
-    let process = rustix::process::Pid::from_child(&served.child);
+    let process = rustix::process::Pid::from_child(&served.child.0);
     rustix::process::kill_process(process, rustix::process::Signal::TERM).unwrap();
-    until("the tool does not end", || served.child.try_wait().unwrap().is_some());
+    until("the tool does not end", || served.child.0.try_wait().unwrap().is_some());
 }

@@ -4,11 +4,11 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::process::{Command, Stdio};
 
 use serde_json::Value;
 
-use crate::tool::{self, Ran, TOOL, finish, program, tool, until_some};
+use crate::tool::{self, Killed, Ran, TOOL, finish, program, tool, until_some};
 
 /// A deadline that the tool never reaches in a test.
 pub(crate) const LONG: &str = "60s";
@@ -89,27 +89,21 @@ pub(crate) fn row_within(directory: &Path, socket: &Path, timeout: &str) -> Valu
 }
 
 /// A process that is not a runtime, killed when it is dropped.
-pub(crate) struct Idle(Child);
+pub(crate) struct Idle(Killed);
 
 impl Idle {
     pub(crate) fn start() -> Self {
         Self::of(&mut Command::new("cat"))
     }
     pub(crate) fn of(command: &mut Command) -> Self {
-        Self(tool::started(command.stdin(Stdio::piped()).stdout(Stdio::null())))
+        Self(Killed(tool::started(command.stdin(Stdio::piped()).stdout(Stdio::null()))))
     }
     pub(crate) fn id(&self) -> u32 {
-        self.0.id()
+        self.0.0.id()
     }
     /// Returns the path of a socket of the process, whose start time is `later` ticks after the real one.
     pub(crate) fn socket(&self, directory: &Path, later: u64) -> PathBuf {
         directory.join(format!("dotnet-diagnostic-{}-{}-socket", self.id(), started(self.id()) + later))
-    }
-}
-impl Drop for Idle {
-    fn drop(&mut self) {
-        let _ = self.0.kill();
-        let _ = self.0.wait();
     }
 }
 
@@ -177,10 +171,15 @@ pub(crate) fn unshare(namespaces: &[&str]) -> Option<Command> {
     None
 }
 
+/// Returns an `unshare` command for a namespace of processes, which end with it.
+pub(crate) fn unshare_processes() -> Option<Command> {
+    unshare(&["-p", "-f", "-m", "--mount-proc", "--kill-child"])
+}
+
 /// Returns a command for a program that sees no other process, only the sockets in its `TMPDIR`. Without permission to
 /// create namespaces it sees all processes of the machine, as usual.
 pub(crate) fn alone(path: &str) -> Command {
-    let Some(mut command) = unshare(&["-p", "-f", "-m", "--mount-proc"]) else { return piped(program(path)) };
+    let Some(mut command) = unshare_processes() else { return piped(program(path)) };
     command.arg(path);
     command
 }

@@ -187,6 +187,16 @@ impl Drop for FakeProcess {
     }
 }
 
+/// A process that is killed when this is dropped, so that no failed test leaves it running.
+pub(crate) struct Killed(pub(crate) Child);
+
+impl Drop for Killed {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
 /// The result of a run of the tool.
 #[derive(Debug)]
 pub(crate) struct Ran {
