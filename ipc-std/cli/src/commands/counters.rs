@@ -8,8 +8,8 @@ use std::sync::mpsc;
 use std::sync::{Arc, Mutex};
 use std::time::Instant;
 
-use dotnet_ipc_syntax::durations;
-use dotnet_ipc_syntax::http_hosts::{self, AllowedHosts, ServerAddress};
+use dotnet_ipc_sans_io::http::allowed_hosts::{self, AllowedHosts, ServerAddress};
+use dotnet_ipc_sans_io::syntax::durations;
 use nettrace_analysis::counters::{
     CounterConfig, ExponentialConfig, Measurement, OwnedSample, Selection, System,
 };
@@ -28,17 +28,17 @@ use crate::counters::series_filter::SeriesFilter;
 use crate::counters::table::Table;
 use crate::counters::text_file::TextFile;
 use crate::output::direct_stdout::{cannot_write, unbuffered_stdout};
-use crate::output::failure::{Failure, Kind};
-use crate::output::full_screen::{self, FullScreen};
-use crate::output::globals::Globals;
 use crate::output::live_stdout::LiveStdout;
 use crate::output::output_file::already_exists;
-use crate::output::printable::printable_name;
 use crate::process::connection_args::ConnectionArgs;
 use crate::process::process_name;
 use crate::process::target::Target;
 use crate::process::trace_target;
 use crate::process::wire_log::WireLog;
+use crate::run::failure::{Failure, Kind};
+use crate::run::globals::Globals;
+use crate::terminal::full_screen::{self, FullScreen};
+use crate::text::printable::printable_name;
 
 mod list;
 mod schedule;
@@ -84,10 +84,10 @@ pub(crate) struct Args {
     #[arg(short, long, value_name = "FILE", conflicts_with_all = ["csv", "json", "serve"])]
     output: Option<PathBuf>,
     /// Serve the text format of Prometheus at http://ADDRESS/metrics, as 127.0.0.1:9184
-    #[arg(long, value_name = "ADDRESS", conflicts_with_all = ["csv", "json"], value_parser = http_hosts::parse_address)]
+    #[arg(long, value_name = "ADDRESS", conflicts_with_all = ["csv", "json"], value_parser = allowed_hosts::parse_address)]
     serve: Option<ServerAddress>,
     /// Answer requests that name the server NAME, besides IP addresses, localhost and the name in ADDRESS; repeatable
-    #[arg(long, value_name = "NAME", requires = "serve", value_parser = http_hosts::parse_name)]
+    #[arg(long, value_name = "NAME", requires = "serve", value_parser = allowed_hosts::parse_name)]
     allow_host: Vec<String>,
     /// Number of series of meters that a process reports at most [default: 1000]
     #[arg(long, value_name = "N")]

@@ -5,7 +5,7 @@ use std::io::{self, Read};
 use std::path::Path;
 use std::rc::Rc;
 
-use dotnet_ipc_syntax::only_arg::OnlyArg;
+use dotnet_ipc_sans_io::syntax::only_arg::OnlyArg;
 use ipc_proto::Guid;
 use ipc_std::{Client, TraceReader, TraceSession};
 use memmap2::Mmap;
@@ -23,9 +23,6 @@ use crate::events::summary::EventSummary;
 use crate::input::source::{self, Source};
 use crate::input::trace_file;
 use crate::output::bulk_stdout::BulkStdout;
-use crate::output::failure::{Failure, Kind};
-use crate::output::globals::Globals;
-use crate::output::printable::{printable_name, write_json_string};
 use crate::output::stdout::to_stdout;
 use crate::process::connection_args::ConnectionArgs;
 use crate::process::target::Target;
@@ -35,7 +32,10 @@ use crate::recording::part_args::{PartArgs, TracePart};
 use crate::recording::rundown;
 use crate::recording::session::{self, LiveEvents, LiveSession};
 use crate::recording::summary::{RecordedAmount, lost_warning};
+use crate::run::failure::{Failure, Kind};
+use crate::run::globals::Globals;
 use crate::stacks::stack_names::StackNames;
+use crate::text::printable::{printable_name, write_json_string};
 
 /// Show the events of a process as they happen, or of a trace
 #[derive(Debug, clap::Args)]

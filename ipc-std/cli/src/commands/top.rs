@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::sync::mpsc::{self, Receiver};
 use std::time::Instant;
 
-use dotnet_ipc_syntax::durations;
+use dotnet_ipc_sans_io::syntax::durations;
 use ipc_std::Stopper;
 use nettrace_analysis::live::Live;
 use serde_json::{Value, json};
@@ -18,17 +18,17 @@ use serde_json::{Value, json};
 use self::message::{Message, Period};
 use self::view::{Row, Screen, View};
 use crate::args::frame_args::FrameArgs;
-use crate::output::failure::Failure;
-use crate::output::full_screen::{self, FullScreen};
-use crate::output::globals::Globals;
 use crate::output::live_stdout::LiveStdout;
-use crate::output::printable::json_line;
-use crate::output::screen_table::Request;
-use crate::output::signals;
 use crate::output::stdout::to_open_stdout;
 use crate::process::connection_args::ConnectionArgs;
 use crate::process::process_name;
 use crate::process::target::{Target, TargetArgs};
+use crate::run::failure::Failure;
+use crate::run::globals::Globals;
+use crate::run::signals;
+use crate::terminal::full_screen::{self, FullScreen};
+use crate::terminal::screen_table::Request;
+use crate::text::printable::json_line;
 
 /// Show what a process does now: its functions, threads, collections, allocations and exceptions
 #[derive(Debug, clap::Args)]

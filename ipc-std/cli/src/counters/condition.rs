@@ -5,7 +5,7 @@ use core::time::Duration;
 use std::collections::{BTreeMap, BTreeSet};
 use std::hash::RandomState;
 
-use dotnet_ipc_syntax::durations;
+use dotnet_ipc_sans_io::syntax::durations;
 use nettrace_analysis::counters::{Measurement, OwnedSample, System};
 
 use super::feed::Process;

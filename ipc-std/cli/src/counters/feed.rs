@@ -22,14 +22,14 @@ use crate::args::process_arg::ProcessArg;
 use crate::args::timeout_args::since;
 use crate::input::source::{self, Source};
 use crate::input::trace_file;
-use crate::output::failure::{Failure, Kind};
-use crate::output::globals::Globals;
-use crate::output::signals;
-use crate::output::threads::lock;
 use crate::process::connection_args::TICK;
 use crate::process::descriptors;
 use crate::process::process_name;
 use crate::recording::session_failure::{exited, is_suspended, read_failure, suspended};
+use crate::run::failure::{Failure, Kind};
+use crate::run::globals::Globals;
+use crate::run::signals;
+use crate::run::threads::lock;
 
 /// The process that a sample comes from.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]

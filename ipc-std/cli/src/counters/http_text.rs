@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Instant;
 
 use super::prometheus::Exposition;
-use crate::output::threads::lock;
+use crate::run::threads::lock;
 
 /// The newest text, and older ones that clients still receive. All clients that ask between two changes share a text.
 pub(super) struct HttpText {

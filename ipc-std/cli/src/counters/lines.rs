@@ -11,8 +11,8 @@ use super::feed::Process;
 use super::series_details::{Detail, tag_texts, unique};
 use super::unique_labels::UniqueLabels;
 use super::units::{MAX_UNIT, plain, printable_unit, shortest, with_unit};
-use crate::output::printable::{integer, json_line, not_a_number, printable, printable_name};
 use crate::output::rows::text_cell;
+use crate::text::printable::{integer, json_line, not_a_number, printable, printable_name};
 
 /// How samples are written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

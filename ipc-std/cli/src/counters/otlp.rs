@@ -11,7 +11,7 @@ use super::feed::{OwnedInstrument, Process};
 use super::lines::number;
 use super::series_details::{Detail, point_tags, unique};
 use super::unique_labels::UniqueLabels;
-use crate::output::printable::json_line;
+use crate::text::printable::json_line;
 
 /// Samples that were not written yet.
 #[derive(Default)]

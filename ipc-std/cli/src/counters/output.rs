@@ -13,9 +13,9 @@ use super::otlp::Batch;
 use super::prometheus::Exposition;
 use super::table::Table;
 use super::text_file::TextFile;
-use crate::output::full_screen::FullScreen;
-use crate::output::screen_table;
-use crate::output::threads::lock;
+use crate::run::threads::lock;
+use crate::terminal::full_screen::FullScreen;
+use crate::terminal::screen_table;
 
 /// Where samples go.
 pub(crate) enum Output {

@@ -482,7 +482,7 @@ const MAX_SUFFIX: usize = 32;
 fn words(text: &str) -> String {
     let mut words = String::new();
     let mut last = '_';
-    for c in text.chars().take(crate::output::printable::NAME_LIMIT) {
+    for c in text.chars().take(crate::text::printable::NAME_LIMIT) {
         let is_word = c.is_ascii_alphanumeric();
         // camelCase has a new word at each capital letter after a small one.
         let begins = c.is_ascii_uppercase() && (last.is_ascii_lowercase() || last.is_ascii_digit());
@@ -540,7 +540,7 @@ const MAX_LABELS: usize = 64;
 fn label_name(name: &str) -> String {
     let name: String = name
         .chars()
-        .take(crate::output::printable::NAME_LIMIT)
+        .take(crate::text::printable::NAME_LIMIT)
         .map(|c| if c.is_ascii_alphanumeric() { c } else { '_' })
         .collect();
     // Names that begin with two underscores are Prometheus' own.

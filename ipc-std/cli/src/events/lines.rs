@@ -3,7 +3,7 @@ use core::ops::Range;
 use std::collections::HashMap;
 use std::io::Write;
 
-use dotnet_ipc_syntax::hex::hex;
+use dotnet_ipc_sans_io::syntax::hex::hex;
 use ipc_proto::Guid;
 use nettrace::{
     Fields, Item, Label, Metadata, ShapeKind, Str, ThreadEntry, TraceEvent, Value, Values, Version,
@@ -14,8 +14,8 @@ use super::field_template::{Appended, FieldTemplate, names_and_shapes, unread};
 use super::json;
 use super::stack_texts::StackTexts;
 use super::templates::{KindFields, Templates};
-use crate::output::printable::printable_name;
 use crate::stacks::stack_names::{NamedStack, STACK_LIMIT};
+use crate::text::printable::printable_name;
 
 /// A buffer of lines.
 #[derive(Debug)]

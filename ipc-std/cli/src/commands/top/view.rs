@@ -10,13 +10,13 @@ use nettrace_analysis::samples::{CpuCauses, Weight};
 use unicode_width::UnicodeWidthStr;
 
 use super::message::Period;
-use crate::output::columns::{cut_end, padded};
-use crate::output::full_screen::{Line, Style};
-use crate::output::function_name::{FunctionName, mark};
-use crate::output::printable::printable;
-use crate::output::screen_table::{Column, Columns, Footer, Request, ScreenTable, TableFrame};
 use crate::process::system_threads;
 use crate::stacks::cpu_lines::{HIDES_RUNNING, NOTABLE, is_nearly_idle};
+use crate::terminal::full_screen::{Line, Style};
+use crate::terminal::screen_table::{Column, Columns, Footer, Request, ScreenTable, TableFrame};
+use crate::text::columns::{cut_end, padded};
+use crate::text::function_name::{FunctionName, mark};
+use crate::text::printable::printable;
 
 /// What to show of a period.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -429,7 +429,7 @@ mod tests {
         assert!(lines.len() <= height, "{lines:?}");
         for (_, line) in &lines {
             assert!(line.width() <= width, "{line}");
-            assert!(!line.chars().any(crate::output::printable::is_control), "{line:?}");
+            assert!(!line.chars().any(crate::text::printable::is_control), "{line:?}");
         }
         lines.iter().map(|(_, line)| format!("{}\n", line.trim_end())).collect()
     }

@@ -13,7 +13,7 @@ use std::sync::Arc;
 
 use httparse::{EMPTY_HEADER, Error, Status};
 
-use crate::http_hosts::AllowedHosts;
+use super::allowed_hosts::AllowedHosts;
 
 /// The maximum length of the head of a request in bytes.
 pub const HEAD_LIMIT: usize = 8 << 10;
