@@ -73,6 +73,7 @@ mod commands {
 /// Samples of counters: where they come from, and how they are shown.
 mod counters {
     pub(crate) mod condition;
+    mod coverage;
     mod descriptions;
     mod distribution;
     pub(crate) mod event_sources;
@@ -84,13 +85,23 @@ mod counters {
     pub(crate) mod otlp;
     pub(crate) mod output;
     pub(crate) mod problems;
-    pub(crate) mod prometheus;
+    /// The text format of Prometheus.
+    pub(crate) mod prometheus {
+        pub(crate) mod exposition;
+        mod labels;
+        mod names;
+        mod series;
+    }
+    pub(crate) mod report;
     mod series_details;
     pub(crate) mod series_filter;
+    mod session_reports;
     pub(crate) mod table;
     pub(crate) mod text_file;
+    pub(crate) mod trace_reports;
     mod unique_labels;
     pub(crate) mod units;
+    pub(crate) mod watch;
 }
 
 /// What is wrong with a process: evidence, figures and rules.

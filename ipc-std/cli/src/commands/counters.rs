@@ -17,16 +17,19 @@ use nettrace_analysis::counters::{
 use crate::args::process_arg::ProcessArg;
 use crate::args::socket_path;
 use crate::args::time_range_args::TimeRangeArgs;
-use crate::counters::condition::{self, Condition, Watch};
-use crate::counters::feed::{self, Feed, Next, OwnedInstrument, Process, Report};
+use crate::counters::condition::{self, Condition};
+use crate::counters::feed::{Feed, Next};
 use crate::counters::http_server;
 use crate::counters::lines::{LineFormat, SampleLines, series_name};
 use crate::counters::output::{Output, Prometheus, SampleStdout};
 use crate::counters::problems::Problems;
-use crate::counters::prometheus::Exposition;
+use crate::counters::prometheus::exposition::Exposition;
+use crate::counters::report::{OwnedInstrument, Process, Report};
 use crate::counters::series_filter::SeriesFilter;
 use crate::counters::table::Table;
 use crate::counters::text_file::TextFile;
+use crate::counters::trace_reports::read_file;
+use crate::counters::watch::Watch;
 use crate::output::direct_stdout::{cannot_write, unbuffered_stdout};
 use crate::output::live_stdout::LiveStdout;
 use crate::output::output_file::already_exists;
@@ -180,10 +183,9 @@ pub(crate) fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
             }
             let show = Show::new(args, globals, args.output(false, false, globals)?);
             let mut show = show.only(named, series).of_file();
-            let read =
-                feed::read_file(file, &selections, &args.process, args.times.part(), |process, report| {
-                    show.report(process, report)
-                });
+            let read = read_file(file, &selections, &args.process, args.times.part(), |process, report| {
+                show.report(process, report)
+            });
             show.finish_file(read)
         }
         Subject::Process(target) => {

@@ -21,7 +21,7 @@ use rustix::net::sockopt;
 
 use super::http_connection::HttpConnections;
 use super::http_text::HttpText;
-use super::prometheus::Exposition;
+use super::prometheus::exposition::Exposition;
 #[cfg(unix)]
 use crate::process::descriptors;
 use crate::run::failure::Failure;

@@ -7,10 +7,10 @@ use std::sync::{Arc, Mutex};
 use crossterm::event::KeyEvent;
 use nettrace_analysis::counters::OwnedSample;
 
-use super::feed::{OwnedInstrument, Process};
 use super::lines::SampleLines;
 use super::otlp::Batch;
-use super::prometheus::Exposition;
+use super::prometheus::exposition::Exposition;
+use super::report::{OwnedInstrument, Process};
 use super::table::Table;
 use super::text_file::TextFile;
 use crate::run::threads::lock;
@@ -185,8 +185,8 @@ mod tests {
     };
     use serde_json::Value;
 
-    use super::super::feed::last_recorded;
     use super::super::lines::LineFormat;
+    use super::super::trace_reports::last_recorded;
     use super::*;
 
     const NUMBERS: [f64; 10] = [

@@ -7,8 +7,8 @@ use nettrace_analysis::counters::{Measurement, OwnedSample, System};
 use unicode_width::UnicodeWidthStr;
 
 use super::distribution::distribution;
-use super::feed::Process;
 use super::lines::series_name;
+use super::report::Process;
 use super::series_details::all_tags;
 use super::unique_labels::UniqueLabels;
 use super::units::{plain, printable_unit, with_unit};
@@ -317,7 +317,8 @@ mod tests {
 
     use super::*;
     use crate::args::process_arg::ProcessArg;
-    use crate::counters::feed::{Report, last_recorded, read_file};
+    use crate::counters::report::Report;
+    use crate::counters::trace_reports::{last_recorded, read_file};
 
     /// The lines that are not rows: title, heading and keys.
     const OTHER_LINES: usize = 3;

@@ -9,8 +9,9 @@ use nettrace_analysis::counters::{CounterConfig, OwnedSample, Selection, System}
 use serde_json::json;
 
 use crate::counters::event_sources;
-use crate::counters::feed::{Feed, Next, OwnedInstrument, Process, Report};
+use crate::counters::feed::{Feed, Next};
 use crate::counters::problems::Problems;
+use crate::counters::report::{OwnedInstrument, Process, Report};
 use crate::output::stdout::to_stdout;
 use crate::output::tables::{self, write_table};
 use crate::run::failure::Failure;
