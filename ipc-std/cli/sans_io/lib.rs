@@ -6,7 +6,10 @@
 /// The HTTP of `counters --serve`.
 pub mod http {
     pub mod allowed_hosts;
+    mod answer;
     pub mod http_exchange;
+    mod page;
+    mod request;
 }
 
 /// The syntax of options and of inputs.
