@@ -124,6 +124,7 @@ mod events {
     pub(crate) mod field;
     pub(crate) mod field_template;
     pub(crate) mod json;
+    mod line_buffer;
     pub(crate) mod lines;
     pub(crate) mod native_path;
     pub(crate) mod plain_text;
