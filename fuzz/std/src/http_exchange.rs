@@ -2,8 +2,8 @@
 use core::time::Duration;
 use std::sync::Arc;
 
-use dotnet_ipc_syntax::http_exchange::{HttpExchange, Step};
-use dotnet_ipc_syntax::http_hosts::AllowedHosts;
+use dotnet_ipc_sans_io::http::allowed_hosts::AllowedHosts;
+use dotnet_ipc_sans_io::http::http_exchange::{HttpExchange, Step};
 
 /// Checks an HTTP connection of a server. The first eight bytes are the sizes of pieces, and the others are what a client
 /// sends. The answers are the same however the bytes are received and sent, their number is limited by that of the bytes,

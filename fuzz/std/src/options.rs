@@ -1,8 +1,8 @@
 //! The property of the little languages of the tool's options.
-use dotnet_ipc_syntax::event_ids::EventIds;
-use dotnet_ipc_syntax::only_arg::OnlyArg;
-use dotnet_ipc_syntax::provider::{self, ProviderList, ProviderSpec};
-use dotnet_ipc_syntax::{durations, hex, keywords};
+use dotnet_ipc_sans_io::syntax::event_ids::EventIds;
+use dotnet_ipc_sans_io::syntax::only_arg::OnlyArg;
+use dotnet_ipc_sans_io::syntax::provider::{self, ProviderList, ProviderSpec};
+use dotnet_ipc_sans_io::syntax::{durations, hex, keywords};
 
 /// Checks the little languages of the tool's options: durations, `--only`, `--provider`, `--event-ids`, keywords,
 /// levels and hexadecimal digits. If an accepted text is written again from its meaning, the new text has the same

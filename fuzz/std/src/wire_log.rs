@@ -1,5 +1,5 @@
 //! The property of the input of `decode`.
-use dotnet_ipc_syntax::decode_input::{Input, log_line};
+use dotnet_ipc_sans_io::syntax::decode_input::{Input, log_line};
 use serde_json::Value;
 
 /// Checks the input of `decode`: any bytes are harmless, a refusal of a log states a line of it, and the messages of a

@@ -12,11 +12,11 @@ mod args {
     pub(crate) mod until_event;
 }
 
+#[macro_use]
+mod command_list;
+
 /// The commands, each in a file of its own, by the groups of the help.
 mod commands {
-    #[macro_use]
-    mod list;
-
     commands! {
         "Find processes" {
             Ps(ps),
@@ -73,6 +73,7 @@ mod commands {
 /// Samples of counters: where they come from, and how they are shown.
 mod counters {
     pub(crate) mod condition;
+    mod coverage;
     mod descriptions;
     mod distribution;
     pub(crate) mod event_sources;
@@ -84,13 +85,23 @@ mod counters {
     pub(crate) mod otlp;
     pub(crate) mod output;
     pub(crate) mod problems;
-    pub(crate) mod prometheus;
+    /// The text format of Prometheus.
+    pub(crate) mod prometheus {
+        pub(crate) mod exposition;
+        mod labels;
+        mod names;
+        mod series;
+    }
+    pub(crate) mod report;
     mod series_details;
     pub(crate) mod series_filter;
+    mod session_reports;
     pub(crate) mod table;
     pub(crate) mod text_file;
+    pub(crate) mod trace_reports;
     mod unique_labels;
     pub(crate) mod units;
+    pub(crate) mod watch;
 }
 
 /// What is wrong with a process: evidence, figures and rules.
@@ -113,6 +124,7 @@ mod events {
     pub(crate) mod field;
     pub(crate) mod field_template;
     pub(crate) mod json;
+    mod line_buffer;
     pub(crate) mod lines;
     pub(crate) mod native_path;
     pub(crate) mod plain_text;
@@ -121,6 +133,8 @@ mod events {
     pub(crate) mod templates;
 }
 
+mod grouped_help;
+
 /// Traces and other files to read.
 mod input {
     pub(crate) mod reading_progress;
@@ -128,40 +142,20 @@ mod input {
     pub(crate) mod trace_file;
 }
 
-/// What the tool writes: results, notes, failures and files.
+/// Results: on standard output, and in files.
 mod output {
-    pub(crate) mod allocator;
     pub(crate) mod atomic_output;
     pub(crate) mod bulk_stdout;
-    pub(crate) mod columns;
     pub(crate) mod direct_stdout;
-    pub(crate) mod failure;
     pub(crate) mod field;
-    pub(crate) mod foreground;
-    pub(crate) mod full_screen;
-    pub(crate) mod function_name;
-    pub(crate) mod globals;
-    pub(crate) mod grouped_help;
     pub(crate) mod live_stderr;
     pub(crate) mod live_stdout;
-    pub(crate) mod narrow_terminal;
     pub(crate) mod next_command;
     pub(crate) mod output_file;
-    pub(crate) mod printable;
     pub(crate) mod rows;
-    pub(crate) mod screen_table;
     pub(crate) mod session_output;
-    #[cfg(unix)]
-    mod signal_listener;
-    pub(crate) mod signals;
-    pub(crate) mod stderr;
     pub(crate) mod stdout;
-    pub(crate) mod stops;
     pub(crate) mod tables;
-    pub(crate) mod temporary_file;
-    pub(crate) mod terminal_text;
-    pub(crate) mod threads;
-    pub(crate) mod worker;
 }
 
 /// The process that a command is about: how the command line names it, how it is reached and described.
@@ -201,6 +195,22 @@ mod recording {
     pub(crate) mod trace_profile;
 }
 
+/// The run of a command: its global options, signals, threads, memory, remarks and failures.
+mod run {
+    pub(crate) mod allocator;
+    pub(crate) mod changed_terminal;
+    pub(crate) mod failure;
+    pub(crate) mod globals;
+    #[cfg(unix)]
+    mod signal_listener;
+    pub(crate) mod signals;
+    pub(crate) mod stderr;
+    pub(crate) mod stops;
+    pub(crate) mod temporary_file;
+    pub(crate) mod threads;
+    pub(crate) mod worker;
+}
+
 /// Stacks of a trace: what counts in them, their names, and the files that show them.
 mod stacks {
     pub(crate) mod clock_args;
@@ -213,15 +223,31 @@ mod stacks {
     mod text_writer;
 }
 
+/// The terminal of the tool: a full screen, its keys, and progress bars.
+mod terminal {
+    pub(crate) mod foreground;
+    pub(crate) mod full_screen;
+    pub(crate) mod narrow_terminal;
+    pub(crate) mod screen_table;
+}
+
+/// Text for people: without the characters that control a terminal, and cut to its columns.
+mod text {
+    pub(crate) mod columns;
+    pub(crate) mod function_name;
+    pub(crate) mod printable;
+    pub(crate) mod terminal_text;
+}
+
 use std::process::ExitCode;
 
 use clap::{CommandFactory, FromArgMatches, Parser};
 
 use crate::commands::{Command, GROUPS};
-use crate::output::globals::Globals;
-use crate::output::grouped_help::{WIDTH, grouped_help};
+use crate::grouped_help::{WIDTH, grouped_help};
 use crate::output::live_stdout::LiveStdout;
-use crate::output::{allocator, failure, signals};
+use crate::run::globals::Globals;
+use crate::run::{allocator, failure, signals};
 
 /// Inspect, trace and control running .NET processes
 ///

@@ -18,7 +18,7 @@ pub(crate) const PACKAGES: &[(&str, Layers)] = &[
     ("ipc-std/async/src/lib.rs", ASYNC),
     ("ipc-std/testkit/src/lib.rs", TESTKIT),
     ("ipc-std/cli/src/main.rs", TOOL_LAYERS),
-    ("ipc-std/cli/syntax/lib.rs", &[]),
+    ("ipc-std/cli/sans_io/lib.rs", &[]),
     ("fuzz/src/lib.rs", &[]),
     ("fuzz/std/src/lib.rs", &[]),
     ("fuzz/c/src/lib.rs", &[]),
@@ -100,13 +100,17 @@ const ASYNC: Layers = &[
 const TESTKIT: Layers = &[&["profile", "sys"], &["replay"], &["fake", "conformance"], &["lib"]];
 
 const TOOL_LAYERS: Layers = &[
+    &["text"],
+    &["run"],
     &["output"],
+    &["terminal"],
     &["input"],
     &["args"],
     &["process"],
     &["recording"],
     &["stacks"],
     &["events", "counters", "diagnosis"],
+    &["command_list", "grouped_help"],
     &["commands"],
     &["main"],
 ];

@@ -1,5 +1,5 @@
 //! A command of the protocol as the value of an option.
-use dotnet_ipc_syntax::unsigned::unsigned;
+use dotnet_ipc_sans_io::syntax::unsigned::unsigned;
 use ipc_proto::{Code, CommandInfo, Request};
 
 /// Parses a command by one of its two names or its code.

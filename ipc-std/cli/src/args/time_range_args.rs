@@ -2,11 +2,11 @@
 use core::time::Duration;
 use std::time::SystemTime;
 
-use dotnet_ipc_syntax::durations;
+use dotnet_ipc_sans_io::syntax::durations;
 use nettrace::TimeFilter;
 use nettrace_analysis::{Part, TraceTime};
 
-use crate::output::globals::Globals;
+use crate::run::globals::Globals;
 
 /// `--from` and `--to`: the times of the events to show or keep.
 #[derive(Debug, Clone, Copy, Default, clap::Args)]

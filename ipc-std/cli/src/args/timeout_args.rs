@@ -2,7 +2,7 @@
 use core::time::Duration;
 use std::time::Instant;
 
-use dotnet_ipc_syntax::durations;
+use dotnet_ipc_sans_io::syntax::durations;
 use ipc_std::{Client, Timeouts};
 
 /// How long a command can take. A command for which the deadline means something else replaces the help of `timeout`.

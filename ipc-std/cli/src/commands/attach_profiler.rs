@@ -4,14 +4,14 @@ use core::time::Duration;
 use std::fs;
 use std::time::Instant;
 
-use dotnet_ipc_syntax::durations;
-use dotnet_ipc_syntax::hex;
+use dotnet_ipc_sans_io::syntax::durations;
+use dotnet_ipc_sans_io::syntax::hex;
 
-use crate::output::failure::Failure;
-use crate::output::globals::Globals;
 use crate::process::connection_args::ConnectionArgs;
 use crate::process::profiler;
 use crate::process::target::OperandArgs;
+use crate::run::failure::Failure;
+use crate::run::globals::Globals;
 
 /// Load a profiler into a running process
 #[derive(Debug, clap::Args)]

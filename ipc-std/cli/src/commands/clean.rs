@@ -5,11 +5,11 @@ use std::path::PathBuf;
 use ipc_std::discover::{self, Stale};
 use serde_json::json;
 
-use crate::output::failure::{Failure, Kind};
-use crate::output::foreground::is_foreground;
-use crate::output::globals::Globals;
-use crate::output::printable::printable;
 use crate::output::stdout::{json_to_stdout, to_stdout};
+use crate::run::failure::{Failure, Kind};
+use crate::run::globals::Globals;
+use crate::terminal::foreground::is_foreground;
+use crate::text::printable::printable;
 
 /// Remove the sockets of runtimes that have ended
 #[derive(Debug, clap::Args)]

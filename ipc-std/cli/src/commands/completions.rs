@@ -1,9 +1,9 @@
 //! `completions`: prints a completion script for a shell.
 use clap_complete::Shell;
 
-use crate::output::failure::Failure;
-use crate::output::globals::Globals;
 use crate::output::stdout::to_stdout;
+use crate::run::failure::Failure;
+use crate::run::globals::Globals;
 
 /// Print a completion script for a shell
 #[derive(Debug, clap::Args)]

@@ -11,12 +11,12 @@ use ipc_testkit::conformance::{self, Against, Case, Difference, NotTried, Receiv
 use serde_json::json;
 
 use crate::args::command_code::parse_command;
-use crate::output::failure::{Failure, Kind};
-use crate::output::globals::Globals;
 use crate::output::stdout::{json_to_stdout, to_stdout};
 use crate::process::connection_args::ConnectionArgs;
 use crate::process::target;
 use crate::process::wire_log::WireLog;
+use crate::run::failure::{Failure, Kind};
+use crate::run::globals::Globals;
 
 /// Send hundreds of requests to a server, and list the wrong responses
 #[derive(Debug, clap::Args)]

@@ -4,8 +4,8 @@ use std::collections::hash_map::Entry;
 use std::io::{self, IsTerminal, Read, Write};
 use std::path::Path;
 
-use dotnet_ipc_syntax::decode_input::{Input, Piece};
-use dotnet_ipc_syntax::hex;
+use dotnet_ipc_sans_io::syntax::decode_input::{Input, Piece};
+use dotnet_ipc_sans_io::syntax::hex;
 use ipc_proto::types::ProcessEnvironment;
 use ipc_proto::{
     Advertise, Code, Continuation, Direction, EncodeError, GetProcessEnvironment, Message, Observation,
@@ -14,9 +14,9 @@ use ipc_proto::{
 
 use crate::args::command_code::parse_command;
 use crate::input::source::Source;
-use crate::output::failure::{Failure, Kind};
-use crate::output::globals::Globals;
 use crate::output::stdout::to_stdout;
+use crate::run::failure::{Failure, Kind};
+use crate::run::globals::Globals;
 
 mod frame;
 

@@ -5,8 +5,8 @@ use std::sync::{Arc, Mutex};
 use std::time::Instant;
 use std::{fs, io, thread};
 
-use dotnet_ipc_syntax::hex;
-use dotnet_ipc_syntax::provider::ProviderSpec;
+use dotnet_ipc_sans_io::syntax::hex;
+use dotnet_ipc_sans_io::syntax::provider::ProviderSpec;
 use ipc_proto::types::{DumpFlags, DumpType};
 use ipc_proto::wire::Part;
 use ipc_proto::{Direction, GenerateCoreDump3, Message, Parsed};
@@ -16,14 +16,14 @@ use ipc_testkit::{FakeRuntime, Fault, Profile};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-use crate::output::failure::{self, Failure, Kind};
 use crate::output::field::Field;
-use crate::output::globals::Globals;
-use crate::output::signals;
 use crate::output::stdout::{json_to_stdout, to_stdout};
-use crate::output::threads::lock;
 use crate::process::process_fields::process_fields;
 use crate::recording::trace_profile::TraceProfile;
+use crate::run::failure::{self, Failure, Kind};
+use crate::run::globals::Globals;
+use crate::run::signals;
+use crate::run::threads::lock;
 
 /// Show the features of the tool on a fake runtime, without .NET
 ///

@@ -11,13 +11,13 @@ use crate::diagnosis::facts::Facts;
 use crate::diagnosis::finding::{Finding, FindingTarget};
 use crate::diagnosis::rules;
 use crate::diagnosis::system_figures::SystemFigures;
-use crate::output::columns::terminal_width;
-use crate::output::failure::Failure;
-use crate::output::globals::Globals;
-use crate::output::printable::printable;
 use crate::output::stdout::{json_to_stdout, to_stdout};
 use crate::process::trace_target::{TraceTarget, TraceTargetArgs};
 use crate::recording::analysis_input::{AnalysisArgs, Needs};
+use crate::run::failure::Failure;
+use crate::run::globals::Globals;
+use crate::text::columns::terminal_width;
+use crate::text::printable::printable;
 
 /// Show what is wrong with a process, from ten seconds of its events or from a trace
 #[derive(Debug, clap::Args)]

@@ -11,13 +11,13 @@ use ipc_proto::types::{DumpFlags, DumpType};
 use ipc_std::{DumpConfig, ErrorKind};
 use serde_json::json;
 
-use crate::output::failure::{Failure, Kind, name_of};
-use crate::output::globals::Globals;
-use crate::output::narrow_terminal;
-use crate::output::printable::printable;
 use crate::output::stdout::done;
 use crate::process::connection_args::ConnectionArgs;
 use crate::process::target::TargetArgs;
+use crate::run::failure::{Failure, Kind, name_of};
+use crate::run::globals::Globals;
+use crate::terminal::narrow_terminal;
+use crate::text::printable::printable;
 
 /// Write a memory dump of a process
 #[derive(Debug, clap::Args)]

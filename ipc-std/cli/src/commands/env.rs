@@ -5,12 +5,12 @@ use ipc_proto::Text;
 use ipc_proto::types::EnvironmentEntry;
 use ipc_std::Environment;
 
-use crate::output::failure::Failure;
-use crate::output::globals::Globals;
-use crate::output::printable::{printable, write_json_string};
 use crate::output::stdout::to_stdout;
 use crate::process::connection_args::ConnectionArgs;
 use crate::process::target::TargetArgs;
+use crate::run::failure::Failure;
+use crate::run::globals::Globals;
+use crate::text::printable::{printable, write_json_string};
 
 /// Print the environment of a process
 #[derive(Debug, clap::Args)]

@@ -4,15 +4,15 @@ use core::time::Duration;
 use std::path::Path;
 
 use clap::ValueEnum;
-use dotnet_ipc_syntax::durations;
+use dotnet_ipc_sans_io::syntax::durations;
 use ipc_proto::plan::{Flavour, Runtime, StartupTrace, StartupTraceError};
 use ipc_proto::types::SessionBufferMode;
 use serde_json::{Map, Value};
 
-use crate::output::failure::{Failure, Kind};
-use crate::output::globals::Globals;
 use crate::output::stdout::{json_to_stdout, to_stdout};
 use crate::recording::args::RecordingArgs;
+use crate::run::failure::{Failure, Kind};
+use crate::run::globals::Globals;
 
 /// Print the environment variables with which a process traces itself
 #[derive(Debug, clap::Args)]

@@ -1,31 +1,30 @@
 //! `events`: shows the events of a process or of a trace.
+mod output;
+
 use core::cell::RefCell;
 use core::fmt;
 use std::io::{self, Read};
 use std::path::Path;
 use std::rc::Rc;
 
-use dotnet_ipc_syntax::only_arg::OnlyArg;
+use dotnet_ipc_sans_io::syntax::only_arg::OnlyArg;
 use ipc_proto::Guid;
 use ipc_std::{Client, TraceReader, TraceSession};
 use memmap2::Mmap;
-use nettrace::{BytesOrder, End, EventAssembler, EventOrder, Metadata, ReadOptions, Value};
+use nettrace::{BytesOrder, End, EventAssembler, EventOrder, Metadata, ReadOptions};
 use nettrace_analysis::names::Names;
 
+use self::output::{EventOutput, FlushingReader};
 use crate::args::process_arg::ProcessArg;
 use crate::args::time_range_args::report_skipped;
 use crate::args::until_event;
 use crate::events::field::{self, FieldCondition};
-use crate::events::json;
-use crate::events::lines::{Lines, ShownEvent};
+use crate::events::lines::ShownEvent;
 use crate::events::native_path::NativePath;
 use crate::events::summary::EventSummary;
 use crate::input::source::{self, Source};
 use crate::input::trace_file;
 use crate::output::bulk_stdout::BulkStdout;
-use crate::output::failure::{Failure, Kind};
-use crate::output::globals::Globals;
-use crate::output::printable::{printable_name, write_json_string};
 use crate::output::stdout::to_stdout;
 use crate::process::connection_args::ConnectionArgs;
 use crate::process::target::Target;
@@ -35,7 +34,10 @@ use crate::recording::part_args::{PartArgs, TracePart};
 use crate::recording::rundown;
 use crate::recording::session::{self, LiveEvents, LiveSession};
 use crate::recording::summary::{RecordedAmount, lost_warning};
+use crate::run::failure::{Failure, Kind};
+use crate::run::globals::Globals;
 use crate::stacks::stack_names::StackNames;
+use crate::text::printable::printable_name;
 
 /// Show the events of a process as they happen, or of a trace
 #[derive(Debug, clap::Args)]
@@ -423,92 +425,5 @@ impl FieldUse {
     /// Adds an event.
     fn add(&mut self, is_found: bool) {
         *self = if is_found || *self == Self::Found { Self::Found } else { Self::Missing };
-    }
-}
-
-/// A reader that flushes the output before each read, so that all events are visible while the read waits.
-struct FlushingReader<R> {
-    reader: R,
-    output: Rc<RefCell<EventOutput>>,
-}
-
-impl<R: Read> Read for FlushingReader<R> {
-    fn read(&mut self, buf: &mut [u8]) -> io::Result<usize> {
-        self.output.borrow_mut().flush();
-        self.reader.read(buf)
-    }
-}
-
-/// Collects the lines of events, and writes them to standard output.
-struct EventOutput {
-    json: bool,
-    lines: Lines,
-    stdout: BulkStdout,
-}
-
-impl EventOutput {
-    fn new(stdout: BulkStdout, globals: &Globals) -> Rc<RefCell<Self>> {
-        Rc::new(RefCell::new(Self { json: globals.json, lines: Lines::new(globals.json), stdout }))
-    }
-
-    fn add(&mut self, shown: ShownEvent<'_, '_>) {
-        self.lines.add(shown);
-        self.flush_full();
-    }
-
-    /// Adds a line of fields.
-    fn add_columns(&mut self, values: &[Option<Value<'_>>], names: &[String]) {
-        write_columns(values, names, self.json, &mut self.lines.bytes);
-        self.lines.bytes.push(b'\n');
-        self.flush_full();
-    }
-
-    fn flush_full(&mut self) {
-        if self.lines.bytes.len() >= self.stdout.batch() {
-            self.flush();
-        }
-    }
-
-    fn flush(&mut self) {
-        self.stdout.write(&mut self.lines.bytes);
-    }
-
-    /// Returns whether writing has failed.
-    const fn is_closed(&self) -> bool {
-        self.stdout.is_closed()
-    }
-
-    /// Writes the remaining lines.
-    fn finish(&mut self) -> Result<(), Failure> {
-        self.flush();
-        self.stdout.finish()
-    }
-}
-
-/// Writes the fields of an event as one line, without the line break.
-fn write_columns(values: &[Option<Value<'_>>], names: &[String], is_json: bool, out: &mut Vec<u8>) {
-    let mut separator: &[u8] = b"";
-    for (place, (name, value)) in names.iter().zip(values).enumerate() {
-        let value = value.map(json::short_value);
-        if is_json {
-            // A JSON object has each key once, so a repeated column is left out.
-            if names.iter().take(place).any(|before| before == name) {
-                continue;
-            }
-            out.extend_from_slice(if separator.is_empty() { b"{" } else { separator });
-            separator = b",";
-            // Writing to a vector cannot fail.
-            let _ = write_json_string(out, name.chars());
-            out.push(b':');
-            out.extend_from_slice(value.as_deref().unwrap_or("null").as_bytes());
-        } else {
-            out.extend_from_slice(separator);
-            separator = b"\t";
-            let shown = value.map_or_else(|| "-".to_owned(), |value| json::shown(&value));
-            out.extend_from_slice(shown.as_bytes());
-        }
-    }
-    if is_json {
-        out.push(b'}');
     }
 }

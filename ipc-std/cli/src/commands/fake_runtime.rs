@@ -11,11 +11,11 @@ use ipc_testkit::{FakePort, FakeRuntime, Profile};
 use serde_json::json;
 
 use crate::args::socket_path;
-use crate::output::failure::Failure;
-use crate::output::globals::Globals;
-use crate::output::signals;
 use crate::output::stdout::json_to_stdout;
-use crate::output::threads::spawn;
+use crate::run::failure::Failure;
+use crate::run::globals::Globals;
+use crate::run::signals;
+use crate::run::threads::spawn;
 
 /// Run a fake runtime for tests of other tools
 #[derive(Debug, clap::Args)]

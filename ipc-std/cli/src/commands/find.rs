@@ -3,14 +3,14 @@ use ipc_proto::plan::Explanation;
 use ipc_std::discover::{self, Found, Search, SearchStep};
 use serde_json::{Value, json};
 
-use crate::output::failure::Failure;
-use crate::output::globals::Globals;
-use crate::output::printable::printable;
 use crate::output::stdout::{json_to_stdout, to_stdout};
 use crate::process::connection_args::ConnectionArgs;
 use crate::process::reasons;
 use crate::process::target;
 use crate::process::wire_log::WireLog;
+use crate::run::failure::Failure;
+use crate::run::globals::Globals;
+use crate::text::printable::printable;
 
 /// Show where the runtime of a process listens, or why it is not found
 #[derive(Debug, clap::Args)]

@@ -1,10 +1,10 @@
 //! `flame`: a flame graph of a process or of a trace, or another file with stacks.
 use core::ops::ControlFlow;
 
-use crate::output::failure::Failure;
-use crate::output::globals::Globals;
 use crate::process::trace_target::TraceTargetArgs;
 use crate::recording::analysis_input::{AnalysisArgs, Needs};
+use crate::run::failure::Failure;
+use crate::run::globals::Globals;
 use crate::stacks::stacks_file::StacksFileArgs;
 
 /// Draw a flame graph of a process or of a trace, or write a file for speedscope, pprof and others

@@ -1,19 +1,19 @@
 //! `gc`: the garbage collections of a process or of a trace.
 use std::io::{self, Write};
 
-use dotnet_ipc_syntax::keywords;
+use dotnet_ipc_sans_io::syntax::keywords;
 use ipc_proto::types::EventLevel;
 use ipc_proto::wire::to_u64;
 use nettrace_analysis::gc::{Collection, Collections, GcReport, GcStatistics, GenerationStatistics};
 use nettrace_analysis::{Durations, Part};
 use serde_json::{Value, json};
 
-use crate::output::failure::Failure;
-use crate::output::globals::Globals;
 use crate::output::rows::{Row, milliseconds, milliseconds_at, time_cell};
 use crate::output::tables::{table_of_numbers, write_table};
 use crate::recording::analysis_input::Needs;
 use crate::recording::findings::{FindingsArgs, FindingsView, ShownFindings};
+use crate::run::failure::Failure;
+use crate::run::globals::Globals;
 
 /// Show the garbage collections of a process or of a trace: pauses, reasons and heap sizes
 #[derive(Debug, clap::Args)]

@@ -2,20 +2,20 @@
 use core::cmp::Reverse;
 use std::io::{self, Write};
 
-use dotnet_ipc_syntax::keywords;
+use dotnet_ipc_sans_io::syntax::keywords;
 use ipc_proto::types::EventLevel;
 use ipc_proto::wire::to_u64;
 use nettrace_analysis::Part;
 use nettrace_analysis::jit::{Compilation, Compilations, JitReport, TierStatistics};
 use serde_json::{Value, json};
 
-use crate::output::failure::Failure;
-use crate::output::globals::Globals;
-use crate::output::printable::printable_name;
 use crate::output::rows::{Row, milliseconds, milliseconds_at, time_cell};
 use crate::output::tables::{table_of_numbers, write_table};
 use crate::recording::analysis_input::Needs;
 use crate::recording::findings::{FindingsArgs, FindingsView, ShownFindings};
+use crate::run::failure::Failure;
+use crate::run::globals::Globals;
+use crate::text::printable::printable_name;
 
 /// Show the methods that a process compiles, or did during a trace: times, tiers and sizes
 #[derive(Debug, clap::Args)]

@@ -2,14 +2,14 @@
 use std::io::Write;
 
 use clap::ValueEnum;
-use dotnet_ipc_syntax::keywords::CLR_KEYWORDS;
-use dotnet_ipc_syntax::provider::ProviderSpec;
+use dotnet_ipc_sans_io::syntax::keywords::CLR_KEYWORDS;
+use dotnet_ipc_sans_io::syntax::provider::ProviderSpec;
 use serde_json::{Map, Value, json};
 
-use crate::output::failure::Failure;
-use crate::output::globals::Globals;
 use crate::output::stdout::to_stdout;
 use crate::recording::trace_profile::TraceProfile;
+use crate::run::failure::Failure;
+use crate::run::globals::Globals;
 
 /// List the profiles for `trace --profile`, and the keywords for --clr-events
 #[derive(Debug, clap::Args)]

@@ -2,9 +2,9 @@
 use std::fs;
 use std::path::PathBuf;
 
-use crate::output::failure::Failure;
-use crate::output::globals::Globals;
 use crate::output::output_file::{OutputFile, OverwriteArgs, cannot_write};
+use crate::run::failure::Failure;
+use crate::run::globals::Globals;
 
 /// Write manual pages, one per command
 #[derive(Debug, clap::Args)]

@@ -8,12 +8,12 @@ use std::thread;
 use ipc_std::Monitor;
 use tempfile::TempDir;
 
-use crate::output::failure::{Failure, Kind};
-use crate::output::globals::Globals;
 use crate::output::live_stderr::LiveStderr;
 use crate::output::live_stdout::LiveStdout;
-use crate::output::signals;
 use crate::process::descriptors;
+use crate::run::failure::{Failure, Kind};
+use crate::run::globals::Globals;
+use crate::run::signals;
 
 mod args;
 mod child;

@@ -3,12 +3,12 @@ use ipc_proto::types::PerfMapType;
 use ipc_proto::{EnablePerfMap, Request};
 use serde_json::json;
 
-use crate::output::failure::{Failure, Kind};
-use crate::output::globals::Globals;
 use crate::output::stdout::done;
 use crate::process::connection_args::ConnectionArgs;
 use crate::process::force_args::ForceArgs;
 use crate::process::target::OperandArgs;
+use crate::run::failure::{Failure, Kind};
+use crate::run::globals::Globals;
 
 /// Write the names of compiled methods for `perf`, or stop writing them
 #[derive(Debug, clap::Args)]

@@ -10,17 +10,17 @@ use ipc_std::{Error, ProcessInfo};
 use serde_json::{Value, json};
 use unicode_width::UnicodeWidthStr;
 
-use crate::output::columns::{cut_end, terminal_width};
-use crate::output::failure::{Failure, Kind};
-use crate::output::globals::Globals;
 use crate::output::next_command::show_next;
-use crate::output::printable::printable;
 use crate::output::stdout::{json_to_stdout, to_stdout};
 use crate::process::connection_args::ConnectionArgs;
 use crate::process::process_fields::{process_fields, system_command_line};
 use crate::process::process_name;
 use crate::process::reasons;
 use crate::process::system_process;
+use crate::run::failure::{Failure, Kind};
+use crate::run::globals::Globals;
+use crate::text::columns::{cut_end, terminal_width};
+use crate::text::printable::printable;
 
 /// List running .NET processes
 #[derive(Debug, clap::Args)]

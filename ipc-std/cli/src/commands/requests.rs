@@ -9,17 +9,17 @@ use nettrace_analysis::requests::{
 use serde_json::{Value, json};
 
 use crate::args::frame_args::OwnArgs;
-use crate::output::columns::{cut_middle, terminal_width};
-use crate::output::failure::{Failure, Kind};
-use crate::output::function_name::FunctionName;
-use crate::output::globals::Globals;
 use crate::output::next_command::show_next;
-use crate::output::printable::printable_name;
 use crate::output::rows::milliseconds;
 use crate::output::stdout::{json_to_stdout, to_stdout};
 use crate::output::tables::write_more;
 use crate::process::trace_target::{TraceTarget, TraceTargetArgs};
 use crate::recording::analysis_input::{AnalysisArgs, InputRead, Needs};
+use crate::run::failure::{Failure, Kind};
+use crate::run::globals::Globals;
+use crate::text::columns::{cut_middle, terminal_width};
+use crate::text::function_name::FunctionName;
+use crate::text::printable::printable_name;
 
 /// Show the HTTP requests of a process or of a trace: in flight, finished and outgoing
 #[derive(Debug, clap::Args)]

@@ -1,11 +1,11 @@
 //! `resume`: continues a suspended runtime.
 use serde_json::json;
 
-use crate::output::failure::Failure;
-use crate::output::globals::Globals;
 use crate::output::stdout::done;
 use crate::process::connection_args::ConnectionArgs;
 use crate::process::target::TargetArgs;
+use crate::run::failure::Failure;
+use crate::run::globals::Globals;
 
 /// Resume a runtime that is suspended at startup
 #[derive(Debug, clap::Args)]

@@ -2,7 +2,7 @@
 use core::ops::ControlFlow;
 use std::path::PathBuf;
 
-use dotnet_ipc_syntax::only_arg::OnlyArg;
+use dotnet_ipc_sans_io::syntax::only_arg::OnlyArg;
 use indicatif::{DecimalBytes, HumanCount};
 use nettrace::{
     End, EventSelector, Record, Rewrite, RewriteCounts, RewriteError, RewriteOptions, RewriteSpace, Slot,
@@ -13,10 +13,10 @@ use serde_json::json;
 use crate::args::time_range_args::{TimeRangeArgs, report_skipped};
 use crate::input::source::{self, Source};
 use crate::output::atomic_output::AtomicOutput;
-use crate::output::failure::{Failure, Kind};
-use crate::output::globals::Globals;
 use crate::output::output_file::OverwriteArgs;
 use crate::output::stdout;
+use crate::run::failure::{Failure, Kind};
+use crate::run::globals::Globals;
 
 /// Copy a trace: only some events, in another format, or without command lines
 #[derive(Debug, clap::Args)]

@@ -2,13 +2,13 @@
 use ipc_proto::{Request, SetEnvironmentVariable};
 use serde_json::json;
 
-use crate::output::failure::{Failure, Kind};
-use crate::output::globals::Globals;
-use crate::output::printable::printable;
 use crate::output::stdout::done;
 use crate::process::connection_args::ConnectionArgs;
 use crate::process::force_args::ForceArgs;
 use crate::process::target::OperandArgs;
+use crate::run::failure::{Failure, Kind};
+use crate::run::globals::Globals;
+use crate::text::printable::printable;
 
 /// Set or remove an environment variable of a process
 #[derive(Debug, clap::Args)]

@@ -20,17 +20,17 @@ use self::sampler::{Recorded, Sampler};
 use self::shown_frames::ShownFrames;
 use self::thread_stack::Stack;
 use crate::args::frame_args::FrameArgs;
-use crate::output::columns::terminal_width;
-use crate::output::failure::{Failure, Kind};
-use crate::output::globals::Globals;
 use crate::output::live_stdout::LiveStdout;
 use crate::output::next_command::show_next;
-use crate::output::printable::json_line;
-use crate::output::signals;
 use crate::output::stdout::to_open_stdout;
 use crate::process::connection_args::ConnectionArgs;
 use crate::process::target::TargetArgs;
 use crate::recording::session_failure::exited;
+use crate::run::failure::{Failure, Kind};
+use crate::run::globals::Globals;
+use crate::run::signals;
+use crate::text::columns::terminal_width;
+use crate::text::printable::json_line;
 
 /// Show what each managed thread of a process does now: its stack, innermost method first
 #[derive(Debug, clap::Args)]

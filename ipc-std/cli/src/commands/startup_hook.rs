@@ -2,13 +2,13 @@
 use ipc_proto::{ApplyStartupHook, Request};
 use serde_json::json;
 
-use crate::output::failure::Failure;
-use crate::output::globals::Globals;
-use crate::output::printable::printable;
 use crate::output::stdout::done;
 use crate::process::connection_args::ConnectionArgs;
 use crate::process::force_args::ForceArgs;
 use crate::process::target::OperandArgs;
+use crate::run::failure::Failure;
+use crate::run::globals::Globals;
+use crate::text::printable::printable;
 
 /// Load a library into a process and run its startup hook
 #[derive(Debug, clap::Args)]

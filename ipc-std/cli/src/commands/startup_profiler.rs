@@ -1,9 +1,9 @@
 //! `startup-profiler`: sets the native profiler of a runtime that is suspended at startup.
-use crate::output::failure::{Failure, Kind};
-use crate::output::globals::Globals;
 use crate::process::connection_args::ConnectionArgs;
 use crate::process::profiler;
 use crate::process::target::OperandArgs;
+use crate::run::failure::{Failure, Kind};
+use crate::run::globals::Globals;
 
 /// Set the profiler of a runtime that is suspended at startup
 #[derive(Debug, clap::Args)]

@@ -1,5 +1,7 @@
 //! `top`: where a process spends its time, now.
 mod message;
+mod rates;
+mod screen;
 mod session;
 mod view;
 
@@ -10,25 +12,27 @@ use std::sync::Arc;
 use std::sync::mpsc::{self, Receiver};
 use std::time::Instant;
 
-use dotnet_ipc_syntax::durations;
+use dotnet_ipc_sans_io::syntax::durations;
 use ipc_std::Stopper;
 use nettrace_analysis::live::Live;
 use serde_json::{Value, json};
 
 use self::message::{Message, Period};
-use self::view::{Row, Screen, View};
+use self::rates::rates;
+use self::screen::Screen;
+use self::view::{Row, View};
 use crate::args::frame_args::FrameArgs;
-use crate::output::failure::Failure;
-use crate::output::full_screen::{self, FullScreen};
-use crate::output::globals::Globals;
 use crate::output::live_stdout::LiveStdout;
-use crate::output::printable::json_line;
-use crate::output::screen_table::Request;
-use crate::output::signals;
 use crate::output::stdout::to_open_stdout;
 use crate::process::connection_args::ConnectionArgs;
 use crate::process::process_name;
 use crate::process::target::{Target, TargetArgs};
+use crate::run::failure::Failure;
+use crate::run::globals::Globals;
+use crate::run::signals;
+use crate::terminal::full_screen::{self, FullScreen};
+use crate::terminal::screen_table::Request;
+use crate::text::printable::json_line;
 
 /// Show what a process does now: its functions, threads, collections, allocations and exceptions
 #[derive(Debug, clap::Args)]
@@ -226,7 +230,7 @@ impl Loop<'_> {
             }
             (Message::Period(period), Display::Text { view, top, is_silent, is_without_samples }) => {
                 *is_silent = false;
-                if let (Some(why), false) = (view::remark(&period), *is_without_samples) {
+                if let (Some(why), false) = (screen::remark(&period), *is_without_samples) {
                     *is_without_samples = true;
                     self.globals.note(why);
                 }
@@ -240,7 +244,7 @@ impl Loop<'_> {
                 Display::Text { is_silent: is_silent @ false, is_without_samples: false, .. },
             ) => {
                 *is_silent = true;
-                self.globals.note(if is_suspended { view::SUSPENDED } else { view::SILENT });
+                self.globals.note(if is_suspended { screen::SUSPENDED } else { screen::SILENT });
             }
             (Message::Key(key), Display::Screen(_, screen)) => return Ok(screen.key(key)),
             _ => {}
@@ -271,7 +275,7 @@ impl Loop<'_> {
         write!(
             out,
             "{}, {} lost\n{}",
-            view::rates(view.activity(period), view.cores(period)).join(", "),
+            rates(view.activity(period), view.cores(period)).join(", "),
             self.lost(period, view),
             view.heading(usize::MAX)
         )?;

@@ -2,15 +2,13 @@
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
-use dotnet_ipc_syntax::only_arg::OnlyArg;
+use dotnet_ipc_sans_io::syntax::only_arg::OnlyArg;
 use ipc_proto::types::EventLevel;
 use ipc_proto::wire::TextBuf;
 use ipc_std::{Client, TraceSession};
 use serde_json::{Value, json};
 
 use crate::args::until_event;
-use crate::output::failure::{self, Failure};
-use crate::output::globals::Globals;
 use crate::output::stdout::wrote;
 use crate::process::connection_args::ConnectionArgs;
 use crate::process::system_process;
@@ -23,6 +21,8 @@ use crate::recording::record::record;
 use crate::recording::session::{self, LiveSession};
 use crate::recording::session_failure;
 use crate::recording::summary::RecordingSummary;
+use crate::run::failure::{self, Failure};
+use crate::run::globals::Globals;
 
 /// Record the events of a process to a .nettrace file
 #[derive(Debug, clap::Args)]

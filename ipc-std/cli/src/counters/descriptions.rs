@@ -1,7 +1,7 @@
 //! `Descriptions`: the texts by which programs describe their instruments.
 use std::collections::BTreeMap;
 
-use super::feed::OwnedInstrument;
+use super::report::OwnedInstrument;
 
 /// The descriptions of instruments by meter and name.
 #[derive(Default)]

@@ -1,8 +1,6 @@
-//! `Feed`: the samples of processes, each read by a thread of its own. `read_file`: the samples of a trace.
-use core::ops::ControlFlow;
+//! `Feed`: the reports of processes, each of which is read by a thread of its own.
 use core::time::Duration;
 use std::collections::{BTreeMap, BTreeSet};
-use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, TrySendError, sync_channel};
 use std::sync::{Arc, Mutex, MutexGuard};
@@ -11,97 +9,19 @@ use std::time::Instant;
 
 use ipc_proto::wire::to_u64;
 use ipc_std::discover::{self, ScanConfig};
-use ipc_std::{Client, CounterStream, Observer, Stopper, Timeouts, TraceReader, TraceSession};
-use nettrace::{End, Version};
-use nettrace_analysis::Part;
-use nettrace_analysis::counters::{
-    CounterConfig, CounterEvent, CounterPlan, CounterReader, Instrument, OwnedSample, Selection,
-};
+use ipc_std::{Client, Observer, Stopper, Timeouts, TraceSession};
+use nettrace_analysis::counters::{CounterConfig, CounterPlan};
 
-use crate::args::process_arg::ProcessArg;
+use super::report::{Process, Report};
+use super::session_reports::read_session;
 use crate::args::timeout_args::since;
-use crate::input::source::{self, Source};
-use crate::input::trace_file;
-use crate::output::failure::{Failure, Kind};
-use crate::output::globals::Globals;
-use crate::output::signals;
-use crate::output::threads::lock;
 use crate::process::connection_args::TICK;
 use crate::process::descriptors;
 use crate::process::process_name;
-use crate::recording::session_failure::{exited, is_suspended, read_failure, suspended};
-
-/// The process that a sample comes from.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct Process {
-    /// `None` if it is unknown, as for a socket before its session, and in a trace that states none.
-    pub(crate) id: Option<u64>,
-    /// The name of the process; empty if it is unknown.
-    pub(crate) name: String,
-}
-
-/// A report about a process.
-#[derive(Debug)]
-pub(crate) enum Report {
-    /// The first report of a trace that can have several processes.
-    SeveralProcesses,
-    Sample(Box<OwnedSample>),
-    /// A sample of a counter that is not selected, of a trace that has none of the selected ones so far.
-    Unselected(Box<OwnedSample>),
-    Begin(Box<OwnedInstrument>),
-    /// An instrument has ended. The keys of its series begin with this text.
-    End(String),
-    Published(Box<OwnedInstrument>),
-    /// All instruments that exist were published.
-    EnumerationComplete,
-    /// Samples are missing, for this reason.
-    Problem(String),
-    /// The last report of the process.
-    Ended(Result<(), Failure>),
-}
-
-/// An instrument that owns its texts.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct OwnedInstrument {
-    pub(crate) meter: String,
-    pub(crate) name: String,
-    pub(crate) kind: String,
-    pub(crate) unit: String,
-    pub(crate) description: String,
-    /// Whether its samples have no tags of the instrument and its meter, because those are too long.
-    pub(crate) has_long_details: bool,
-}
-
-impl From<&Instrument<'_>> for OwnedInstrument {
-    fn from(instrument: &Instrument<'_>) -> Self {
-        Self {
-            meter: instrument.meter.to_string(),
-            name: instrument.name.to_string(),
-            kind: instrument.kind.to_string(),
-            unit: instrument.unit.to_string(),
-            description: instrument.description.to_string(),
-            has_long_details: instrument.has_long_details(),
-        }
-    }
-}
-
-impl Report {
-    fn of(event: &CounterEvent<'_>) -> Option<Self> {
-        Some(match event {
-            CounterEvent::Sample(sample) => Self::Sample(Box::new(sample.into())),
-            CounterEvent::Begin(instrument) => Self::Begin(Box::new(instrument.into())),
-            CounterEvent::End(instrument) => {
-                let mut prefix = String::new();
-                instrument.push_series_prefix(&mut prefix);
-                Self::End(prefix)
-            }
-            CounterEvent::Published(instrument) => Self::Published(Box::new(instrument.into())),
-            CounterEvent::EnumerationComplete => Self::EnumerationComplete,
-            CounterEvent::Problem(problem) => Self::Problem(problem.to_string()),
-            _ => return None,
-        })
-    }
-}
+use crate::run::failure::{Failure, Kind};
+use crate::run::globals::Globals;
+use crate::run::signals;
+use crate::run::threads::lock;
 
 /// The sessions of processes.
 pub(crate) struct Feed {
@@ -293,7 +213,7 @@ impl Feed {
                 let ended = started.map_or(Ok(()), |started| {
                     let mut stream = started?;
                     number = Some(shared.begin(stream.session(), path.as_deref()));
-                    read(&mut stream, |id, report| {
+                    read_session(&mut stream, |id, report| {
                         if process.id.is_none() && id.is_some() {
                             process = Arc::new(Process { id, ..(*process).clone() });
                         }
@@ -459,146 +379,6 @@ pub(crate) enum Next {
     Deadline,
     /// All processes have ended.
     Finished,
-}
-
-/// Reads a session until it ends, or until no reports are wanted. Reports come with the process ID of the trace.
-fn read(
-    stream: &mut CounterStream,
-    mut report: impl FnMut(Option<u64>, Report) -> bool,
-) -> Result<(), Failure> {
-    let (mut has_lost, mut has_samples) = (false, false);
-    loop {
-        let id = stream.trace().summary().trace.and_then(|trace| trace.process_id).map(u64::from);
-        if !has_lost && trace_file::lost(stream.trace()) > 0 {
-            has_lost = true;
-            let losses = trace_file::loss_report(stream.trace());
-            let problem = format!("events are lost, so samples are missing: {} {losses}", losses.losses.lost);
-            if !report(id, Report::Problem(problem)) {
-                return Ok(());
-            }
-        }
-        let wanted = match stream.next_event() {
-            Ok(Some(event)) => {
-                has_samples |= matches!(event, CounterEvent::Sample(_));
-                Report::of(&event).is_none_or(|event| report(id, event))
-            }
-            Ok(None) => {
-                if let Some(problem) = lost_problem(stream.trace()) {
-                    report(id, problem);
-                }
-                return end(stream, has_samples);
-            }
-            Err(e) => {
-                read_failure(stream.session(), e)?;
-                true
-            }
-        };
-        if !wanted {
-            return Ok(());
-        }
-    }
-}
-
-/// Returns how many events are missing at the end of a trace.
-fn lost_problem<R: Read>(trace: &TraceReader<R>) -> Option<Report> {
-    let report = trace_file::loss_report(trace);
-    let lost = report.losses.lost;
-    (lost > 0).then(|| {
-        Report::Problem(format!("{lost} events were lost: samples are missing; they were lost {report}"))
-    })
-}
-
-fn end(stream: &CounterStream, has_samples: bool) -> Result<(), Failure> {
-    let session = stream.session();
-    if session.is_stopping() {
-        let process_id = stream.trace().summary().trace.and_then(|trace| trace.process_id);
-        return match !has_samples && session.stop_error().is_none() && is_suspended(session, process_id) {
-            true => Err(suspended("reports no counters")),
-            false => Ok(()),
-        };
-    }
-    match stream.trace().summary().end {
-        // A runtime that exits ends its sessions, so the trace is complete. If the runtime is killed, the trace is
-        // truncated.
-        Some(End::Complete | End::Truncated { .. }) | None => Err(exited()),
-        Some(end) => source::check(end, "the runtime"),
-    }
-}
-
-/// Passes the reports of a trace to `take`, until that breaks: those of the selected counters, or of all if none is
-/// selected, of one process if the user named it, and the samples of a part of the trace.
-pub(crate) fn read_file(
-    file: &Path,
-    selections: &[Selection],
-    only_process: &ProcessArg,
-    mut part: Part,
-    mut take: impl FnMut(&Process, Report) -> ControlFlow<()>,
-) -> Result<(), Failure> {
-    let mut trace = trace_file::without_stacks(Source::open(file)?);
-    let mut counters = CounterReader::new().only(selections).preferring_meters();
-    // What the trace has instead, if it has nothing that is selected.
-    let mut others = (!selections.is_empty()).then(CounterReader::new);
-    let mut process = Process { id: None, name: String::new() };
-    let mut is_first = true;
-    loop {
-        let event = match trace.next_event() {
-            Ok(Some(event)) => event,
-            Ok(None) => break,
-            Err(e) => return Err(trace.get_ref().failed(&e)),
-        };
-        if !only_process.includes(&event) {
-            continue;
-        }
-        process.id = event.process_id();
-        let has_many =
-            event.trace().is_some_and(|trace| trace.version == Version::V6) && !only_process.is_given();
-        if core::mem::take(&mut is_first) && has_many && take(&process, Report::SeveralProcesses).is_break() {
-            return Ok(());
-        }
-        let is_inside = part.includes(&event);
-        let report = counters.event(&event).and_then(|event| Report::of(&event));
-        let report = report.filter(|report| is_inside || !matches!(report, Report::Sample(_)));
-        if matches!(report, Some(Report::Sample(_))) {
-            others = None;
-        }
-        let other = || match others.as_mut()?.event(&event)? {
-            CounterEvent::Sample(sample) if is_inside => Some(Report::Unselected(Box::new((&sample).into()))),
-            _ => None,
-        };
-        let report = report.or_else(other);
-        if report.is_some_and(|report| take(&process, report).is_break()) {
-            return Ok(());
-        }
-    }
-    if let Some(problem) = lost_problem(&trace) {
-        // No process is known to have lost them.
-        process.id = None;
-        // This report is the last one, so it does not matter whether more are wanted.
-        let _ = take(&process, problem);
-    }
-    source::check(trace.summary().end.unwrap_or(End::Complete), trace.get_ref().name())?;
-    only_process.check(trace.get_ref().name())
-}
-
-/// Returns the last sample of a counter in a recording of the test data.
-#[cfg(test)]
-pub(crate) fn last_recorded(file: &str, counter: &str) -> OwnedSample {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testdata/counters");
-    let mut last = None;
-    read_file(
-        &folder.join(file),
-        &[counter.parse().unwrap()],
-        &ProcessArg::default(),
-        Part::default(),
-        |_, report| {
-            if let Report::Sample(sample) = report {
-                last = Some(*sample);
-            }
-            ControlFlow::Continue(())
-        },
-    )
-    .unwrap();
-    last.unwrap()
 }
 
 #[cfg(test)]

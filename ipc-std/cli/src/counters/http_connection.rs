@@ -5,7 +5,7 @@ use std::io::{self, ErrorKind, IoSlice, Read, Write};
 use std::net::Shutdown;
 use std::sync::Arc;
 
-use dotnet_ipc_syntax::http_exchange::{HttpExchange, Step};
+use dotnet_ipc_sans_io::http::http_exchange::{HttpExchange, Step};
 use mio::Token;
 use mio::event::Event;
 use mio::net::TcpStream;

@@ -12,8 +12,8 @@ use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::Instant;
 
-use dotnet_ipc_syntax::http_exchange::HttpExchange;
-use dotnet_ipc_syntax::http_hosts::{AllowedHosts, ServerAddress};
+use dotnet_ipc_sans_io::http::allowed_hosts::{AllowedHosts, ServerAddress};
+use dotnet_ipc_sans_io::http::http_exchange::HttpExchange;
 use mio::net::{TcpListener, TcpStream};
 use mio::{Events, Interest, Poll, Token};
 #[cfg(unix)]
@@ -21,11 +21,11 @@ use rustix::net::sockopt;
 
 use super::http_connection::HttpConnections;
 use super::http_text::HttpText;
-use super::prometheus::Exposition;
-use crate::output::failure::Failure;
-use crate::output::threads::spawn;
+use super::prometheus::exposition::Exposition;
 #[cfg(unix)]
 use crate::process::descriptors;
+use crate::run::failure::Failure;
+use crate::run::threads::spawn;
 
 /// The maximum number of connections. A further one replaces another one.
 const CONNECTIONS: usize = 1_024;

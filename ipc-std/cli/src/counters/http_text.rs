@@ -4,8 +4,8 @@ use std::collections::VecDeque;
 use std::sync::{Arc, Mutex};
 use std::time::Instant;
 
-use super::prometheus::Exposition;
-use crate::output::threads::lock;
+use super::prometheus::exposition::Exposition;
+use crate::run::threads::lock;
 
 /// The newest text, and older ones that clients still receive. All clients that ask between two changes share a text.
 pub(super) struct HttpText {

@@ -7,12 +7,12 @@ use nettrace_analysis::counters::{InstrumentDetails, Measurement, OwnedSample, S
 use serde_json::{Map, Value, json};
 
 use super::distribution::distribution;
-use super::feed::Process;
+use super::report::Process;
 use super::series_details::{Detail, tag_texts, unique};
 use super::unique_labels::UniqueLabels;
 use super::units::{MAX_UNIT, plain, printable_unit, shortest, with_unit};
-use crate::output::printable::{integer, json_line, not_a_number, printable, printable_name};
 use crate::output::rows::text_cell;
+use crate::text::printable::{integer, json_line, not_a_number, printable, printable_name};
 
 /// How samples are written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -330,7 +330,7 @@ mod tests {
     use nettrace_analysis::counters::Quantile;
 
     use super::*;
-    use crate::counters::feed::last_recorded;
+    use crate::counters::trace_reports::last_recorded;
 
     /// Rows and lines repeat names and units with each quantile.
     #[test]

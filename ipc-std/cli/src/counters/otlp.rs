@@ -7,11 +7,11 @@ use nettrace_analysis::counters::{ExponentialHistogram, Measurement, OwnedSample
 use serde_json::{Value, json};
 
 use super::descriptions::Descriptions;
-use super::feed::{OwnedInstrument, Process};
 use super::lines::number;
+use super::report::{OwnedInstrument, Process};
 use super::series_details::{Detail, point_tags, unique};
 use super::unique_labels::UniqueLabels;
-use crate::output::printable::json_line;
+use crate::text::printable::json_line;
 
 /// Samples that were not written yet.
 #[derive(Default)]
@@ -316,7 +316,7 @@ fn resource(process: &Process) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::counters::feed::last_recorded;
+    use crate::counters::trace_reports::last_recorded;
 
     /// A batch is written when it has 16 MiB, whatever its samples are, and stores what is equal once.
     #[test]

@@ -7,15 +7,15 @@ use std::sync::{Arc, Mutex};
 use crossterm::event::KeyEvent;
 use nettrace_analysis::counters::OwnedSample;
 
-use super::feed::{OwnedInstrument, Process};
 use super::lines::SampleLines;
 use super::otlp::Batch;
-use super::prometheus::Exposition;
+use super::prometheus::exposition::Exposition;
+use super::report::{OwnedInstrument, Process};
 use super::table::Table;
 use super::text_file::TextFile;
-use crate::output::full_screen::FullScreen;
-use crate::output::screen_table;
-use crate::output::threads::lock;
+use crate::run::threads::lock;
+use crate::terminal::full_screen::FullScreen;
+use crate::terminal::screen_table;
 
 /// Where samples go.
 pub(crate) enum Output {
@@ -185,8 +185,8 @@ mod tests {
     };
     use serde_json::Value;
 
-    use super::super::feed::last_recorded;
     use super::super::lines::LineFormat;
+    use super::super::trace_reports::last_recorded;
     use super::*;
 
     const NUMBERS: [f64; 10] = [

@@ -1,7 +1,7 @@
 //! `Problems`: the reasons for missing samples that were reported.
 use std::collections::BTreeSet;
 
-use super::feed::Process;
+use super::report::Process;
 
 /// The problems that were reported, each once for a process.
 #[derive(Default)]

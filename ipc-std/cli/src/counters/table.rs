@@ -7,15 +7,15 @@ use nettrace_analysis::counters::{Measurement, OwnedSample, System};
 use unicode_width::UnicodeWidthStr;
 
 use super::distribution::distribution;
-use super::feed::Process;
 use super::lines::series_name;
+use super::report::Process;
 use super::series_details::all_tags;
 use super::unique_labels::UniqueLabels;
 use super::units::{plain, printable_unit, with_unit};
-use crate::output::columns::{aligned_right, cut_middle};
-use crate::output::full_screen::{Line, Style};
-use crate::output::printable::{printable, printable_name};
-use crate::output::screen_table::{Column, Columns, Footer, Request, ScreenTable, TableFrame};
+use crate::terminal::full_screen::{Line, Style};
+use crate::terminal::screen_table::{Column, Columns, Footer, Request, ScreenTable, TableFrame};
+use crate::text::columns::{aligned_right, cut_middle};
+use crate::text::printable::{printable, printable_name};
 
 /// The rows of the table, and what the keys have selected.
 #[derive(Default)]
@@ -317,7 +317,8 @@ mod tests {
 
     use super::*;
     use crate::args::process_arg::ProcessArg;
-    use crate::counters::feed::{Report, last_recorded, read_file};
+    use crate::counters::report::Report;
+    use crate::counters::trace_reports::{last_recorded, read_file};
 
     /// The lines that are not rows: title, heading and keys.
     const OTHER_LINES: usize = 3;
@@ -418,7 +419,7 @@ mod tests {
             assert_eq!(lines.len(), height.min(300 + OTHER_LINES), "{width} {height}");
             for (_, line) in &lines {
                 assert!(line.width() <= width, "{width}: {line}");
-                assert!(!line.contains(crate::output::printable::is_control), "{line:?}");
+                assert!(!line.contains(crate::text::printable::is_control), "{line:?}");
             }
             if width >= 80 {
                 let rows = || lines.iter().skip(2).take(height.min(302) - 2).map(|(_, line)| line);

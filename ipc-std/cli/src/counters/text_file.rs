@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 #[cfg(unix)]
 use crate::output::atomic_output::is_pipe;
 use crate::output::atomic_output::{AtomicOutput, write_at_once};
-use crate::output::failure::Failure;
 use crate::output::output_file::OverwriteArgs;
+use crate::run::failure::Failure;
 
 /// A file that always has one complete text, or a pipe or device that gets one text after the other.
 pub(crate) struct TextFile {

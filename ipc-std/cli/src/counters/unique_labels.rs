@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use nettrace_analysis::counters::OwnedSample;
 
-use super::feed::Process;
+use super::report::Process;
 use super::series_details::{Detail, details};
 
 /// The details that each series shows. A series keeps them, and no other series of its process gets its labels, even

@@ -1,8 +1,8 @@
 //! Numbers with their units, as people read them: `12.3 MB`, `4.1 ms`.
 use indicatif::HumanFloatCount;
 
-use crate::output::columns::cut_end;
-use crate::output::printable::printable_name;
+use crate::text::columns::cut_end;
+use crate::text::printable::printable_name;
 
 /// A unit that numbers are converted to, and the factor.
 struct Known {

@@ -2,13 +2,13 @@
 use core::ops::ControlFlow;
 use std::io;
 
-use dotnet_ipc_syntax::hex::hex;
+use dotnet_ipc_sans_io::syntax::hex::hex;
 use ipc_proto::wire::to_u32;
 use nettrace::Event;
 use sha2::{Digest, Sha256};
 
-use crate::output::failure::Failure;
-use crate::output::worker::Worker;
+use crate::run::failure::Failure;
+use crate::run::worker::Worker;
 
 /// SHA-256 over all events in the order of the file, without their stacks and labels.
 ///

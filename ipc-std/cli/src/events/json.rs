@@ -6,9 +6,7 @@ use base64::engine::general_purpose::STANDARD as BASE64;
 use nettrace::{Str, Value};
 
 use super::plain_text;
-use crate::output::printable::{
-    NAME_LIMIT, is_control, not_a_number, printable_name, start, write_json_char,
-};
+use crate::text::printable::{NAME_LIMIT, is_control, not_a_number, printable_name, start, write_json_char};
 
 /// Appends a value. JSON has no infinite numbers and no NaN: these are strings.
 ///

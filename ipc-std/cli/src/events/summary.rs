@@ -5,8 +5,8 @@ use std::io::{self, Write};
 use nettrace::{Metadata, TraceEvent};
 
 use super::{field, json};
-use crate::output::globals::Globals;
-use crate::output::printable::{json_line, printable_name};
+use crate::run::globals::Globals;
+use crate::text::printable::{json_line, printable_name};
 
 /// The values of a field of events, counted.
 #[derive(Debug)]

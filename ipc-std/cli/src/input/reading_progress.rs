@@ -5,7 +5,7 @@ use std::time::Instant;
 use indicatif::{ProgressBar, ProgressStyle};
 use ipc_proto::wire::to_u64;
 
-use crate::output::narrow_terminal;
+use crate::terminal::narrow_terminal;
 
 /// Shows how much of a file was read in one line of standard error, if that is a terminal. Drop removes the line.
 ///

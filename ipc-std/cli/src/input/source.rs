@@ -13,8 +13,8 @@ use memmap2::Mmap;
 use nettrace::{Corruption, End, Limits, ParserBuf};
 
 use super::reading_progress::ReadingProgress;
-use crate::output::failure::{Failure, Kind};
-use crate::output::globals::Globals;
+use crate::run::failure::{Failure, Kind};
+use crate::run::globals::Globals;
 
 /// A trace to read.
 #[derive(Debug)]

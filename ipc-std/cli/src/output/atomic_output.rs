@@ -11,11 +11,11 @@ use std::path::{Path, PathBuf};
 use ipc_proto::wire::to_u64;
 use tempfile::{Builder, NamedTempFile};
 
-use super::failure::Failure;
 use super::output_file::{OverwriteArgs, already_exists, not_a_terminal};
-use super::signals;
 use super::stdout::{self, binary_stdout, is_stdout};
-use super::temporary_file;
+use crate::run::failure::Failure;
+use crate::run::signals;
+use crate::run::temporary_file;
 
 /// An output file that appears under its name only when it is complete, or a stream.
 pub(crate) struct AtomicOutput {

@@ -3,9 +3,9 @@ use core::ops::ControlFlow;
 use std::io::{self, ErrorKind, Write};
 
 use super::direct_stdout::{UnbufferedStdout, cannot_write, is_device, unbuffered_stdout};
-use super::failure::Failure;
 use super::live_stdout::LiveStdout;
-use super::worker::Worker;
+use crate::run::failure::Failure;
+use crate::run::worker::Worker;
 
 /// Standard output, without the line buffer of [`io::Stdout`].
 #[derive(Debug)]

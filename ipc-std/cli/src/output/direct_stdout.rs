@@ -10,8 +10,8 @@ use std::os::unix::fs::FileTypeExt;
 #[cfg(windows)]
 use std::os::windows::io::AsHandle;
 
-use super::failure::Failure;
-use super::terminal_text::TerminalText;
+use crate::run::failure::Failure;
+use crate::text::terminal_text::TerminalText;
 
 /// The failure for standard output.
 pub(crate) fn cannot_write(e: &io::Error) -> Failure {

@@ -2,11 +2,11 @@
 use core::fmt;
 use std::io::{self, Write};
 
-use dotnet_ipc_syntax::hex;
+use dotnet_ipc_sans_io::syntax::hex;
 use ipc_proto::wire::{Part, PartValue};
 use serde_json::json;
 
-use super::printable::write_json_string;
+use crate::text::printable::write_json_string;
 
 /// A part of a message. Its `Display` is its name and its value for people.
 #[derive(Debug)]

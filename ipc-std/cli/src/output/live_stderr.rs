@@ -1,10 +1,10 @@
 //! Standard error of a command with sessions: [`SessionOutput`] writes it.
 use std::io::{self, Write};
 
-use super::failure::Failure;
 use super::session_output::{Batches, PATIENCE, Refusal, SessionOutput, StalledOutput};
-use super::stderr::note_line;
-use super::terminal_text::TerminalText;
+use crate::run::failure::Failure;
+use crate::run::stderr::note_line;
+use crate::text::terminal_text::TerminalText;
 
 /// Standard error that a thread writes. A reader that takes nothing delays no session.
 #[derive(Debug)]

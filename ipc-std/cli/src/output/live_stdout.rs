@@ -3,9 +3,9 @@ use std::io::{self, ErrorKind, Write};
 use std::sync::Mutex;
 
 use super::direct_stdout::{cannot_write, unbuffered_stdout};
-use super::failure::Failure;
 use super::session_output::{Batches, Refusal, SessionOutput};
-use super::threads::lock;
+use crate::run::failure::Failure;
+use crate::run::threads::lock;
 
 /// Standard output, after [`begin`](Self::begin). A write never waits for the reader of the output: it fails if too many
 /// bytes wait.

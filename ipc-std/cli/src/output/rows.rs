@@ -5,9 +5,9 @@ use std::io::{self, Write};
 
 use serde_json::{Map, Value};
 
-use super::failure::Failure;
-use super::printable::json_line;
 use super::stdout::to_stdout;
+use crate::run::failure::Failure;
+use crate::text::printable::json_line;
 
 /// A row: names of columns and values.
 pub(crate) type Row<const N: usize> = [(&'static str, Value); N];

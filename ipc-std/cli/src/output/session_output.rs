@@ -10,9 +10,9 @@ use std::time::Instant;
 use indicatif::{BinaryBytes, DecimalBytes};
 use ipc_proto::wire::to_u64;
 
-use super::failure::Failure;
-use super::signals;
-use super::threads::{lock, spawn};
+use crate::run::failure::Failure;
+use crate::run::signals;
+use crate::run::threads::{lock, spawn};
 
 /// How long the end of a session waits for an output that takes nothing.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(60);

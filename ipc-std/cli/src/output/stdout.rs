@@ -7,12 +7,12 @@ use std::path::Path;
 use serde_json::Value;
 
 use super::direct_stdout::{cannot_write, raw_stdout};
-use super::failure::{Failure, Kind};
-use super::globals::Globals;
 use super::live_stdout::LiveStdout;
-use super::printable::json_line;
-use super::stderr::{json_to_stderr, to_stderr};
-use super::terminal_text::TerminalText;
+use crate::run::failure::{Failure, Kind};
+use crate::run::globals::Globals;
+use crate::run::stderr::{json_to_stderr, to_stderr};
+use crate::text::printable::json_line;
+use crate::text::terminal_text::TerminalText;
 
 /// Writes a result to standard output. A reader that closed the pipe wants no more, which is no error.
 pub(crate) fn to_stdout(write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Result<(), Failure> {

@@ -6,8 +6,8 @@ use ipc_std::{Client, Timeouts};
 use super::target::Target;
 use super::wire_log::{WireLog, WireLogArgs};
 use crate::args::timeout_args::TimeoutArgs;
-use crate::output::failure::Failure;
-use crate::output::signals;
+use crate::run::failure::Failure;
+use crate::run::signals;
 
 /// How often the tool checks a session that sends nothing.
 pub(crate) const TICK: Duration = signals::TICK;

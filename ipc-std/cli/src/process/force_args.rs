@@ -2,7 +2,7 @@
 use ipc_proto::Request;
 use ipc_std::Client;
 
-use crate::output::failure::{Failure, Kind};
+use crate::run::failure::{Failure, Kind};
 
 /// Whether to send a request that can end the process.
 #[derive(Debug, clap::Args)]

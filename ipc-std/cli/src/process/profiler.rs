@@ -3,10 +3,10 @@ use ipc_proto::Guid;
 use serde_json::json;
 
 use super::target::{OperandArgs, Target};
-use crate::output::failure::{Failure, Kind};
-use crate::output::globals::Globals;
-use crate::output::printable::printable;
 use crate::output::stdout;
+use crate::run::failure::{Failure, Kind};
+use crate::run::globals::Globals;
+use crate::text::printable::printable;
 
 /// Returns the runtime, the profiler's CLSID and its path.
 pub(crate) fn operands(operands: &OperandArgs) -> Result<(Target<'_>, Guid, &str), Failure> {

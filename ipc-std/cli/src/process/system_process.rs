@@ -2,8 +2,8 @@
 use ipc_proto::plan::Explanation;
 use ipc_std::{Client, Error, SystemProcess};
 
-use crate::output::failure::Failure;
-use crate::output::globals::Globals;
+use crate::run::failure::Failure;
+use crate::run::globals::Globals;
 
 /// The source of a command line that no runtime reported.
 pub(super) const SYSTEM: &str =

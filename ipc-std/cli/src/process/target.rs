@@ -9,8 +9,8 @@ use super::process_name;
 use super::wire_log::WireLog;
 use crate::args::socket_path;
 use crate::args::timeout_args::{remaining, since};
-use crate::output::failure::{Failure, Kind};
-use crate::output::printable::printable;
+use crate::run::failure::{Failure, Kind};
+use crate::text::printable::printable;
 
 /// The runtime that a command is about.
 #[derive(Debug, clap::Args)]

@@ -5,13 +5,13 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 use std::time::SystemTime;
 
-use dotnet_ipc_syntax::decode_input::log_line;
+use dotnet_ipc_sans_io::syntax::decode_input::log_line;
 use ipc_proto::Direction;
 use ipc_std::{Observed, Observer};
 
-use crate::output::failure::Failure;
 use crate::output::output_file::{OutputFile, OverwriteArgs, cannot_write};
-use crate::output::threads::lock;
+use crate::run::failure::Failure;
+use crate::run::threads::lock;
 
 /// Where to log messages.
 #[derive(Debug, clap::Args)]

@@ -5,8 +5,8 @@ use core::time::Duration;
 use std::io;
 use std::sync::Arc;
 
-use dotnet_ipc_syntax::keywords::{self, RUNTIME_PROVIDER};
-use dotnet_ipc_syntax::provider::{self, ProviderSpec};
+use dotnet_ipc_sans_io::syntax::keywords::{self, RUNTIME_PROVIDER};
+use dotnet_ipc_sans_io::syntax::provider::{self, ProviderSpec};
 use ipc_proto::types::EventLevel;
 use ipc_std::{Client, TraceReader, TraceSession};
 use nettrace::{End, EventAssembler, EventOrder, ReadOptions, TraceEvent};
@@ -21,13 +21,13 @@ use super::summary::{RecordedAmount, lost_warning};
 use super::trace_profile::TraceProfile;
 use crate::args::process_arg::ProcessArg;
 use crate::input::trace_file;
-use crate::output::failure::Failure;
-use crate::output::globals::Globals;
-use crate::output::signals;
 use crate::process::connection_args::ConnectionArgs;
 use crate::process::cpu_usage::{CpuTimes, CpuUsage};
 use crate::process::target::Target;
 use crate::process::trace_target::{TraceTarget, TraceTargetArgs};
+use crate::run::failure::Failure;
+use crate::run::globals::Globals;
+use crate::run::signals;
 
 /// The options of an analysis that can record a process. The command has [`TraceTargetArgs`] before them.
 #[derive(Debug, clap::Args)]

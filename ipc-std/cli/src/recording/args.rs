@@ -2,11 +2,11 @@
 use core::time::Duration;
 
 use clap::ValueEnum;
-use dotnet_ipc_syntax::durations;
-use dotnet_ipc_syntax::event_ids::{self, EventIds};
-use dotnet_ipc_syntax::keywords::{self, PRIVATE_PROVIDER, RUNTIME_PROVIDER};
-use dotnet_ipc_syntax::only_arg::OnlyArg;
-use dotnet_ipc_syntax::provider::{self, ProviderList, ProviderSpec};
+use dotnet_ipc_sans_io::syntax::durations;
+use dotnet_ipc_sans_io::syntax::event_ids::{self, EventIds};
+use dotnet_ipc_sans_io::syntax::keywords::{self, PRIVATE_PROVIDER, RUNTIME_PROVIDER};
+use dotnet_ipc_sans_io::syntax::only_arg::OnlyArg;
+use dotnet_ipc_sans_io::syntax::provider::{self, ProviderList, ProviderSpec};
 use ipc_proto::plan::{DEFAULT_RUNDOWN, LostFeature};
 use ipc_proto::types::{EventLevel, SessionBufferMode, StreamingProvider};
 use ipc_std::{Client, TraceConfig, TraceSession};
@@ -14,8 +14,8 @@ use nettrace::Metadata;
 
 use super::rundown;
 use super::trace_profile::{self, TraceProfile};
-use crate::output::failure::{Failure, Kind};
-use crate::output::signals;
+use crate::run::failure::{Failure, Kind};
+use crate::run::signals;
 
 /// Options of every command that starts a session.
 #[derive(Debug, clap::Args)]

@@ -1,7 +1,7 @@
 //! Counts the events in a trace while it is recorded.
 use std::collections::BTreeSet;
 
-use dotnet_ipc_syntax::only_arg::OnlyArg;
+use dotnet_ipc_sans_io::syntax::only_arg::OnlyArg;
 use nettrace::{
     Counter, End, Limits, LossCounter, Losses, Metadata, ParserBuf, Record, Slot, TraceClock, Version,
 };

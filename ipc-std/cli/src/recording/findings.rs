@@ -7,13 +7,13 @@ use nettrace_analysis::{Analysis, Part};
 use serde_json::Value;
 
 use super::analysis_input::{AnalysisArgs, Needs};
-use crate::output::failure::Failure;
-use crate::output::globals::Globals;
 use crate::output::next_command::show_next;
 use crate::output::rows::{Row, rows_to_stdout};
 use crate::output::stdout::{json_to_stdout, to_stdout};
 use crate::output::tables::{table_of_numbers, write_table};
 use crate::process::trace_target::TraceTargetArgs;
+use crate::run::failure::Failure;
+use crate::run::globals::Globals;
 
 /// The options of `gc` and `jit`. Each command adds the help texts of `--top` and `--csv`.
 #[derive(Debug, clap::Args)]

@@ -5,15 +5,15 @@ use std::io::{self, ErrorKind, Write};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
-use dotnet_ipc_syntax::only_arg::OnlyArg;
+use dotnet_ipc_sans_io::syntax::only_arg::OnlyArg;
 use ipc_proto::wire::to_u64;
 use nettrace::{End, Losses, Record, TraceClock, Version};
 
 use super::counter::EventCounter;
-use crate::output::failure::Failure;
 use crate::output::output_file::{OutputFile, OverwriteArgs};
 use crate::output::stdout::{self, binary_stdout, is_stdout};
-use crate::output::threads::lock;
+use crate::run::failure::Failure;
+use crate::run::threads::lock;
 
 /// The file or pipe that a trace is written to, and the counts of what it has received. Clones are the same file.
 #[derive(Debug, Clone)]

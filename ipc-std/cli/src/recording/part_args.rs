@@ -13,10 +13,10 @@ use nettrace_analysis::samples::{Clock, Samples};
 use crate::args::time_range_args::TimeRangeArgs;
 use crate::input::source::Source;
 use crate::input::trace_file;
-use crate::output::failure::{Failure, Kind};
-use crate::output::globals::Globals;
-use crate::output::printable::printable_name;
 use crate::process::trace_target::TraceTarget;
+use crate::run::failure::{Failure, Kind};
+use crate::run::globals::Globals;
+use crate::text::printable::printable_name;
 
 /// `--from`, `--to` and `--thread`: the part of a trace to read.
 #[derive(Debug, clap::Args)]

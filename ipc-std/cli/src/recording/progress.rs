@@ -7,7 +7,7 @@ use std::time::Instant;
 
 use indicatif::{DecimalBytes, HumanCount, ProgressBar, ProgressState, ProgressStyle};
 
-use crate::output::narrow_terminal;
+use crate::terminal::narrow_terminal;
 
 /// Shows the state of a recording in one line of standard error, if that is a terminal.
 ///

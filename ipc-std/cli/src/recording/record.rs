@@ -6,8 +6,8 @@ use ipc_std::TraceSession;
 use super::names_first::{NamesFirst, Space};
 use super::output::TraceOutput;
 use super::session_failure::read_failure;
-use crate::output::failure::Failure;
 use crate::output::session_output::{Batches, PATIENCE, Refusal, SessionOutput, StalledOutput};
+use crate::run::failure::Failure;
 
 /// Copies the session to the output until its end. With `names`, the names that a process had at its start, the file
 /// also has them: see [`NamesFirst`].

@@ -1,13 +1,13 @@
 //! The rundown of a process: the names of its methods and modules, without other events.
-use dotnet_ipc_syntax::keywords;
-use dotnet_ipc_syntax::provider::ProviderSpec;
+use dotnet_ipc_sans_io::syntax::keywords;
+use dotnet_ipc_sans_io::syntax::provider::ProviderSpec;
 use ipc_proto::types::EventLevel;
 use ipc_std::{Client, TraceConfig, TraceSession};
 use nettrace::TraceEvent;
 
 use super::stopped_session;
 use crate::input::trace_file;
-use crate::output::failure::Failure;
+use crate::run::failure::Failure;
 
 /// The keywords of methods and modules, without the maps of their instructions. Runtimes before .NET 9 ignore keywords
 /// and send the default rundown, which has the maps.

@@ -15,11 +15,11 @@ use super::args::SessionPlan;
 use super::output::{self, TraceOutput};
 use super::session_failure::{check_resumed, read_failure};
 use crate::input::source;
-use crate::output::failure::{Failure, Kind};
-use crate::output::globals::Globals;
-use crate::output::signals;
-use crate::output::stderr;
-use crate::output::threads::{lock, spawn};
+use crate::run::failure::{Failure, Kind};
+use crate::run::globals::Globals;
+use crate::run::signals;
+use crate::run::stderr;
+use crate::run::threads::{lock, spawn};
 
 /// A session that has started.
 #[derive(Debug)]

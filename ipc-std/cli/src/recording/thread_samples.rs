@@ -2,14 +2,14 @@
 use core::time::Duration;
 use std::thread;
 
-use dotnet_ipc_syntax::provider::ProviderSpec;
+use dotnet_ipc_sans_io::syntax::provider::ProviderSpec;
 use ipc_proto::types::EventLevel;
 use ipc_std::{Client, TraceConfig, TraceReader, TraceSession};
 use nettrace::TraceEvent;
 use nettrace_analysis::KnownProvider;
 
 use super::stopped_session;
-use crate::output::failure::Failure;
+use crate::run::failure::Failure;
 
 /// How long the runtime samples. Its interval depends on its version, its settings and the load of the machine.
 const DURATION: Duration = Duration::from_millis(100);

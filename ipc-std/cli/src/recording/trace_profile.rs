@@ -3,11 +3,11 @@ use core::hash::{BuildHasher, Hasher};
 use std::hash::RandomState;
 
 use clap::ValueEnum;
-use dotnet_ipc_syntax::keywords::{
+use dotnet_ipc_sans_io::syntax::keywords::{
     ALLOCATION_SAMPLING, ASSEMBLY_LOADER, COMPILATION, CONTENTION, EXCEPTION, GC, GC_HANDLE, JIT,
     JITTED_METHOD_IL_TO_NATIVE_MAP, LOADER, PRIVATE_PROVIDER, RUNTIME_PROVIDER, THREADING,
 };
-use dotnet_ipc_syntax::provider::{self, ProviderSpec};
+use dotnet_ipc_sans_io::syntax::provider::{self, ProviderSpec};
 use ipc_proto::Guid;
 use ipc_proto::types::EventLevel;
 

@@ -2,17 +2,17 @@
 use core::ops::ControlFlow;
 use std::path::Path;
 
-use dotnet_ipc_syntax::keywords::RUNTIME_PROVIDER;
-use dotnet_ipc_syntax::only_arg::OnlyArg;
+use dotnet_ipc_sans_io::syntax::keywords::RUNTIME_PROVIDER;
+use dotnet_ipc_sans_io::syntax::only_arg::OnlyArg;
 use nettrace_analysis::call_tree;
 use nettrace_analysis::samples::{Clock, Samples, Unit, Waits};
 use nettrace_analysis::{Analysis as _, RuntimeEvent};
 
 use crate::args::frame_args::FrameArgs;
 use crate::input::trace_file;
-use crate::output::failure::{Failure, Kind};
-use crate::output::globals::Globals;
 use crate::process::trace_target::TraceTarget;
+use crate::run::failure::{Failure, Kind};
+use crate::run::globals::Globals;
 
 pub(crate) const NO_STACK: &str = "no event has a stack";
 

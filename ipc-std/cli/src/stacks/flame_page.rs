@@ -14,8 +14,8 @@ use nettrace_analysis::call_tree::ThreadTree;
 use nettrace_analysis::samples::{Clock, Samples};
 use sha2::{Digest, Sha256};
 
-use crate::output::function_name::FunctionName;
-use crate::output::printable::printable;
+use crate::text::function_name::FunctionName;
+use crate::text::printable::printable;
 
 /// The maximum number of calls on a page: the heaviest ones. The weight of any other call counts for
 /// its caller.

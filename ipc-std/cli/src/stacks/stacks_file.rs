@@ -19,13 +19,13 @@ use super::output::{AddedUp, Clocks, InTime, StacksOutput, Writer};
 use super::outputs;
 use crate::args::frame_args::FrameArgs;
 use crate::output::atomic_output::AtomicOutput;
-use crate::output::failure::{Failure, Kind};
-use crate::output::globals::Globals;
 use crate::output::output_file::OverwriteArgs;
-use crate::output::printable::printable_name;
 use crate::output::stdout;
 use crate::process::trace_target::TraceTarget;
 use crate::recording::analysis_input::InputRead;
+use crate::run::failure::{Failure, Kind};
+use crate::run::globals::Globals;
+use crate::text::printable::printable_name;
 
 /// The file to write, and what counts in it. The command has [`OverwriteArgs`] beside it.
 #[derive(Debug, clap::Args)]

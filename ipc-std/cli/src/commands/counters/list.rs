@@ -9,15 +9,16 @@ use nettrace_analysis::counters::{CounterConfig, OwnedSample, Selection, System}
 use serde_json::json;
 
 use crate::counters::event_sources;
-use crate::counters::feed::{Feed, Next, OwnedInstrument, Process, Report};
+use crate::counters::feed::{Feed, Next};
 use crate::counters::problems::Problems;
-use crate::output::columns::cut_end;
-use crate::output::failure::Failure;
-use crate::output::globals::Globals;
-use crate::output::printable::{json_line, printable_name};
-use crate::output::signals;
+use crate::counters::report::{OwnedInstrument, Process, Report};
 use crate::output::stdout::to_stdout;
 use crate::output::tables::{self, write_table};
+use crate::run::failure::Failure;
+use crate::run::globals::Globals;
+use crate::run::signals;
+use crate::text::columns::cut_end;
+use crate::text::printable::{json_line, printable_name};
 
 /// Providers of event counters in .NET and its libraries. A process cannot list its providers, so these names are
 /// tried, and those in the assemblies of the program.

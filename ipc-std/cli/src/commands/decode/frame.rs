@@ -2,8 +2,8 @@
 use core::fmt;
 use std::io::{self, Write};
 
-use dotnet_ipc_syntax::decode_input::{ADVERTISE, Logged};
-use dotnet_ipc_syntax::hex;
+use dotnet_ipc_sans_io::syntax::decode_input::{ADVERTISE, Logged};
+use dotnet_ipc_sans_io::syntax::hex;
 use ipc_proto::legacy::{self, Legacy};
 use ipc_proto::types::EnvironmentEntries;
 use ipc_proto::wire::{Part, PartValue, Path, Reader, Visitor, WireError, WireErrorKind};
@@ -13,9 +13,9 @@ use ipc_proto::{
 };
 use serde_json::json;
 
-use crate::output::failure::name_of;
 use crate::output::field::Field;
-use crate::output::printable::{json_line, write_json_string};
+use crate::run::failure::name_of;
+use crate::text::printable::{json_line, write_json_string};
 
 /// A message, an advertise frame, an environment or a trace.
 ///

@@ -7,8 +7,8 @@ use nettrace_analysis::names::short_name;
 use serde_json::{Value, json};
 
 use super::shown_threads::ShownThreads;
-use crate::output::printable::{hexadecimal, integer, printable_name};
 use crate::output::rows::milliseconds;
+use crate::text::printable::{hexadecimal, integer, printable_name};
 
 pub(super) fn to_json(report: &LockReport, lost: u64, is_short: bool, threads: &ShownThreads) -> Value {
     let json = LockJson { is_short, threads };

@@ -11,10 +11,10 @@ use nettrace_analysis::{OwnCode, WaitKind};
 
 use super::shown_threads::ShownThreads;
 use crate::diagnosis::entry_point::is_entry_point;
-use crate::output::columns::terminal_width;
-use crate::output::function_name::function_name;
-use crate::output::printable::{hexadecimal, printable_name};
 use crate::output::rows::milliseconds;
+use crate::text::columns::terminal_width;
+use crate::text::function_name::function_name;
+use crate::text::printable::{hexadecimal, printable_name};
 
 /// The report on locks as text.
 pub(super) struct LockText<'a> {

@@ -18,10 +18,10 @@ use rustix::process::{
 use rustix::termios::tcgetpgrp;
 
 use super::notice::{Notice, Notifier};
-use crate::output::failure::Failure;
+use crate::run::failure::Failure;
 #[cfg(unix)]
-use crate::output::threads::lock;
-use crate::output::threads::spawn;
+use crate::run::threads::lock;
+use crate::run::threads::spawn;
 
 /// A command that was started.
 pub(super) struct Child {

@@ -4,9 +4,9 @@ use std::path::Path;
 use ipc_std::AdvertisedRuntime;
 use serde_json::{Value, json};
 
-use crate::output::failure::Failure;
-use crate::output::printable::printable;
 use crate::recording::summary::RecordingSummary;
+use crate::run::failure::Failure;
+use crate::text::printable::printable;
 
 /// An event of a runtime.
 pub(super) enum Event<'e> {

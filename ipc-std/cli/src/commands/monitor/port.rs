@@ -17,17 +17,17 @@ use super::child::Child;
 use super::event::Event;
 use super::notice::{Notice, Notifier};
 use super::trace_files::TraceFiles;
-use crate::output::failure::{Failure, Kind};
-use crate::output::globals::Globals;
 use crate::output::live_stderr::LiveStderr;
 use crate::output::stdout::{json_to_stdout, to_stdout};
-use crate::output::threads::lock;
 use crate::process::connection_args::TICK;
 use crate::recording::args::SessionPlan;
 use crate::recording::output::TraceOutput;
 use crate::recording::record::record;
 use crate::recording::session_failure;
 use crate::recording::summary::RecordingSummary;
+use crate::run::failure::{Failure, Kind};
+use crate::run::globals::Globals;
+use crate::run::threads::lock;
 
 /// At most this many events are handled before notices, so that many events do not delay a signal.
 const EVENTS: usize = 64;

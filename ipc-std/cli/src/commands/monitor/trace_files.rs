@@ -6,7 +6,7 @@ use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 
-use crate::output::threads::lock;
+use crate::run::threads::lock;
 
 /// Gives each trace of a run a file of its own.
 #[derive(Debug)]

@@ -9,8 +9,8 @@ use serde_json::json;
 
 use super::shown_frames::ShownFrames;
 use super::thread_stack::Stack;
-use crate::output::columns::cut_end;
-use crate::output::printable::{json_line, printable_name};
+use crate::text::columns::cut_end;
+use crate::text::printable::{json_line, printable_name};
 
 /// How many threads of a group are named.
 const NAMED: usize = 3;

@@ -7,7 +7,7 @@ use std::time::SystemTime;
 
 use ipc_proto::Guid;
 
-use crate::output::temporary_file;
+use crate::run::temporary_file;
 
 /// The rundown of one process in the cache.
 #[derive(Debug)]

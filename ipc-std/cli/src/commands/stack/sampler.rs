@@ -11,12 +11,12 @@ use super::rundown::Rundown;
 use super::rundown_cache;
 use super::thread_stack::Stack;
 use crate::input::trace_file;
-use crate::output::failure::{Failure, Kind};
-use crate::output::globals::Globals;
 use crate::process::system_threads;
 use crate::recording::rundown::KEYWORDS;
 use crate::recording::session_failure::{NO_THREADS, check_stream, read_failure, suspended};
 use crate::recording::thread_samples;
+use crate::run::failure::{Failure, Kind};
+use crate::run::globals::Globals;
 
 /// Records the stacks of a process.
 pub(super) struct Sampler<'g> {

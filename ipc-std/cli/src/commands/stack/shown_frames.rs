@@ -4,8 +4,8 @@ use std::io::{self, Write};
 use nettrace_analysis::call_tree::folded_stack;
 use nettrace_analysis::names::{FrameId, Names};
 
-use crate::output::function_name::{FunctionName, mark};
-use crate::output::printable::printable_name;
+use crate::text::function_name::{FunctionName, mark};
+use crate::text::printable::printable_name;
 
 /// How frames are shown.
 pub(super) struct ShownFrames<'a> {

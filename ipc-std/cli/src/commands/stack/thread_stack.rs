@@ -2,7 +2,7 @@
 use nettrace_analysis::names::{FrameId, Names};
 use nettrace_analysis::samples::ThreadRoles;
 
-use crate::output::printable::printable_name;
+use crate::text::printable::printable_name;
 
 /// The stack of a thread when it was sampled. `F` is an address, or the id of a named frame.
 #[derive(Debug)]

@@ -3,8 +3,8 @@ use core::time::Duration;
 use std::sync::mpsc::{SyncSender, TrySendError};
 use std::time::Instant;
 
-use dotnet_ipc_syntax::keywords;
-use dotnet_ipc_syntax::provider::ProviderSpec;
+use dotnet_ipc_sans_io::syntax::keywords;
+use dotnet_ipc_sans_io::syntax::provider::ProviderSpec;
 use ipc_proto::types::EventLevel;
 use ipc_std::{Client, TraceConfig, TraceReader, TraceSession};
 use nettrace::{End, EventAssembler, EventOrder, ReadOptions};
@@ -14,13 +14,13 @@ use nettrace_analysis::live::Live;
 
 use super::message::{Message, Period};
 use crate::input::trace_file;
-use crate::output::failure::Failure;
-use crate::output::threads::spawn;
 use crate::process::cpu_usage::CpuTime;
 use crate::recording::rundown;
 use crate::recording::session_failure::{
     NO_THREADS, check_stream, exited, is_suspended, read_failure, suspended,
 };
+use crate::run::failure::Failure;
+use crate::run::threads::spawn;
 
 /// The length of a period.
 const PERIOD: Duration = Duration::from_secs(1);

@@ -9,8 +9,8 @@ use ipc_std::{Error, ErrorKind, Phase, is_shortage};
 use serde_json::{Value, json};
 
 use super::globals::Globals;
-use super::printable::printable;
 use super::stderr::{json_to_stderr, to_stderr};
+use crate::text::printable::printable;
 
 /// Why a command failed.
 #[derive(Debug)]

@@ -3,7 +3,7 @@ use core::fmt;
 
 use nettrace::{self, Metadata};
 
-use crate::unsigned::unsigned;
+use super::unsigned::unsigned;
 
 /// The events of a provider, or one kind of them: `PROVIDER[/EVENT]`, with the ID or the name of the event.
 #[derive(Debug, Clone)]

@@ -3,8 +3,8 @@ use core::str::FromStr;
 
 use ipc_proto::types::EventFilter;
 
-use crate::provider::ProviderSpec;
-use crate::unsigned::unsigned;
+use super::provider::ProviderSpec;
+use super::unsigned::unsigned;
 
 /// IDs of events of a provider: `NAME=+1,2` or `NAME=-1,2`.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -6,24 +6,19 @@
 //! ```
 //! The body of a request is never read: its client gets the answer, and the connection ends. The input is discarded for
 //! a moment before, because closing a connection with unread input makes the client lose the answer.
-use core::fmt::Write;
 use core::ops::Range;
 use core::time::Duration;
 use std::sync::Arc;
 
-use httparse::{EMPTY_HEADER, Error, Status};
-
-use crate::http_hosts::AllowedHosts;
+use super::allowed_hosts::AllowedHosts;
+use super::answer::Answer;
+use super::page::Page;
+use super::request::{DISCARD_LIMIT, Request, parse, refused};
 
 /// The maximum length of the head of a request in bytes.
 pub const HEAD_LIMIT: usize = 8 << 10;
 /// The room for a head at first. It doubles as the head becomes longer.
 const HEAD_ROOM: usize = 1 << 10;
-/// The maximum number of fields in the head of a request.
-const FIELD_LIMIT: usize = 64;
-/// The maximum number of bytes that are discarded before a connection is closed, and of a body that is announced.
-pub const DISCARD_LIMIT: usize = 256 << 20;
-
 /// The time for the head of a request, from the start of the connection or from its first byte.
 pub const HEAD_TIME: Duration = Duration::from_secs(5);
 /// The time for the answer to a request.
@@ -75,90 +70,6 @@ enum State {
     Closed,
 }
 
-#[derive(Debug)]
-struct Answer {
-    head: String,
-    body: Body,
-    sent: usize,
-    closes: bool,
-}
-
-#[derive(Debug)]
-enum Body {
-    Text(&'static str),
-    Metrics(Arc<str>),
-}
-
-impl Body {
-    fn bytes(&self) -> &[u8] {
-        match self {
-            Self::Text(text) => text.as_bytes(),
-            Self::Metrics(text) => text.as_bytes(),
-        }
-    }
-}
-
-/// How a request is answered.
-#[derive(Debug, Clone, Copy)]
-struct Request {
-    page: Page,
-    /// Whether the answer has a body.
-    has_body: bool,
-    /// Whether the connection ends after the answer.
-    closes: bool,
-}
-
-/// Returns the answer to a request that is refused: an error, after which the connection ends.
-const fn refused(page: Page) -> Request {
-    Request { page, has_body: true, closes: true }
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Page {
-    Metrics,
-    Index,
-    Options,
-    NotFound,
-    BadRequest,
-    BadFraming,
-    BadHost,
-    ForbiddenHost,
-    BadMethod,
-    TimedOut,
-    LongHead,
-    BadVersion,
-}
-
-impl Page {
-    /// Returns the status line, and the text unless the page is the metrics.
-    const fn row(self) -> (&'static str, &'static str) {
-        match self {
-            Self::Metrics => ("200 OK", ""),
-            Self::Index => ("200 OK", "dotnet-ipc counters: see /metrics\n"),
-            Self::Options => ("200 OK", ""),
-            Self::NotFound => ("404 Not Found", "not found: see /metrics\n"),
-            Self::BadRequest => ("400 Bad Request", "this is no request of HTTP/1.1\n"),
-            Self::BadFraming => ("400 Bad Request", "the length of the body is ambiguous or too large\n"),
-            Self::BadHost => {
-                ("400 Bad Request", "a request has one field Host, which is HOST or HOST:PORT\n")
-            }
-            Self::ForbiddenHost => (
-                "403 Forbidden",
-                "this name of the server is not allowed, as a page in a browser could read its answers: \
-                 use an IP address or localhost, or start `dotnet-ipc counters` with --allow-host NAME\n",
-            ),
-            Self::BadMethod => ("405 Method Not Allowed", "only GET is supported\n"),
-            Self::TimedOut => ("408 Request Timeout", "the request is not complete in time\n"),
-            Self::LongHead => {
-                ("431 Request Header Fields Too Large", "a request has at most 8 KiB and 64 fields\n")
-            }
-            Self::BadVersion => {
-                ("505 HTTP Version Not Supported", "only HTTP/1.1 and HTTP/1.0 are supported\n")
-            }
-        }
-    }
-}
-
 impl HttpExchange {
     /// Returns the exchange of a connection that begins.
     pub fn new(hosts: Arc<AllowedHosts>, now: Duration) -> Self {
@@ -192,7 +103,7 @@ impl HttpExchange {
             State::Answer(answer) => {
                 let Answer { head, body, sent, .. } = answer;
                 let rest = head.as_bytes().get(*sent..).unwrap_or_default();
-                let body = body.bytes().get(sent.saturating_sub(head.len())..).unwrap_or_default();
+                let body = body.as_bytes().get(sent.saturating_sub(head.len())..).unwrap_or_default();
                 Step::Send([rest, body])
             }
             State::EndSending => {
@@ -230,7 +141,7 @@ impl HttpExchange {
     /// Answers with the metrics.
     pub fn provide(&mut self, metrics: Arc<str>) {
         if let State::Metrics(request) = self.state {
-            self.state = State::Answer(Answer::new(request, Body::Metrics(metrics)));
+            self.state = State::Answer(Answer::new(request, metrics));
         }
     }
 
@@ -239,7 +150,7 @@ impl HttpExchange {
         let State::Answer(answer) = &mut self.state else { return };
         self.last_progress = now;
         answer.sent = answer.sent.saturating_add(n);
-        let length = answer.head.len().saturating_add(answer.body.bytes().len());
+        let length = answer.head.len().saturating_add(answer.body.len());
         if answer.sent < length {
             return;
         }
@@ -289,8 +200,7 @@ impl HttpExchange {
 
     /// Returns whether the client is receiving these metrics.
     pub fn sends(&self, metrics: &Arc<str>) -> bool {
-        let State::Answer(Answer { body: Body::Metrics(sent), .. }) = &self.state else { return false };
-        Arc::ptr_eq(sent, metrics)
+        matches!(&self.state, State::Answer(answer) if Arc::ptr_eq(&answer.body, metrics))
     }
 
     /// Takes the next complete request from the unread bytes.
@@ -333,29 +243,8 @@ impl HttpExchange {
         self.deadline = now.saturating_add(ANSWER_TIME);
         self.state = match request.page {
             Page::Metrics => State::Metrics(request),
-            page => State::Answer(Answer::new(request, Body::Text(page.row().1))),
+            page => State::Answer(Answer::new(request, page.row().1.into())),
         };
-    }
-}
-
-impl Answer {
-    fn new(request: Request, body: Body) -> Self {
-        let Request { page, has_body, closes } = request;
-        let (status, length) = (page.row().0, body.bytes().len());
-        let kind = match page {
-            Page::Metrics => "text/plain; version=0.0.4; charset=utf-8",
-            _ => "text/plain; charset=utf-8",
-        };
-        let mut head = format!("HTTP/1.1 {status}\r\nContent-Type: {kind}\r\nContent-Length: {length}\r\n");
-        let allow = if matches!(page, Page::Options | Page::BadMethod) {
-            "Allow: GET, HEAD, OPTIONS\r\n"
-        } else {
-            ""
-        };
-        let end = if closes { "Connection: close\r\n" } else { "" };
-        // Writing to a string cannot fail.
-        let _ = write!(head, "{allow}{end}\r\n");
-        Self { head, body: if has_body { body } else { Body::Text("") }, sent: 0, closes }
     }
 }
 
@@ -366,89 +255,10 @@ fn has_empty_line(bytes: &[u8]) -> bool {
     bytes.any(|byte| core::mem::replace(&mut last, *byte) == b'\n' && *byte == b'\n')
 }
 
-/// Returns the first request, and the length of its head. Returns `None` if it is not complete.
-fn parse(bytes: &[u8], hosts: &AllowedHosts) -> Option<(usize, Request)> {
-    let mut fields = [EMPTY_HEADER; FIELD_LIMIT];
-    let mut head = httparse::Request::new(&mut fields);
-    match head.parse(bytes) {
-        Ok(Status::Complete(used)) => Some((used, request(&head, hosts))),
-        Ok(Status::Partial) => None,
-        // Nothing follows the head of a request that is refused: the connection ends.
-        Err(Error::Version) => Some((bytes.len(), refused(Page::BadVersion))),
-        Err(Error::TooManyHeaders) => Some((bytes.len(), refused(Page::LongHead))),
-        Err(_) => Some((bytes.len(), refused(Page::BadRequest))),
-    }
-}
-
-/// Returns how a request is answered.
-fn request(head: &httparse::Request<'_, '_>, hosts: &AllowedHosts) -> Request {
-    let values = |name: &'static str| {
-        let fields = head.headers.iter().filter(move |field| field.name.eq_ignore_ascii_case(name));
-        fields.map(|field| field.value)
-    };
-    let method = head.method.unwrap_or_default();
-    let is_old = head.version == Some(0);
-    let Some(body_length) = body_length(values("content-length"), values("transfer-encoding").count()) else {
-        return refused(Page::BadFraming);
-    };
-    let mut own_hosts = values("host");
-    let host = match (own_hosts.next(), own_hosts.next()) {
-        (None, _) if is_old => Some(true),
-        (Some(host), None) => core::str::from_utf8(host).ok().and_then(|host| hosts.allow(host.trim())),
-        _ => None,
-    };
-    let (target_host, path) = target(head.path.unwrap_or_default());
-    let host = match (host, target_host.map(|host| hosts.allow(host))) {
-        (None, _) | (_, Some(None)) => return refused(Page::BadHost),
-        (Some(host), target) => host && target.flatten().unwrap_or(true),
-    };
-    let asks_to_close = values("connection").any(|value| {
-        value.split(|byte| *byte == b',').any(|option| option.trim_ascii().eq_ignore_ascii_case(b"close"))
-    });
-    let page = match (method, path) {
-        _ if !host => Page::ForbiddenHost,
-        ("OPTIONS", _) => Page::Options,
-        ("GET" | "HEAD", Some("/metrics")) => Page::Metrics,
-        ("GET" | "HEAD", Some("/")) => Page::Index,
-        ("GET" | "HEAD", Some(_)) => Page::NotFound,
-        ("GET" | "HEAD", None) => return refused(Page::BadRequest),
-        _ => Page::BadMethod,
-    };
-    Request { page, has_body: method != "HEAD", closes: is_old || asks_to_close || body_length > 0 }
-}
-
-/// Returns the length of a body, [`usize::MAX`] if it is not stated before. Returns `None` if the body cannot be
-/// separated from the next request, or is too long to be discarded.
-fn body_length<'a>(mut lengths: impl Iterator<Item = &'a [u8]>, encodings: usize) -> Option<usize> {
-    match (lengths.next(), lengths.next(), encodings) {
-        (None, _, 0) => Some(0),
-        (None, _, _) => Some(usize::MAX),
-        (Some(length), None, 0) if length.iter().all(u8::is_ascii_digit) => {
-            let length = core::str::from_utf8(length).ok()?.parse().ok()?;
-            (length <= DISCARD_LIMIT).then_some(length)
-        }
-        _ => None,
-    }
-}
-
-/// Returns the authority and the path of a target, without its query.
-fn target(target: &str) -> (Option<&str>, Option<&str>) {
-    const SCHEME: &str = "http://";
-    if target.starts_with('/') {
-        return (None, target.split('?').next());
-    }
-    let (scheme, rest) = target.split_at_checked(SCHEME.len()).unwrap_or_default();
-    if !scheme.eq_ignore_ascii_case(SCHEME) {
-        return (None, None);
-    }
-    let (authority, path) =
-        rest.split_at_checked(rest.find(['/', '?']).unwrap_or(rest.len())).unwrap_or_default();
-    (Some(authority), path.split('?').next().map(|path| if path.is_empty() { "/" } else { path }))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::http::request::FIELD_LIMIT;
 
     const METRICS: &str = "a 1\n";
     const START: Duration = Duration::from_secs(100);

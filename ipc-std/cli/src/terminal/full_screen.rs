@@ -16,12 +16,13 @@ use crossterm::terminal::{
 use crossterm::{execute, queue};
 use unicode_width::UnicodeWidthStr;
 
-use super::direct_stdout::raw_stdout;
-use super::failure::Failure;
 use super::foreground;
-use super::printable::printable;
-use super::stops::{handle_stops, stop_job};
-use super::threads::{lock, spawn};
+use crate::output::direct_stdout::raw_stdout;
+use crate::run::changed_terminal;
+use crate::run::failure::Failure;
+use crate::run::stops::{handle_stops, stop_job};
+use crate::run::threads::{lock, spawn};
+use crate::text::printable::printable;
 
 /// How a line looks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -73,6 +74,7 @@ impl FullScreen {
     pub(crate) fn enter(
         take: impl FnMut(Option<KeyEvent>) -> bool + Send + 'static,
     ) -> Result<Self, Failure> {
+        changed_terminal::restore_by(restore);
         restore_on_panic();
         handle_stops(suspend, resume)?;
         STATE.store(SHOWN, Ordering::SeqCst);

@@ -1,5 +1,5 @@
 //! Keywords of a provider: hexadecimal, or for the runtime's own provider by name.
-use crate::unsigned::unsigned;
+use super::unsigned::unsigned;
 
 /// The provider of the runtime's own events.
 pub const RUNTIME_PROVIDER: &str = "Microsoft-Windows-DotNETRuntime";

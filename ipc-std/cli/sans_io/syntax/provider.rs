@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use ipc_proto::types::{EventLevel, Provider};
 use nettrace::Metadata;
 
-use crate::keywords;
+use super::keywords;
 
 /// A provider to enable: an owned [`Provider`].
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -7,7 +7,7 @@ use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGTSTP};
 use signal_hook::flag;
 use signal_hook::low_level::emulate_default_handler;
 
-use crate::output::signal_listener;
+use crate::run::signal_listener;
 
 /// Calls `on` for the signals, on a thread of its own, instead of their default actions.
 pub(super) fn listen(on: fn(i32)) -> io::Result<()> {

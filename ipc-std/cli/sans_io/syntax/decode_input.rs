@@ -3,7 +3,7 @@ use std::io;
 
 use serde_json::{Value as Json, json};
 
-use crate::hex;
+use super::hex;
 
 /// The first bytes of an advertise frame.
 pub const ADVERTISE: &[u8] = b"ADVR";

@@ -2,8 +2,8 @@
 use crossterm::event::{KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
 use unicode_width::UnicodeWidthStr;
 
-use super::columns::{aligned_right, cut_end, cut_middle, padded};
 use super::full_screen::{Line, Style};
+use crate::text::columns::{aligned_right, cut_end, cut_middle, padded};
 
 /// Which rows of a table are on the screen, and whether they change.
 #[derive(Debug, Default)]

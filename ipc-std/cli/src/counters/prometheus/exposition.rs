@@ -1,20 +1,17 @@
-//! Samples in the text format of Prometheus.
-//!
-//! Names follow the rules of OpenTelemetry for Prometheus. Dots become underscores, the unit is a suffix, and the name
-//! of a value that only grows ends with `_total`. Bytes and seconds are the only units of sizes and times. Names that
-//! the conventions of Prometheus reserve get another ending, so that `promtool check metrics` accepts them.
+//! `Exposition`: the last samples of processes in the text format of Prometheus.
 use core::fmt::{self, Write};
 use core::ops::Bound;
 use std::collections::BTreeMap;
 
-use nettrace_analysis::counters::{ExponentialHistogram, Measurement, OwnedSample, System};
+use nettrace_analysis::counters::OwnedSample;
 
-use super::descriptions::Descriptions;
-use super::distribution::MAX_QUANTILES;
-use super::feed::{OwnedInstrument, Process};
-use super::series_details::{Detail, UniqueNames, point_tags};
-use super::unique_labels::UniqueLabels;
-use super::units::{base, shortest};
+use super::labels::{Labels, labels};
+use super::names::{metric_name, valid, words};
+use super::series::{MAX_LINE, Series, kind, write_lines};
+use crate::counters::descriptions::Descriptions;
+use crate::counters::report::{OwnedInstrument, Process};
+use crate::counters::unique_labels::UniqueLabels;
+use crate::counters::units::base;
 
 /// The last samples of processes, and the sums of what they report by interval.
 pub(crate) struct Exposition {
@@ -39,16 +36,6 @@ struct ProcessSeries {
     /// The map reserves room for several series, which are large: a trace can have many processes with one series.
     series: BTreeMap<String, Box<Series>>,
     size: usize,
-}
-
-/// The last sample of a series, and the sums since the start of the tool.
-struct Series {
-    sample: OwnedSample,
-    /// The name of the family, and the labels. Both stay the same while the series lasts.
-    family: String,
-    labels: String,
-    count: f64,
-    sum: f64,
 }
 
 /// What the limits have left out of the text.
@@ -80,13 +67,6 @@ const SHARE: usize = 8;
 /// The memory for the names of all families in bytes, enough for about 100,000 names. Series with further names are not
 /// stored.
 const MAX_NAMES: usize = 16 << 20;
-/// The maximum text of a series in bytes. It repeats the labels with each quantile and with each bucket.
-const MAX_TEXT: usize = 64 << 10;
-/// The maximum length of a line of a series in bytes.
-const MAX_LINE: usize = 16 << 10;
-/// The maximum number of buckets of a series; a runtime has at most 160 unless a client requests more.
-const MAX_BUCKETS: usize = 160;
-
 impl Default for Exposition {
     fn default() -> Self {
         Self {
@@ -102,81 +82,6 @@ impl Default for Exposition {
             changes: 0,
         }
     }
-}
-
-impl Series {
-    /// Adds the values that a sample reports only for its interval. A number that is not finite would make all later sums
-    /// useless, and the sum of a counter cannot become smaller.
-    fn add(&mut self, measurement: &Measurement) {
-        let (count, sum) = match measurement {
-            Measurement::Histogram { count, sum, .. } => {
-                (count.map_or(0.0, |count| count as f64), sum.unwrap_or_default())
-            }
-            Measurement::Sum { increment, .. } => (0.0, increment.max(0.0)),
-            Measurement::Counter { delta, value: None } => (0.0, delta.unwrap_or_default().max(0.0)),
-            Measurement::UpDownCounter { delta, value: None, .. } => (0.0, delta.unwrap_or_default()),
-            _ => return,
-        };
-        self.count += count;
-        let sum = self.sum + sum;
-        if sum.is_finite() {
-            self.sum = sum;
-        }
-    }
-
-    /// Returns the number of bytes that a line has at most.
-    fn line_len(&self) -> usize {
-        /// The longest ending of a name, a further label, and two numbers.
-        const REST: usize = 80;
-        self.family.len().saturating_add(self.labels.len()).saturating_add(REST)
-    }
-
-    /// Returns the number of lines with quantiles or buckets that the text can have.
-    fn max_numbers(&self) -> usize {
-        let fit = MAX_TEXT.checked_div(self.line_len()).unwrap_or(0).saturating_sub(OTHER_LINES);
-        fit.min(match self.sample.measurement {
-            Measurement::ExponentialHistogram(_) => MAX_BUCKETS,
-            _ => MAX_QUANTILES,
-        })
-    }
-
-    fn has_more_numbers(&self) -> bool {
-        numbers(&self.sample.measurement) > self.max_numbers()
-    }
-
-    /// Returns approximately the memory of the series and its key, and the length of its text, in bytes.
-    fn size(&self, key: &str) -> usize {
-        let lines = numbers(&self.sample.measurement).min(self.max_numbers()).saturating_add(OTHER_LINES);
-        let text = lines.saturating_mul(self.line_len());
-        [key.len(), self.family.len(), self.labels.len(), text]
-            .into_iter()
-            .fold(size(&self.sample), usize::saturating_add)
-    }
-}
-
-/// The lines of a histogram in addition to those of its quantiles or buckets: the last bucket, the sum and the count.
-const OTHER_LINES: usize = 3;
-
-/// Returns the number of quantiles or buckets.
-fn numbers(measurement: &Measurement) -> usize {
-    match measurement {
-        Measurement::Histogram { quantiles, .. } => quantiles.len(),
-        Measurement::ExponentialHistogram(histogram) => histogram.buckets.len(),
-        _ => 0,
-    }
-}
-
-/// Returns the approximate memory of a sample in bytes.
-fn size(sample: &OwnedSample) -> usize {
-    /// The memory of a number in a list, and the memory that an entry of the map takes in addition, both in bytes.
-    const NUMBER: usize = 16;
-    const ENTRY: usize = 128;
-    let OwnedSample { provider, provider_version, name, tag_text, display_name, unit, .. } = sample;
-    let texts = [provider, provider_version, name, tag_text, display_name, unit];
-    let texts = texts.into_iter().fold(0_usize, |size, text| size.saturating_add(text.len()));
-    [numbers(&sample.measurement).saturating_mul(NUMBER), size_of::<(String, Series)>(), ENTRY]
-        .into_iter()
-        .fold(texts, usize::saturating_add)
 }
 
 impl Exposition {
@@ -351,210 +256,6 @@ impl Exposition {
     }
 }
 
-/// Returns the type of a family.
-const fn kind(measurement: &Measurement) -> &'static str {
-    match measurement {
-        Measurement::Sum { .. } | Measurement::Counter { .. } => "counter",
-        Measurement::Histogram { .. } => "summary",
-        Measurement::ExponentialHistogram(_) => "histogram",
-        // A sum that grows and shrinks from 0 at the start of the session is neither a counter nor a level.
-        Measurement::UpDownCounter { since_start: true, .. } => "untyped",
-        _ => "gauge",
-    }
-}
-
-/// Writes the lines of a series; none if it has no number.
-fn write_lines(series: &Series, text: &mut String) {
-    let Series { sample, family, labels, .. } = series;
-    let (_, factor) = base(&sample.unit);
-    let mut line = |suffix: &str, more: Option<(&str, &str)>, number: f64| {
-        let _ = write!(text, "{family}{suffix}{{{labels}");
-        if let Some((label, value)) = more {
-            let _ = write!(text, ",{label}=\"{value}\"");
-        }
-        let _ = writeln!(text, "}} {}", text_of(number));
-    };
-    match &sample.measurement {
-        Measurement::Mean { mean, .. } => line("", None, mean * factor),
-        Measurement::Gauge { value: Some(value) } => line("", None, value * factor),
-        Measurement::Sum { .. } => line("", None, series.sum * factor),
-        Measurement::Counter { value, .. } | Measurement::UpDownCounter { value, .. } => {
-            line("", None, value.unwrap_or(series.sum) * factor);
-        }
-        Measurement::Histogram { quantiles, .. } => {
-            let quantiles = quantiles.iter().take(series.max_numbers());
-            let shares: BTreeMap<String, f64> =
-                quantiles.map(|one| (text_of(one.quantile), one.value)).collect();
-            for (share, value) in shares {
-                line("", Some(("quantile", &share)), value * factor);
-            }
-            line("_sum", None, series.sum * factor);
-            line("_count", None, series.count);
-        }
-        Measurement::ExponentialHistogram(histogram) => {
-            let mut count = histogram.zero_count;
-            // Counts are cumulative, so that a histogram without some of its bounds is right, and less exact.
-            let step = histogram.buckets.len().div_ceil(series.max_numbers().max(1)).max(1);
-            let mut bucket_line = |(bound, count): (String, u64)| {
-                if bound != INFINITY {
-                    line("_bucket", Some(("le", &bound)), count as f64);
-                }
-            };
-            let mut last: Option<(String, u64)> = None;
-            let buckets = histogram.first_bucket.map(|first| (first..).zip(&histogram.buckets));
-            for (n, (bucket, more)) in (1..=histogram.buckets.len()).zip(buckets.into_iter().flatten()) {
-                count = count.saturating_add(*more);
-                if n.checked_rem(step) != Some(0) && n != histogram.buckets.len() {
-                    continue;
-                }
-                let bound = text_of(ExponentialHistogram::upper_bound(histogram.scale, bucket) * factor);
-                // Bounds of buckets that are tiny or huge can be equal as numbers.
-                last.take().filter(|(last, _)| *last != bound).into_iter().for_each(&mut bucket_line);
-                last = Some((bound, count));
-            }
-            last.into_iter().for_each(bucket_line);
-            let count = count.max(histogram.count) as f64;
-            line("_bucket", Some(("le", INFINITY)), count);
-            line("_sum", None, histogram.sum * factor);
-            line("_count", None, count);
-        }
-        _ => {}
-    }
-}
-
-/// The text of infinity.
-const INFINITY: &str = "+Inf";
-
-/// Makes a text a valid name: it cannot start with a digit.
-fn valid(mut name: String) -> String {
-    if name.starts_with(|c: char| c.is_ascii_digit()) {
-        name.insert(0, '_');
-    }
-    name
-}
-
-/// Returns the name of a family.
-fn metric_name(sample: &OwnedSample, unit: &str, kind: &str) -> String {
-    let own = words(&sample.name);
-    let mut name = valid(match sample.system {
-        System::Meter => own,
-        // Names of event counters are short, and unique only within their provider.
-        System::EventCounter => format!("dotnet_{}_{own}", words(&sample.provider)),
-    });
-    let suffix = match unit {
-        "B" => "bytes".to_owned(),
-        "s" => "seconds".to_owned(),
-        "%" => "percent".to_owned(),
-        "1" if kind == "gauge" => "ratio".to_owned(),
-        "" | "1" => String::new(),
-        // Annotations, such as `{request}`, are for people and do not become a suffix.
-        unit if unit.starts_with('{') || unit.len() > MAX_SUFFIX => String::new(),
-        unit if unit.eq_ignore_ascii_case("count") => String::new(),
-        unit => words(unit),
-    };
-    if !suffix.is_empty() && !name.split('_').any(|word| word == suffix) {
-        name = format!("{name}_{suffix}");
-    }
-    // The conventions reserve the names of types, and some endings.
-    let types = ["counter", "gauge", "summary", "histogram", "gaugehistogram", "untyped", "info"];
-    let words = name.split('_').enumerate();
-    let words = words.map(|(n, word)| if n > 0 && types.contains(&word) { "value" } else { word });
-    let name = words.collect::<Vec<_>>().join("_");
-    let stem = name.strip_suffix("_total").filter(|stem| !stem.is_empty()).unwrap_or(&name);
-    if kind == "counter" {
-        return format!("{stem}_total");
-    }
-    if kind == "untyped" {
-        return format!("{stem}_since_start");
-    }
-    for (reserved, ending) in [("_count", "_current"), ("_sum", "_amount"), ("_bucket", "_buckets")] {
-        if let Some(stem) = stem.strip_suffix(reserved) {
-            return format!("{stem}{ending}");
-        }
-    }
-    stem.to_owned()
-}
-
-/// Longer units do not become part of a name.
-const MAX_SUFFIX: usize = 32;
-
-/// Returns a text as words in lower case that underscores join.
-fn words(text: &str) -> String {
-    let mut words = String::new();
-    let mut last = '_';
-    for c in text.chars().take(crate::output::printable::NAME_LIMIT) {
-        let is_word = c.is_ascii_alphanumeric();
-        // camelCase has a new word at each capital letter after a small one.
-        let begins = c.is_ascii_uppercase() && (last.is_ascii_lowercase() || last.is_ascii_digit());
-        if (!is_word || begins) && !words.ends_with('_') && !words.is_empty() {
-            words.push('_');
-        }
-        if is_word {
-            words.push(c.to_ascii_lowercase());
-        }
-        last = c;
-    }
-    let words = words.trim_end_matches('_');
-    if words.is_empty() { "unnamed".to_owned() } else { words.to_owned() }
-}
-
-/// The labels of a series.
-struct Labels {
-    text: String,
-    /// Whether the series has more tags than labels.
-    has_more: bool,
-}
-
-/// Returns the labels of a series: its provider and process, the tags of its meter with a prefix, its own tags and those
-/// of its instrument, and the details.
-fn labels(process: &Process, sample: &OwnedSample, details: &[Detail<'_>]) -> Labels {
-    let mut text = format!("otel_scope_name=\"{}\"", label_text(&sample.provider));
-    if let Some(id) = process.id {
-        let _ = write!(text, ",process_id=\"{id}\"");
-    }
-    if !process.name.is_empty() {
-        let _ = write!(text, ",process_name=\"{}\"", label_text(&process.name));
-    }
-    let mut names = UniqueNames::new('_');
-    for reserved in ["otel_scope_name", "process_id", "process_name", "quantile", "le"] {
-        names.unique(reserved.to_owned());
-    }
-    let mut label = |name: String, value: &str| {
-        let _ = write!(text, ",{}=\"{}\"", names.unique(name), label_text(value));
-    };
-    let of_meter = sample.details.iter().flat_map(|details| details.meter_tags());
-    let mut tags = of_meter
-        .map(|(name, value)| (format!("otel_scope_{}", label_name(&name)), value))
-        .chain(point_tags(sample).map(|(name, value)| (label_name(&name), value)));
-    tags.by_ref().take(MAX_LABELS).for_each(|(name, value)| label(name, &value));
-    for (name, value) in details {
-        let name = if *name == "meter_version" { "otel_scope_version" } else { name };
-        label(name.to_owned(), value);
-    }
-    Labels { has_more: tags.next().is_some(), text }
-}
-
-/// The maximum number of tags that become labels. Prometheus itself refuses more labels by default.
-const MAX_LABELS: usize = 64;
-
-fn label_name(name: &str) -> String {
-    let name: String = name
-        .chars()
-        .take(crate::output::printable::NAME_LIMIT)
-        .map(|c| if c.is_ascii_alphanumeric() { c } else { '_' })
-        .collect();
-    // Names that begin with two underscores are Prometheus' own.
-    let name = name.trim_start_matches('_');
-    if name.is_empty() || name.starts_with(|c: char| c.is_ascii_digit()) {
-        return format!("tag_{name}");
-    }
-    name.to_owned()
-}
-
-fn label_text(text: &str) -> String {
-    text.replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n")
-}
-
 /// Returns the start of a description.
 fn help_text(text: &str) -> String {
     const MAX_LEN: usize = 1_000;
@@ -562,27 +263,17 @@ fn help_text(text: &str) -> String {
     text.replace('\\', "\\\\").replace('\n', "\\n")
 }
 
-/// Returns a number in the notation of the format.
-fn text_of(number: f64) -> String {
-    if number.is_finite() {
-        shortest(number)
-    } else if number.is_nan() {
-        "NaN".to_owned()
-    } else if number > 0.0 {
-        INFINITY.to_owned()
-    } else {
-        "-Inf".to_owned()
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use std::collections::BTreeSet;
 
-    use nettrace_analysis::counters::Quantile;
+    use nettrace_analysis::counters::{Measurement, Quantile};
 
+    use super::super::labels::MAX_LABELS;
+    use super::super::series::{MAX_BUCKETS, MAX_TEXT};
     use super::*;
-    use crate::counters::feed::last_recorded;
+    use crate::counters::distribution::MAX_QUANTILES;
+    use crate::counters::trace_reports::last_recorded;
 
     fn process(id: u64) -> Process {
         Process { id: Some(id), name: "app".to_owned() }

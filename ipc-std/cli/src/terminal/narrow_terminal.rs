@@ -6,7 +6,7 @@ use console::Term;
 use indicatif::{ProgressBar, ProgressDrawTarget, TermLike};
 
 use super::foreground::is_foreground;
-use super::threads::spawn;
+use crate::run::threads::spawn;
 
 /// A terminal that is two columns narrower than the real one.
 ///

@@ -3,8 +3,8 @@ use std::io::{self, Write};
 
 use serde_json::{Value, json};
 
-use super::printable::json_line;
-use super::terminal_text::TerminalText;
+use crate::text::printable::json_line;
+use crate::text::terminal_text::TerminalText;
 
 /// Writes a line to standard error. A failure is ignored, because there is no other place to report it.
 pub(crate) fn to_stderr(line: &str) {

@@ -13,7 +13,7 @@ use std::alloc::System;
 use std::io::{self, Write};
 use std::thread;
 
-use super::{full_screen, temporary_file};
+use super::{changed_terminal, temporary_file};
 
 /// The allocator of the system.
 #[derive(Debug)]
@@ -77,7 +77,7 @@ fn end() -> ! {
         thread::sleep(PATIENCE);
         exit()
     }
-    full_screen::restore();
+    changed_terminal::restore();
     let text = if IS_JSON.load(Ordering::Relaxed) { JSON } else { TEXT };
     let _ = io::stderr().write_all(text.as_bytes());
     // Unusual paths need memory, for which there is one attempt.

@@ -17,8 +17,8 @@ use self::windows as system;
 use humantime::format_duration;
 use ipc_std::Timeouts;
 
+use super::changed_terminal;
 use super::failure::Failure;
-use super::full_screen;
 use super::stderr::note;
 use super::temporary_file;
 use super::threads::{lock, spawn};
@@ -111,7 +111,7 @@ fn end(signal: i32) {
     const PATIENCE: Duration = Duration::from_millis(500);
     let (restored, is_restored) = mpsc::channel::<()>();
     let restore = move || {
-        full_screen::restore();
+        changed_terminal::restore();
         drop(restored);
     };
     if spawn("restore", restore).is_ok() {
