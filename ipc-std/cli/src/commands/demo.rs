@@ -13,17 +13,19 @@ use ipc_proto::{Direction, GenerateCoreDump3, Message, Parsed};
 use ipc_std::discover::{self, ScanConfig};
 use ipc_std::{Client, Error, ErrorKind, Observer, Timeouts, TraceConfig};
 use ipc_testkit::{FakeRuntime, Fault, Profile};
-use serde_json::{Value, json};
+use serde::Serialize;
+use serde_json::Value;
 use tempfile::TempDir;
 
 use crate::output::field::Field;
-use crate::output::stdout::{json_to_stdout, to_stdout};
+use crate::output::stdout::to_stdout;
 use crate::process::process_fields::process_fields;
 use crate::recording::trace_profile::TraceProfile;
 use crate::run::failure::{self, Failure, Kind};
 use crate::run::globals::Globals;
 use crate::run::signals;
 use crate::run::threads::lock;
+use crate::text::printable::json_line;
 
 /// Show the features of the tool on a fake runtime, without .NET
 ///
@@ -74,9 +76,17 @@ fn start(directory: &Path, profile: Profile) -> Result<FakeRuntime, Failure> {
     runtime.map_err(|e| Failure::io(format_args!("cannot listen in {}", directory.display()), &e))
 }
 
+/// A step as JSON.
+#[derive(Debug, Serialize)]
+struct DemoStep<'s> {
+    step: &'s str,
+    lines: &'s [String],
+}
+
 fn show(globals: &Globals, title: &str, lines: &[String]) -> Result<(), Failure> {
     if globals.json {
-        return json_to_stdout(&json!({ "step": title, "lines": lines }));
+        let step = json_line(&DemoStep { step: title, lines });
+        return to_stdout(|out| writeln!(out, "{step}"));
     }
     to_stdout(|out| {
         writeln!(out, "{title}")?;

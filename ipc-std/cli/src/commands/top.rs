@@ -1,4 +1,5 @@
 //! `top`: where a process spends its time, now.
+mod json;
 mod message;
 mod rates;
 mod screen;
@@ -15,12 +16,12 @@ use std::time::Instant;
 use dotnet_ipc_sans_io::syntax::durations;
 use ipc_std::Stopper;
 use nettrace_analysis::live::Live;
-use serde_json::{Value, json};
 
+use self::json::TopPeriod;
 use self::message::{Message, Period};
 use self::rates::rates;
 use self::screen::Screen;
-use self::view::{Row, View};
+use self::view::View;
 use crate::args::frame_args::FrameArgs;
 use crate::output::live_stdout::LiveStdout;
 use crate::output::stdout::to_open_stdout;
@@ -261,7 +262,7 @@ impl Loop<'_> {
     fn write(&self, period: &Period, view: View, top: usize) -> Result<Request, Failure> {
         let is_open = to_open_stdout(|out| {
             if self.globals.json {
-                writeln!(out, "{}", json_line(&self.to_json(period, view, top)))
+                writeln!(out, "{}", json_line(&TopPeriod::new(period, view, self.is_local(period), top)))
             } else {
                 self.write_table(period, view, top, out)
             }
@@ -276,60 +277,11 @@ impl Loop<'_> {
             out,
             "{}, {} lost\n{}",
             rates(view.activity(period), view.cores(period)).join(", "),
-            self.lost(period, view),
+            view.lost(period),
             view.heading(usize::MAX)
         )?;
         writeln!(out, " ({})", view.basis())?;
         rows.iter().try_for_each(|row| writeln!(out, "{}", view::row_line(row, usize::MAX, view.exact)))?;
         writeln!(out)
-    }
-
-    fn to_json(&self, period: &Period, view: View, top: usize) -> Value {
-        let view = view.shown(period);
-        let activity = view.activity(period);
-        let rows = |threads| View { threads, ..view }.rows(period, self.is_local(period), 0, top);
-        let function = |row: &Row| {
-            let [exclusive, inclusive] = row.shares;
-            json!({
-                "name": &*row.function,
-                "exclusive": exclusive,
-                "inclusive": inclusive,
-                "own": row.is_own,
-            })
-        };
-        let thread = |row: &Row| {
-            let [running, share] = row.shares;
-            json!({
-                "thread_id": row.id,
-                "thread_name": row.name,
-                "running": running,
-                "share": share,
-                "function": &*row.function,
-                "own": row.is_own,
-            })
-        };
-        let share = |part: u64| part as f64 * 100.0 / activity.causes.total.max(1) as f64;
-        json!({
-            "seconds": activity.span as f64 / 1e9,
-            "clock": if view.wall { "wall" } else { "cpu" },
-            "samples": activity.samples.total(),
-            "running_samples": activity.samples.running,
-            "running_threads": (!activity.hides_running).then(|| activity.running_threads()),
-            "system_cores": view.cores(period),
-            "pool_spin": share(activity.causes.pool_spin),
-            "session": share(activity.causes.session),
-            "gc_paused_percent": activity.paused_share() * 100.0,
-            "collections": activity.collections,
-            "allocated_bytes_per_second": activity.per_second(activity.allocated),
-            "exceptions_per_second": activity.per_second(activity.exceptions),
-            "lost": self.lost(period, view),
-            "functions": rows(false).iter().map(function).collect::<Vec<_>>(),
-            "threads": rows(true).iter().map(thread).collect::<Vec<_>>(),
-        })
-    }
-
-    const fn lost(&self, period: &Period, view: View) -> u64 {
-        let [last, total] = period.lost;
-        if view.since_start { total } else { last }
     }
 }

@@ -6,7 +6,7 @@ use std::time::Instant;
 use comfy_table::Table;
 use ipc_std::{Client, Timeouts};
 use nettrace_analysis::counters::{CounterConfig, OwnedSample, Selection, System};
-use serde_json::json;
+use serde::Serialize;
 
 use crate::counters::event_sources;
 use crate::counters::feed::{Feed, Next};
@@ -52,6 +52,17 @@ struct Row {
     kind: String,
     unit: String,
     description: String,
+}
+
+/// A row as JSON.
+#[derive(Serialize)]
+struct ListedCounter<'r> {
+    system: &'static str,
+    provider: &'r str,
+    name: &'r str,
+    kind: &'r str,
+    unit: &'r str,
+    description: &'r str,
 }
 
 /// How long the first samples of event counters may take after their interval.
@@ -125,10 +136,7 @@ pub(super) fn run(
         return to_stdout(|out| {
             rows.iter().try_for_each(|((provider, name), row)| {
                 let Row { system, kind, unit, description } = row;
-                let line = json!({
-                    "system": system, "provider": provider, "name": name, "kind": kind, "unit": unit,
-                    "description": description,
-                });
+                let line = ListedCounter { system, provider, name, kind, unit, description };
                 writeln!(out, "{}", json_line(&line))
             })
         });

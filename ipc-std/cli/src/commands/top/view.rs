@@ -57,6 +57,12 @@ impl View {
         if self.since_start { total } else { last }
     }
 
+    /// Returns the number of events that the runtime dropped in the time of [`Self::activity`].
+    pub(super) const fn lost(self, period: &Period) -> u64 {
+        let [last, total] = period.lost;
+        if self.since_start { total } else { last }
+    }
+
     /// Returns the view of a period whose samples may not tell which threads run: all samples then.
     pub(super) fn shown(self, period: &Period) -> Self {
         Self { wall: self.wall || self.activity(period).hides_running, ..self }
