@@ -105,7 +105,7 @@ const TOOL_LAYERS: Layers = &[
     &["args"],
     &["process"],
     &["recording"],
-    &["stacks"],
+    &["flame"],
     &["events", "counters", "diagnosis"],
     &["commands"],
     &["main"],

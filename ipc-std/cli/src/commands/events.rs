@@ -19,6 +19,7 @@ use crate::events::field::{self, FieldCondition};
 use crate::events::json;
 use crate::events::lines::{Lines, ShownEvent};
 use crate::events::native_path::NativePath;
+use crate::events::stack_names::StackNames;
 use crate::events::summary::EventSummary;
 use crate::input::source::{self, Source};
 use crate::input::trace_file;
@@ -35,7 +36,6 @@ use crate::recording::part_args::{PartArgs, TracePart};
 use crate::recording::rundown;
 use crate::recording::session::{self, LiveEvents, LiveSession};
 use crate::recording::summary::{RecordedAmount, lost_warning};
-use crate::stacks::stack_names::StackNames;
 
 /// Show the events of a process as they happen, or of a trace
 #[derive(Debug, clap::Args)]

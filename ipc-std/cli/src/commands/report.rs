@@ -11,6 +11,7 @@ use nettrace_analysis::samples::{Clock, Samples, ThreadNumber, UNKNOWN_TYPE, Uni
 use serde_json::{Map, Value, json};
 use unicode_width::UnicodeWidthStr;
 
+use crate::args::clock_args::{self, ClockArgs};
 use crate::args::frame_args::FrameArgs;
 use crate::output::columns::{cut_end, terminal_width};
 use crate::output::failure::Failure;
@@ -20,13 +21,12 @@ use crate::output::next_command::show_next;
 use crate::output::printable::{integer, printable_name};
 use crate::output::stdout::{json_to_stdout, to_stdout};
 use crate::output::tables::write_more;
+use crate::process::cpu_lines::{CpuSummary, HIDES_RUNNING, unnamed_line};
 use crate::process::cpu_usage::CpuUsage;
 use crate::process::target::word;
 use crate::process::trace_target::{TraceTarget, TraceTargetArgs};
 use crate::recording::analysis_input::{AnalysisArgs, InputRead, Needs};
 use crate::recording::thread_samples;
-use crate::stacks::clock_args::{self, ClockArgs};
-use crate::stacks::cpu_lines::{CpuSummary, HIDES_RUNNING, unnamed_line};
 
 /// Show the functions of a process or of a trace that take the most time, or allocate, throw or wait
 #[derive(Debug, clap::Args)]

@@ -14,8 +14,8 @@ use super::field_template::{Appended, FieldTemplate, names_and_shapes, unread};
 use super::json;
 use super::stack_texts::StackTexts;
 use super::templates::{KindFields, Templates};
+use crate::events::stack_names::{NamedStack, STACK_LIMIT};
 use crate::output::printable::printable_name;
-use crate::stacks::stack_names::{NamedStack, STACK_LIMIT};
 
 /// A buffer of lines.
 #[derive(Debug)]

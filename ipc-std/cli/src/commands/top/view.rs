@@ -15,8 +15,8 @@ use crate::output::full_screen::{Line, Style};
 use crate::output::function_name::{FunctionName, mark};
 use crate::output::printable::printable;
 use crate::output::screen_table::{Column, Columns, Footer, Request, ScreenTable, TableFrame};
+use crate::process::cpu_lines::{HIDES_RUNNING, NOTABLE, is_nearly_idle};
 use crate::process::system_threads;
-use crate::stacks::cpu_lines::{HIDES_RUNNING, NOTABLE, is_nearly_idle};
 
 /// What to show of a period.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]

@@ -12,11 +12,10 @@ use nettrace_analysis::formats::{TimeProfile, Timeline};
 use nettrace_analysis::samples::{Clock, Samples, Unit};
 use serde_json::json;
 
-use super::clock_args::{self, ClockArgs};
-use super::cpu_lines::HIDES_RUNNING;
 use super::flame_page::{Recording, has_weights};
-use super::output::{AddedUp, Clocks, InTime, StacksOutput, Writer};
-use super::outputs;
+use super::output::{AddedUp, Clocks, FlameOutput, InTime, Writer};
+use super::outputs::OUTPUTS;
+use crate::args::clock_args::{self, ClockArgs};
 use crate::args::frame_args::FrameArgs;
 use crate::output::atomic_output::AtomicOutput;
 use crate::output::failure::{Failure, Kind};
@@ -24,12 +23,13 @@ use crate::output::globals::Globals;
 use crate::output::output_file::OverwriteArgs;
 use crate::output::printable::printable_name;
 use crate::output::stdout;
+use crate::process::cpu_lines::HIDES_RUNNING;
 use crate::process::trace_target::TraceTarget;
 use crate::recording::analysis_input::InputRead;
 
 /// The file to write, and what counts in it. The command has [`OverwriteArgs`] beside it.
 #[derive(Debug, clap::Args)]
-pub(crate) struct StacksFileArgs {
+pub(crate) struct FlameFileArgs {
     /// The file to write; `-` for standard output
     #[arg(short, long, value_name = "FILE")]
     output: PathBuf,
@@ -50,13 +50,13 @@ pub(crate) struct StacksFileArgs {
 
 /// A value of `--format`.
 #[derive(Debug, Clone, Copy)]
-struct Format(&'static StacksOutput);
+struct Format(&'static FlameOutput);
 
 impl FromStr for Format {
     type Err = String;
 
     fn from_str(name: &str) -> Result<Self, String> {
-        let found = outputs::ALL.iter().find(|output| output.name == name);
+        let found = OUTPUTS.iter().find(|output| output.name == name);
         found.map(|output| Self(output)).ok_or_else(|| format!("{name} is no format"))
     }
 }
@@ -64,16 +64,16 @@ impl FromStr for Format {
 impl Format {
     /// Returns the parser of the option, which knows the formats for the help.
     fn parser() -> impl TypedValueParser<Value = Self> {
-        let values = outputs::ALL.iter().map(|output| PossibleValue::new(output.name).help(output.help));
+        let values = OUTPUTS.iter().map(|output| PossibleValue::new(output.name).help(output.help));
         PossibleValuesParser::new(values).try_map(|name| name.parse::<Self>())
     }
 
     /// Returns the format that the name of a file states.
     fn of(path: &Path) -> Result<Self, Failure> {
         let name = path.to_string_lossy();
-        let found = outputs::ALL.iter().find(|output| name.ends_with(output.suffix));
+        let found = OUTPUTS.iter().find(|output| name.ends_with(output.suffix));
         found.map(|output| Self(output)).ok_or_else(|| {
-            let suffixes: Vec<_> = outputs::ALL.iter().map(|output| output.suffix).collect();
+            let suffixes: Vec<_> = OUTPUTS.iter().map(|output| output.suffix).collect();
             Failure::new(Kind::Usage, format!("the name of {} states no format", path.display())).with_hint(
                 format!("choose --format, or a name that ends with one of {}", suffixes.join(", ")),
             )
@@ -81,7 +81,7 @@ impl Format {
     }
 }
 
-impl StacksFileArgs {
+impl FlameFileArgs {
     /// Returns the file to write for a part of a trace, without any stacks yet. The older trace is read whole. Fails if the file cannot be written, or if the older trace
     /// cannot be read.
     pub(crate) fn open<'a>(
@@ -89,7 +89,7 @@ impl StacksFileArgs {
         overwrite: &'a OverwriteArgs,
         part: Part,
         globals: &Globals,
-    ) -> Result<StacksFile<'a>, Failure> {
+    ) -> Result<FlameFile<'a>, Failure> {
         let Format(format) = self.format.map_or_else(|| Format::of(&self.output), Ok)?;
         let needs_times = matches!(format.clocks, Clocks::Times);
         let clock = match self.clock.clock()?.0 {
@@ -105,7 +105,7 @@ impl StacksFileArgs {
         }
         if self.diff.is_some() && !format.has_diff {
             let failure = Failure::new(Kind::Usage, "--diff does not work with this format");
-            let with_diff = outputs::ALL.iter().filter(|output| output.has_diff);
+            let with_diff = OUTPUTS.iter().filter(|output| output.has_diff);
             let mut names: Vec<_> = with_diff.map(|output| output.name).collect();
             let last = names.pop().unwrap_or_default();
             return Err(failure.with_hint(format!("choose {} or {last}", names.join(", "))));
@@ -126,7 +126,7 @@ impl StacksFileArgs {
             Ok((trace, samples))
         };
         let old = self.diff.as_deref().map(read_old).transpose()?;
-        Ok(StacksFile {
+        Ok(FlameFile {
             path: &self.output,
             overwrite,
             format,
@@ -142,10 +142,10 @@ impl StacksFileArgs {
 }
 
 /// The stacks of a trace, and the file for them.
-pub(crate) struct StacksFile<'a> {
+pub(crate) struct FlameFile<'a> {
     path: &'a Path,
     overwrite: &'a OverwriteArgs,
-    format: &'static StacksOutput,
+    format: &'static FlameOutput,
     clock: Clock,
     /// Whether data of any clock is enough, because the file is a page with several clocks.
     is_any_clock: bool,
@@ -160,7 +160,7 @@ pub(crate) struct StacksFile<'a> {
     unix_start: i128,
 }
 
-impl StacksFile<'_> {
+impl FlameFile<'_> {
     /// Returns the clocks of the file.
     pub(crate) fn clocks(&self) -> Vec<Clock> {
         self.format.clocks(&self.clock)
