@@ -206,6 +206,7 @@ mod recording {
     pub(crate) mod progress;
     pub(crate) mod record;
     pub(crate) mod rundown;
+    pub(crate) mod sample_gaps;
     pub(crate) mod session;
     pub(crate) mod session_failure;
     mod stopped_session;

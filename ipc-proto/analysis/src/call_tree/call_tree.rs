@@ -68,6 +68,18 @@ pub struct Change<'n> {
     pub is_own: bool,
 }
 
+impl Change<'_> {
+    /// Returns the shares of the frame by which an order sorts, before and after.
+    #[must_use]
+    pub const fn shares(&self, order: Order) -> [f64; 2] {
+        match order {
+            Order::Exclusive => self.exclusive,
+            Order::Inclusive => self.inclusive,
+            Order::Own => self.own,
+        }
+    }
+}
+
 /// The calls of a trace by name, with what they weigh by a clock. An example is at [`Samples`].
 #[derive(Debug, Clone)]
 pub struct CallTree {

@@ -320,6 +320,12 @@ impl Samples {
         })
     }
 
+    /// Returns the clock to show: all samples in place of CPU time, if samples do not tell which threads run.
+    #[must_use]
+    pub fn shown_clock(&mut self, chosen: Clock) -> Clock {
+        if chosen == Clock::Cpu && !self.tells_running() { Clock::Wall } else { chosen }
+    }
+
     /// Returns what causes the samples of threads that run, by [`Clock::Cpu`] or else by [`Clock::Wall`]. Call it after
     /// [`finish`](Analysis::finish).
     #[must_use]

@@ -9,14 +9,16 @@ use nettrace::TraceEvent;
 use nettrace_analysis::Analysis as _;
 use nettrace_analysis::Part;
 use nettrace_analysis::formats::{TimeProfile, Timeline};
+use nettrace_analysis::report::Uncounted;
 use nettrace_analysis::samples::{Clock, Samples, Unit};
 use serde_json::json;
 
 use super::flame_page::{Recording, has_weights};
 use super::output::{AddedUp, Clocks, FlameOutput, InTime, Writer};
 use super::outputs::OUTPUTS;
-use crate::args::clock_args::{self, ClockArgs};
+use crate::args::clock_args::ClockArgs;
 use crate::args::frame_args::FrameArgs;
+use crate::input::trace_file;
 use crate::output::atomic_output::AtomicOutput;
 use crate::output::failure::{Failure, Kind};
 use crate::output::globals::Globals;
@@ -26,6 +28,7 @@ use crate::output::stdout;
 use crate::process::cpu_lines::HIDES_RUNNING;
 use crate::process::trace_target::TraceTarget;
 use crate::recording::analysis_input::InputRead;
+use crate::recording::sample_gaps;
 
 /// The file to write, and what counts in it. The command has [`OverwriteArgs`] beside it.
 #[derive(Debug, clap::Args)]
@@ -92,7 +95,7 @@ impl FlameFileArgs {
     ) -> Result<FlameFile<'a>, Failure> {
         let Format(format) = self.format.map_or_else(|| Format::of(&self.output), Ok)?;
         let needs_times = matches!(format.clocks, Clocks::Times);
-        let clock = match self.clock.clock()?.0 {
+        let clock = match self.clock.clock()? {
             Clock::Cpu if self.clock.is_default() && needs_times => Clock::SampledTime,
             // For files in the order of time, `dotnet-trace convert` counts by samples and allocations only.
             Clock::ThreadTime if format.is_in_time(&Clock::ThreadTime) => Clock::SampledTime,
@@ -112,16 +115,16 @@ impl FlameFileArgs {
         }
         AtomicOutput::check(&self.output, overwrite)?;
         let mut clocks = format.clocks(&clock);
-        clocks.extend(clock_args::recorded(&clock).filter(|also| !clocks.contains(also)).collect::<Vec<_>>());
+        clocks.extend(clock.recorded().filter(|also| !clocks.contains(also)).collect::<Vec<_>>());
         let is_any_clock = matches!(format.clocks, Clocks::Several(_)) && self.clock.is_default();
-        let samples = || clock_args::samples(clocks.iter().cloned(), self.short, &self.frames);
+        let samples = || self.frames.samples(clocks.iter().cloned(), self.short);
         let read_old = |path| -> Result<_, Failure> {
-            let mut samples = clock_args::read_samples(samples(), path, globals)?;
+            let mut samples = trace_file::analyse(path, samples(), globals)?;
             // The older trace is checked before a process is recorded. A page needs data of any clock, other files of
             // the chosen one.
             let found = clocks.iter().find(|clock| is_any_clock && has_weights(&samples, clock));
             let trace = TraceTarget::File(path);
-            let clock = clock_args::shown(&mut samples, found.unwrap_or(&clock).clone());
+            let clock = samples.shown_clock(found.unwrap_or(&clock).clone());
             check(&mut samples, &clock, trace)?;
             Ok((trace, samples))
         };
@@ -193,7 +196,7 @@ impl FlameFile<'_> {
         });
         let chosen = clock.clone();
         for samples in [&mut samples].into_iter().chain(old.as_mut().map(|(_, samples)| samples)) {
-            clock = clock_args::shown(samples, clock);
+            clock = samples.shown_clock(clock);
         }
         if clock != chosen {
             globals.note(HIDES_RUNNING);
@@ -218,7 +221,9 @@ impl FlameFile<'_> {
                 Timeline::LIMIT
             ));
         }
-        clock_args::remarks(&mut samples, &clock).iter().for_each(|remark| globals.note(remark));
+        sample_gaps::remarks(&Uncounted::new(&mut samples, &clock))
+            .iter()
+            .for_each(|remark| globals.note(remark));
         let mut output = AtomicOutput::open(path, overwrite)?;
         let mut file = Sink { output: &mut output, failure: None };
         let new = &mut Recording { name: title(trace), samples: &mut samples, lost };
@@ -258,7 +263,7 @@ fn check(samples: &mut Samples, clock: &Clock, trace: TraceTarget<'_>) -> Result
     if has_weights(samples, clock) {
         return Ok(());
     }
-    Err(clock_args::nothing(samples, clock, trace))
+    Err(sample_gaps::nothing(samples, clock, trace))
 }
 
 /// Returns the name of a trace in its file. The name of a trace can have characters that control a terminal.

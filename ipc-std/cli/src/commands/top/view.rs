@@ -6,6 +6,7 @@ use std::sync::Arc;
 use crossterm::event::{KeyCode, KeyEvent};
 use indicatif::{DecimalBytes, HumanCount};
 use nettrace_analysis::live::{Activity, FunctionActivity, ThreadActivity};
+use nettrace_analysis::report::{NOTABLE, is_nearly_idle};
 use nettrace_analysis::samples::{CpuCauses, Weight};
 use unicode_width::UnicodeWidthStr;
 
@@ -15,7 +16,7 @@ use crate::output::full_screen::{Line, Style};
 use crate::output::function_name::{FunctionName, mark};
 use crate::output::printable::printable;
 use crate::output::screen_table::{Column, Columns, Footer, Request, ScreenTable, TableFrame};
-use crate::process::cpu_lines::{HIDES_RUNNING, NOTABLE, is_nearly_idle};
+use crate::process::cpu_lines::HIDES_RUNNING;
 use crate::process::system_threads;
 
 /// What to show of a period.
