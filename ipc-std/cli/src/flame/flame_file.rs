@@ -1,5 +1,4 @@
 //! Files with the stacks of a trace, for people and for other tools: what `flame` writes.
-use core::str::FromStr;
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 
@@ -55,27 +54,21 @@ pub(crate) struct FlameFileArgs {
 #[derive(Debug, Clone, Copy)]
 struct Format(&'static FlameOutput);
 
-impl FromStr for Format {
-    type Err = String;
-
-    fn from_str(name: &str) -> Result<Self, String> {
-        let found = OUTPUTS.iter().find(|output| output.name == name);
-        found.map(|output| Self(output)).ok_or_else(|| format!("{name} is no format"))
-    }
-}
-
 impl Format {
     /// Returns the parser of the option, which knows the formats for the help.
     fn parser() -> impl TypedValueParser<Value = Self> {
         let values = OUTPUTS.iter().map(|output| PossibleValue::new(output.name).help(output.help));
-        PossibleValuesParser::new(values).try_map(|name| name.parse::<Self>())
+        PossibleValuesParser::new(values).try_map(|name| {
+            let found = OUTPUTS.iter().find(|output| output.name == name);
+            found.map(Self).ok_or_else(|| format!("{name} is no format"))
+        })
     }
 
     /// Returns the format that the name of a file states.
     fn of(path: &Path) -> Result<Self, Failure> {
         let name = path.to_string_lossy();
         let found = OUTPUTS.iter().find(|output| name.ends_with(output.suffix));
-        found.map(|output| Self(output)).ok_or_else(|| {
+        found.map(Self).ok_or_else(|| {
             let suffixes: Vec<_> = OUTPUTS.iter().map(|output| output.suffix).collect();
             Failure::new(Kind::Usage, format!("the name of {} states no format", path.display())).with_hint(
                 format!("choose --format, or a name that ends with one of {}", suffixes.join(", ")),

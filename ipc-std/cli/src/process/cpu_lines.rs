@@ -1,5 +1,7 @@
 //! What the samples of threads that run leave out, as lines: the system's figure, and what is not the program's work.
 use indicatif::HumanCount;
+use nettrace_analysis::call_tree::{CallTree, Order};
+use nettrace_analysis::names::Names;
 use nettrace_analysis::report::{CpuTime, NOTABLE};
 
 use super::cpu_usage::CpuUsage;
@@ -61,6 +63,20 @@ fn compare(system: &CpuUsage, sampled: f64, lines: &mut Vec<String>) {
     if rest >= LEAST.max(cores / 10.0) {
         lines.push(format!("  {rest:.2} garbage collection, compilation, native code or the system for it:"));
         lines.push("       see `gc`, `report --allocations`, `jit`".to_owned());
+    }
+}
+
+/// Returns what the frame without a name is, if a notable share of stacks has it.
+pub(crate) fn unnamed_line(tree: &CallTree, names: &Names) -> Option<String> {
+    let unnamed = tree.top(Order::Inclusive).into_iter().find(|entry| names.text(entry.frame) == "?!?")?;
+    let [exclusive, inclusive] = [unnamed.exclusive, unnamed.inclusive].map(|weight| tree.share(weight));
+    let calls = inclusive - exclusive;
+    if exclusive >= NOTABLE {
+        Some(format!("?!? ({exclusive:.2} %) is code whose name the trace does not have"))
+    } else if calls >= NOTABLE {
+        Some(format!("?!? ({calls:.2} %) calls methods for the runtime: static constructors, reflection"))
+    } else {
+        None
     }
 }
 

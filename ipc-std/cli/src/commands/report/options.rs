@@ -1,12 +1,11 @@
 //! The options of `report`.
 use std::path::PathBuf;
 
-use nettrace_analysis::call_tree::Order;
-use nettrace_analysis::report::ReportQuery;
+use nettrace_analysis::call_tree::{CallTree, Order};
+use nettrace_analysis::samples::{Clock, Samples, ThreadNumber, Weight};
 
 use crate::args::clock_args::ClockArgs;
 use crate::args::frame_args::FrameArgs;
-use crate::output::failure::Failure;
 use crate::process::trace_target::TraceTargetArgs;
 use crate::recording::analysis_input::AnalysisArgs;
 
@@ -18,18 +17,18 @@ pub(crate) struct Args {
     pub(super) target: TraceTargetArgs,
     /// Show N functions
     #[arg(long, value_name = "N", default_value_t = 20)]
-    top: usize,
+    pub(super) top: usize,
     /// Sort the functions by this share
     #[arg(long, value_name = "SHARE", default_value = "exclusive")]
     by: ReportOrder,
     #[command(flatten)]
-    clock: ClockArgs,
+    pub(super) clock: ClockArgs,
     /// Show the threads, the heaviest first
     #[arg(long)]
-    threads: bool,
+    pub(super) threads: bool,
     /// Show the calls from the root, down to 1 % of the total, in up to 5 N lines; `+` is one of several callees
     #[arg(long)]
-    tree: bool,
+    pub(super) tree: bool,
     /// Leave out modules and arguments of functions
     #[arg(long)]
     pub(super) short: bool,
@@ -50,20 +49,27 @@ enum ReportOrder {
 }
 
 impl Args {
-    /// Returns what the report shows.
-    pub(super) fn query(&self) -> Result<ReportQuery, Failure> {
-        Ok(ReportQuery {
-            clock: self.clock.clock()?,
-            is_default_clock: self.clock.is_default(),
-            order: match self.by {
-                ReportOrder::Exclusive => Order::Exclusive,
-                ReportOrder::Inclusive => Order::Inclusive,
-                ReportOrder::Own => Order::Own,
-            },
-            top: self.top,
-            is_raw: self.frames.raw,
-            threads: self.threads,
-            calls: self.tree,
-        })
+    pub(super) const fn order(&self) -> Order {
+        match self.by {
+            ReportOrder::Exclusive => Order::Exclusive,
+            ReportOrder::Inclusive => Order::Inclusive,
+            ReportOrder::Own => Order::Own,
+        }
+    }
+
+    /// Returns the tree of the frames that are shown.
+    pub(super) fn call_tree(
+        &self,
+        samples: &mut Samples,
+        clock: &Clock,
+        weigh: impl FnMut(ThreadNumber, Weight) -> u64,
+    ) -> CallTree {
+        let tree = if self.is_exact(clock) { CallTree::new } else { CallTree::of_origins };
+        tree(samples, clock, weigh)
+    }
+
+    /// Returns whether all frames are shown, with their exact names. Thread time has the rule of another tool.
+    pub(super) fn is_exact(&self, clock: &Clock) -> bool {
+        self.frames.raw || *clock == Clock::ThreadTime
     }
 }

@@ -1,10 +1,16 @@
 //! The report as rows: its JSON, and what its text shows of them.
-use nettrace_analysis::call_tree::{Change, Entry, Order};
-use nettrace_analysis::report::{CallLine, CallReport, ReportQuery, ThreadRow, TypeRow};
-use nettrace_analysis::samples::{Clock, UNKNOWN_TYPE};
-use serde::{Serialize, Serializer};
+use nettrace_analysis::call_tree::{Entry, Order};
+use nettrace_analysis::report::{CpuTime, Gap, Uncounted};
+use nettrace_analysis::samples::{Clock, Samples, Weight};
+use serde::Serialize;
 
-use crate::output::printable::integer;
+use super::calls::{Call, calls};
+use super::frame::Frame;
+use super::integer::Integer;
+use super::options::Args;
+use super::threads::{Thread, threads};
+use super::types::Types;
+use crate::process::cpu_lines::{cpu_lines, unnamed_line};
 use crate::process::cpu_usage::CpuUsage;
 
 /// The report. Shares are in percent.
@@ -21,44 +27,53 @@ pub(super) struct Rows<'s> {
     #[serde(flatten)]
     pub(super) before: Option<Before>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    left_out: Vec<&'s str>,
+    pub(super) left_out: Vec<&'s str>,
     #[serde(flatten)]
     waits: Option<Waits>,
     #[serde(skip_serializing_if = "Option::is_none")]
     uncounted: Option<u64>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    tells_running: Option<bool>,
+    pub(super) tells_running: Option<bool>,
     #[serde(flatten)]
     cpu: Option<Cpu>,
     pub(super) frames: Vec<Frame<'s>>,
     #[serde(flatten)]
     pub(super) types: Option<Types<'s>>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(super) threads: Option<Vec<Thread<'s>>>,
+    pub(super) threads: Option<Vec<Thread>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) tree: Option<Vec<Call<'s>>>,
-    /// The functions of the program that come first.
     #[serde(skip)]
+    pub(super) facts: Facts<'s>,
+}
+
+/// What only the text shows.
+pub(super) struct Facts<'s> {
+    pub(super) clock: Clock,
+    /// Why there is no result, if there is none.
+    pub(super) gap: Option<Gap>,
+    pub(super) uncounted: Uncounted,
+    /// The number of samples by any clock.
+    pub(super) all_samples: u64,
+    /// The number of events that have more different stacks than samples have room for.
+    pub(super) dropped: u64,
+    /// Whether an event of the trace has a stack.
+    pub(super) has_stacks: bool,
+    pub(super) has_sampled_allocations: bool,
+    /// Whether stacks have functions.
+    pub(super) has_functions: bool,
+    /// Whether the functions are an answer: the shares of few samples are none, unless they are asked for.
+    pub(super) shows_functions: bool,
+    /// The number of all functions.
+    pub(super) functions: usize,
+    /// The functions of the program, unless the others begin with them.
     pub(super) own_first: Vec<Frame<'s>>,
-    #[serde(skip)]
-    pub(super) system: Option<&'s CpuUsage>,
-    #[serde(skip)]
-    pub(super) report: &'s CallReport<'s>,
-    #[serde(skip)]
-    pub(super) query: &'s ReportQuery,
+    /// What the samples of threads that run leave out.
+    pub(super) lines: Vec<String>,
+    pub(super) idle_threads: (usize, u64),
+    pub(super) has_more_calls: bool,
 }
 
-/// A whole number; as text if JavaScript would round it.
-#[derive(Clone, Copy)]
-pub(super) struct Integer(pub(super) u64);
-
-impl Serialize for Integer {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        integer(self.0).serialize(serializer)
-    }
-}
-
-/// The older recording.
 #[derive(Serialize)]
 pub(super) struct Before {
     total_before: Integer,
@@ -89,115 +104,67 @@ struct Cpu {
     session: f64,
 }
 
-/// A function.
-#[derive(Serialize)]
-pub(super) struct Frame<'s> {
-    pub(super) name: &'s str,
-    exclusive: f64,
-    inclusive: f64,
-    own_share: f64,
-    pub(super) own: bool,
-    #[serde(flatten)]
-    before: Option<FrameBefore>,
-    /// The two shares that the text shows.
-    #[serde(skip)]
-    pub(super) columns: [f64; 2],
-}
-
-#[derive(Serialize)]
-struct FrameBefore {
-    exclusive_before: f64,
-    inclusive_before: f64,
-    own_share_before: f64,
-}
-
-#[derive(Serialize)]
-pub(super) struct Types<'s> {
-    pub(super) types: Vec<Type<'s>>,
-    pub(super) type_functions: Vec<Type<'s>>,
-}
-
-/// A type of objects, or a function that allocates objects of a type.
-#[derive(Serialize)]
-pub(super) struct Type<'s> {
-    #[serde(rename = "type")]
-    pub(super) type_name: Option<&'s str>,
-    pub(super) bytes: Integer,
-    pub(super) count: u64,
-    pub(super) share: f64,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub(super) function: Option<&'s str>,
-}
-
-#[derive(Serialize)]
-pub(super) struct Thread<'s> {
-    pub(super) process_id: Option<Integer>,
-    pub(super) thread_id: Integer,
-    pub(super) name: Option<&'s str>,
-    pub(super) share: f64,
-    pub(super) top: &'s str,
-    #[serde(skip)]
-    pub(super) total: u64,
-}
-
-/// A line of the tree.
-#[derive(Serialize)]
-pub(super) struct Call<'s> {
-    #[serde(flatten)]
-    pub(super) frame: Frame<'s>,
-    depth: usize,
-    #[serde(skip)]
-    pub(super) line: &'s CallLine,
-}
-
 impl<'s> Rows<'s> {
-    /// Makes the rows. `system` is the CPU time of the process by the system.
+    /// Makes the rows of samples, and compares them with older ones. `lost` is the number of lost events, `system` the
+    /// CPU time by the system.
     pub(super) fn new(
-        report: &'s CallReport<'s>,
-        query: &'s ReportQuery,
+        args: &Args,
+        chosen: &Clock,
+        samples: &'s mut Samples,
+        mut older: Option<&'s mut Samples>,
         lost: u64,
-        system: Option<&'s CpuUsage>,
+        system: Option<&CpuUsage>,
     ) -> Self {
-        let CallReport { clock, tree, names, uncounted, .. } = report;
-        let share = |weight| tree.share(weight);
-        let frame = |entry: &Entry, columns: [u64; 2]| Frame {
-            name: names.text(entry.frame),
-            exclusive: share(entry.exclusive),
-            inclusive: share(entry.inclusive),
-            own_share: share(entry.own),
-            own: entry.is_own,
-            before: None,
-            columns: columns.map(share),
-        };
-        let of_program = |entry: &Entry| frame(entry, [entry.own, entry.inclusive]);
-        let function = |entry: &Entry| match query.order {
-            Order::Own => of_program(entry),
-            _ => frame(entry, [entry.exclusive, entry.inclusive]),
-        };
-        let call = |line: &'s CallLine| {
-            let frame = frame(&line.entry, [line.entry.inclusive, line.entry.exclusive]);
-            Call { frame, depth: line.depth, line }
-        };
-        let type_row = |row: &TypeRow<'s>| Type {
-            type_name: (row.type_name != UNKNOWN_TYPE).then_some(row.type_name),
-            bytes: Integer(row.bytes),
-            count: row.count,
-            share: share(row.bytes),
-            function: row.function,
-        };
-        let thread = |row: &ThreadRow<'s>| Thread {
-            process_id: (row.process != 0).then_some(Integer(row.process)),
-            thread_id: Integer(row.id),
-            name: (!row.name.is_empty()).then_some(row.name),
-            share: share(row.total),
-            top: row.top,
-            total: row.total,
-        };
+        let total = |_, weight: Weight| weight.total();
+        let mut clock = samples.shown_clock(chosen.clone());
+        if let Some(older) = &mut older {
+            clock = older.shown_clock(clock);
+        }
+        let cpu = (*chosen == Clock::Cpu).then(|| CpuTime::new(samples));
+        let older = older.map(|older| (args.call_tree(older, &clock, total), &*older));
+        let tree = args.call_tree(samples, &clock, total);
+        let counts = (clock == Clock::AllocatedTypes)
+            .then(|| args.call_tree(samples, &clock, |_, weight| weight.count));
+        let uncounted = Uncounted::new(samples, &clock);
+        let has_weight = tree.total() > 0;
+        // No thread that runs is a result.
+        let has_result = has_weight || (clock == Clock::Cpu && samples.samples() > 0);
+        let gap = (!has_result).then(|| Gap::new(samples, &clock, &uncounted));
+        let thread_names = system.map(|system| &system.thread_names);
+        let threads = args.threads.then(|| threads(args, samples, &clock, &tree, thread_names));
+
+        // From here on, names do not change.
+        let (samples, names) = (&*samples, samples.names());
+        let frame = |entry: &Entry, first| Frame::new(&tree, names, entry, [first, entry.inclusive]);
+        let order = args.order();
+        let mut top = tree.top(order);
+        let has_functions = !top.is_empty();
+        if order == Order::Own {
+            top.retain(|entry| entry.own > 0);
+        }
+        let is_idle = args.clock.is_default() && cpu.as_ref().is_some_and(CpuTime::is_nearly_idle);
+        let shows_functions = has_weight && !is_idle;
+        let is_plain = shows_functions && older.is_none() && counts.is_none();
+        let mut own_first = if is_plain && order != Order::Own { tree.first_own() } else { Vec::new() };
+        if top.starts_with(&own_first) {
+            own_first.clear();
+        }
+        // The figure of the system is that of the whole process and of the whole recording.
+        let system = system.filter(|_| samples.part().is_whole());
+        let mut lines = cpu.as_ref().map(|cpu| cpu_lines(cpu, system)).unwrap_or_default();
+        lines.extend(is_plain.then(|| unnamed_line(&tree, names)).flatten());
+        let changes = older.as_ref().map(|(old, older)| tree.difference(names, old, older.names(), order));
+        let (calls, has_more_calls) =
+            args.tree.then(|| calls(&tree, names, args.top.saturating_mul(5))).unzip();
+        let of_top = top.iter().take(args.top).map(|entry| match order {
+            Order::Own => frame(entry, entry.own),
+            _ => frame(entry, entry.exclusive),
+        });
         Self {
             clock: match clock {
                 Clock::Cpu => "cpu",
                 Clock::Wall => "wall",
-                Clock::ThreadTime | Clock::SampledTime => "thread-time",
+                Clock::ThreadTime => "thread-time",
                 Clock::Allocations | Clock::AllocatedTypes => "allocations",
                 Clock::Exceptions => "exceptions",
                 Clock::Contention => "contention",
@@ -205,16 +172,16 @@ impl<'s> Rows<'s> {
             },
             unit: clock.unit().name(),
             total: Integer(tree.total()),
-            samples: report.count,
+            samples: samples.count(&clock),
             lost,
             unnamed_frames: tree.unnamed_share(names),
-            not_own: share(tree.not_own()),
-            before: report
-                .older
-                .as_ref()
-                .map(|older| Before { total_before: Integer(older.total), samples_before: older.count }),
+            not_own: tree.share(tree.not_own()),
+            before: older.as_ref().map(|(old, older)| Before {
+                total_before: Integer(old.total()),
+                samples_before: older.count(&clock),
+            }),
             left_out: tree.left_out().map(|frame| names.text(frame)).collect(),
-            waits: (*clock == Clock::Contention).then_some(Waits {
+            waits: (clock == Clock::Contention).then_some(Waits {
                 waits: WaitCounts {
                     open: uncounted.waits.open,
                     without_end: uncounted.waits.without_end,
@@ -223,48 +190,39 @@ impl<'s> Rows<'s> {
                 waiting_before: uncounted.waiting_before,
             }),
             uncounted: Some(uncounted.unknown).filter(|unknown| *unknown > 0),
-            tells_running: report.hides_running.then_some(false),
-            cpu: report.cpu.as_ref().map(|cpu| Cpu {
+            tells_running: (clock != *chosen).then_some(false),
+            cpu: cpu.as_ref().map(|cpu| Cpu {
                 system_cores: system.map(|system| system.cores),
                 sampled_cores: cpu.cores,
                 sampler_cores: system.map(|system| system.sampler),
                 compilation_cores: system.map(|system| system.compilation),
                 collection_cores: system.map(|system| system.collection),
-                pool_spin: share(cpu.causes.pool_spin),
-                session: share(cpu.causes.session),
+                pool_spin: tree.share(cpu.causes.pool_spin),
+                session: tree.share(cpu.causes.session),
             }),
-            frames: match &report.older {
-                Some(older) => {
-                    older.changes.iter().take(query.top).map(|of| changed(of, query.order)).collect()
-                }
-                None => report.top.iter().take(query.top).map(function).collect(),
+            frames: match &changes {
+                Some(changes) => changes.iter().take(args.top).map(|of| Frame::changed(of, order)).collect(),
+                None => of_top.collect(),
             },
-            types: report.types.as_ref().map(|rows| Types {
-                types: rows.types.iter().map(type_row).collect(),
-                type_functions: rows.functions.iter().map(type_row).collect(),
-            }),
-            threads: query.threads.then(|| report.threads.iter().map(thread).collect()),
-            tree: query.calls.then(|| report.calls.iter().map(call).collect()),
-            own_first: report.own_first.iter().map(of_program).collect(),
-            system,
-            report,
-            query,
+            types: counts.map(|counts| Types::new(&tree, &counts, names, args.top)),
+            threads,
+            tree: calls,
+            facts: Facts {
+                gap,
+                uncounted,
+                all_samples: samples.samples(),
+                dropped: samples.dropped().saturating_add(samples.stacks().cut()),
+                has_stacks: samples.has_stacks(),
+                has_sampled_allocations: samples.has_sampled_allocations(),
+                has_functions,
+                shows_functions,
+                functions: changes.map_or(top.len(), |changes| changes.len()),
+                own_first: own_first.iter().map(|entry| frame(entry, entry.own)).collect(),
+                lines,
+                idle_threads: if clock == Clock::Cpu { samples.idle_threads() } else { (0, 0) },
+                has_more_calls: has_more_calls.unwrap_or_default(),
+                clock,
+            },
         }
-    }
-}
-
-/// Returns the row of a function whose shares differ, which the text shows before and after.
-fn changed<'s>(change: &Change<'s>, order: Order) -> Frame<'s> {
-    let [exclusive_before, exclusive] = change.exclusive;
-    let [inclusive_before, inclusive] = change.inclusive;
-    let [own_share_before, own_share] = change.own;
-    Frame {
-        name: change.name,
-        exclusive,
-        inclusive,
-        own_share,
-        own: change.is_own,
-        before: Some(FrameBefore { exclusive_before, inclusive_before, own_share_before }),
-        columns: change.shares(order),
     }
 }

@@ -4,37 +4,43 @@ use std::path::Path;
 
 use indicatif::HumanCount;
 use nettrace_analysis::call_tree::Order;
-use nettrace_analysis::report::{CallReport, NOTABLE};
+use nettrace_analysis::names::short_name;
 use nettrace_analysis::samples::{Clock, UNKNOWN_TYPE, Unit};
 use unicode_width::UnicodeWidthStr;
 
-use super::rows::{Call, Frame, Rows, Thread, Type, Types};
+use super::calls::Call;
+use super::frame::Frame;
+use super::options::Args;
+use super::rows::{Facts, Rows};
+use super::threads::Thread;
+use super::types::{Type, Types};
 use crate::input::source;
 use crate::output::columns::{cut_end, terminal_width};
 use crate::output::function_name::{FunctionName, function_name, mark};
 use crate::output::printable::printable_name;
 use crate::output::tables::write_more;
-use crate::process::cpu_lines::{HIDES_RUNNING, cpu_lines};
+use crate::process::cpu_lines::HIDES_RUNNING;
 use crate::process::target::word;
 use crate::process::trace_target::TraceTarget;
 use crate::recording::sample_gaps::{NO_STACK, why_no_stack};
 
-/// Writes the report. `older` is the trace that it is compared with.
-pub(super) fn write(rows: &Rows<'_>, older: Option<&Path>, out: &mut dyn Write) -> io::Result<()> {
-    let text = ReportText { rows, report: rows.report, width: terminal_width().unwrap_or(usize::MAX) };
+/// Writes the report.
+pub(super) fn write(rows: &Rows<'_>, args: &Args, out: &mut dyn Write) -> io::Result<()> {
+    let width = terminal_width().unwrap_or(usize::MAX);
+    let text = ReportText { rows, facts: &rows.facts, args, width };
     text.write_head(out)?;
     text.write_left_out(out)?;
-    text.write_cpu(out)?;
-    if let Some(older) = older {
+    text.write_lines(out)?;
+    if let Some(older) = &args.diff {
         return text.write_changes(older, out);
     }
     if let Some(types) = &rows.types {
         text.write_types(types, out)?;
-    } else if rows.report.has_top {
+    } else if rows.facts.shows_functions {
         text.write_top(out)?;
     }
     text.write_idle_threads(out)?;
-    let has_weight = rows.report.tree.total() > 0;
+    let has_weight = rows.total.0 > 0;
     if let Some(threads) = rows.threads.as_ref().filter(|_| has_weight) {
         text.write_threads(threads, out)?;
     }
@@ -47,7 +53,7 @@ pub(super) fn write(rows: &Rows<'_>, older: Option<&Path>, out: &mut dyn Write) 
 /// Returns the command that shows more of the same.
 pub(super) fn next_command(rows: &Rows<'_>, target: TraceTarget<'_>) -> String {
     let target = target.argument();
-    let clock = match &rows.report.clock {
+    let clock = match &rows.facts.clock {
         Clock::Allocations | Clock::AllocatedTypes => return format!("dotnet-ipc gc {target}"),
         Clock::Contention => return format!("dotnet-ipc locks {target}"),
         Clock::Cpu => String::new(),
@@ -63,7 +69,8 @@ pub(super) fn next_command(rows: &Rows<'_>, target: TraceTarget<'_>) -> String {
 
 struct ReportText<'r> {
     rows: &'r Rows<'r>,
-    report: &'r CallReport<'r>,
+    facts: &'r Facts<'r>,
+    args: &'r Args,
     /// The columns of the terminal.
     width: usize,
 }
@@ -71,12 +78,12 @@ struct ReportText<'r> {
 impl ReportText<'_> {
     /// Writes what counts, and how much of it there is.
     fn write_head(&self, out: &mut dyn Write) -> io::Result<()> {
-        let Self { rows, report, .. } = self;
-        let what = match &report.clock {
+        let Self { rows, facts, .. } = self;
+        let what = match &facts.clock {
             Clock::Cpu => "CPU: samples of threads in managed code",
             Clock::Wall => "Wall clock: samples of all threads",
             Clock::ThreadTime => "Thread time: from sample to sample, waiting included",
-            Clock::Allocations | Clock::AllocatedTypes if report.has_sampled_allocations => {
+            Clock::Allocations | Clock::AllocatedTypes if facts.has_sampled_allocations => {
                 "Allocated bytes, estimated by sampled allocations"
             }
             Clock::Allocations | Clock::AllocatedTypes => "Allocated bytes, by an event every 100 KB or so",
@@ -88,10 +95,10 @@ impl ReportText<'_> {
             Clock::Events { provider, .. } => &format!("Events of {}", printable_name(provider)),
             _ => "All events with a stack",
         };
-        let count = HumanCount(report.count);
-        let counted = match report.clock.unit() {
-            Unit::Samples if report.clock == Clock::Cpu => {
-                format!("{count} of {} samples", HumanCount(report.samples))
+        let count = HumanCount(rows.samples);
+        let counted = match facts.clock.unit() {
+            Unit::Samples if facts.clock == Clock::Cpu => {
+                format!("{count} of {} samples", HumanCount(facts.all_samples))
             }
             Unit::Samples => format!("{count} samples"),
             Unit::Events => format!("{count} events"),
@@ -101,11 +108,11 @@ impl ReportText<'_> {
         };
         let (lost, unnamed) = (HumanCount(rows.lost), rows.unnamed_frames);
         writeln!(out, "{what}\n{counted}, {lost} events lost, {unnamed:.2} % of frames unnamed")?;
-        if report.dropped > 0 {
-            let dropped = HumanCount(report.dropped);
+        if facts.dropped > 0 {
+            let dropped = HumanCount(facts.dropped);
             writeln!(out, "{dropped} events have more different stacks than this report counts")?;
         }
-        if report.hides_running {
+        if rows.tells_running.is_some() {
             writeln!(out, "{}", cut_end(HIDES_RUNNING, self.width))?;
         }
         Ok(())
@@ -114,63 +121,45 @@ impl ReportText<'_> {
     /// Writes which functions at the end of stacks are left out.
     fn write_left_out(&self, out: &mut dyn Write) -> io::Result<()> {
         const SHOWN: usize = 3;
-        let left_out = self.report.tree.left_out();
+        let left_out = &self.rows.left_out;
         // That threads stop for a sample somewhere is no part of an answer.
-        if left_out.len() == 0 || self.report.clock.unit() == Unit::Samples {
+        if left_out.is_empty() || self.facts.clock.unit() == Unit::Samples {
             return Ok(());
         }
         let more = match left_out.len().saturating_sub(SHOWN) {
             0 => String::new(),
             more => format!(" and {more} more"),
         };
-        let names = left_out.take(SHOWN).map(|frame| printable_name(self.report.names.short(frame)));
+        let names = left_out.iter().take(SHOWN).map(|name| printable_name(short_name(name)));
         let names = names.collect::<Vec<_>>().join(", ");
         let line = format!("without the runtime's functions that do it: {names}{more}");
         writeln!(out, "{}", cut_end(&line, self.width))
     }
 
-    /// Writes the functions of the program, and what samples do not see.
-    fn write_cpu(&self, out: &mut dyn Write) -> io::Result<()> {
-        let Self { rows, report, width } = self;
-        let mut lines = report.cpu.as_ref().map(|cpu| cpu_lines(cpu, rows.system)).unwrap_or_default();
-        lines.extend(self.unnamed_line());
-        // Functions of the program come first: they are what the reader can change.
-        if !rows.own_first.is_empty() {
+    /// Writes what samples do not see, and before it the functions of the program: they are what the reader can change.
+    fn write_lines(&self, out: &mut dyn Write) -> io::Result<()> {
+        let Facts { own_first, lines, .. } = self.facts;
+        if !own_first.is_empty() {
             writeln!(out, "\n{:>9} {:>9}  FUNCTION OF THE PROGRAM", "OWN", "INCLUSIVE")?;
-            self.write_frames(&rows.own_first, None, out)?;
+            self.write_frames(own_first, None, out)?;
             if !lines.is_empty() {
                 writeln!(out)?;
             }
         }
-        lines.iter().try_for_each(|line| writeln!(out, "{}", cut_end(line, *width)))
-    }
-
-    /// Returns what the frame without a name is, if a notable share of stacks has it.
-    fn unnamed_line(&self) -> Option<String> {
-        let unnamed = self.report.unnamed?;
-        let [exclusive, inclusive] =
-            [unnamed.exclusive, unnamed.inclusive].map(|weight| self.report.tree.share(weight));
-        let calls = inclusive - exclusive;
-        if exclusive >= NOTABLE {
-            Some(format!("?!? ({exclusive:.2} %) is code whose name the trace does not have"))
-        } else if calls >= NOTABLE {
-            Some(format!("?!? ({calls:.2} %) calls methods for the runtime: static constructors, reflection"))
-        } else {
-            None
-        }
+        lines.iter().try_for_each(|line| writeln!(out, "{}", cut_end(line, self.width)))
     }
 
     fn write_top(&self, out: &mut dyn Write) -> io::Result<()> {
-        let Self { rows, report, .. } = self;
-        if !report.has_functions {
+        let Self { rows, facts, args, .. } = self;
+        if !facts.has_functions {
             return self.write_no_stack(out);
         }
-        let is_by_own = rows.query.order == Order::Own;
+        let is_by_own = args.order() == Order::Own;
         let share = if is_by_own { "OWN" } else { "EXCLUSIVE" };
         writeln!(out, "\n{share:>9} {:>9}  FUNCTION", "INCLUSIVE")?;
         let not_own = Some(rows.not_own).filter(|share| is_by_own && *share > 0.0);
         self.write_frames(&rows.frames, not_own, out)?;
-        write_more(report.top.len(), rows.query.top, " functions", out)
+        write_more(facts.functions, args.top, " functions", out)
     }
 
     /// Writes functions, and where the share of the stacks without own code belongs among them.
@@ -194,15 +183,14 @@ impl ReportText<'_> {
     }
 
     fn write_changes(&self, older: &Path, out: &mut dyn Write) -> io::Result<()> {
-        let Self { rows, report, .. } = self;
+        let Self { rows, facts, args, .. } = self;
         let count = HumanCount(rows.before.as_ref().map_or(0, |before| before.samples_before));
-        let what = if report.clock.unit() == Unit::Samples { "samples" } else { "events" };
+        let what = if facts.clock.unit() == Unit::Samples { "samples" } else { "events" };
         writeln!(out, "Before: {}, {count} {what}", source::name(older))?;
-        let all = report.older.as_ref().map_or(0, |older| older.changes.len());
-        if all == 0 {
+        if facts.functions == 0 {
             return writeln!(out, "\nAll shares are equal");
         }
-        let kind = match rows.query.order {
+        let kind = match args.order() {
             Order::Exclusive => "EXCLUSIVE",
             Order::Inclusive => "INCLUSIVE",
             Order::Own => "OWN",
@@ -214,11 +202,11 @@ impl ReportText<'_> {
             let start = format!("{before:>7.2} % {after:>7.2} % {change:>+7.2} % {mark}");
             self.write_line(&start, frame.name, out)?;
         }
-        write_more(all, rows.query.top, " functions", out)
+        write_more(facts.functions, args.top, " functions", out)
     }
 
     fn write_types(&self, rows: &Types<'_>, out: &mut dyn Write) -> io::Result<()> {
-        let Types { types, type_functions } = rows;
+        let Types { types, type_functions, all } = rows;
         let start = |row: &Type<'_>| {
             let Type { share, bytes, count, .. } = row;
             format!("{share:>7.2} % {:>14}  {count:>9}  ", self.amount(bytes.0))
@@ -229,8 +217,7 @@ impl ReportText<'_> {
         for row in types {
             writeln!(out, "{}", line(row, &printable_name(&type_name(row))))?;
         }
-        let all = self.report.types.as_ref().map_or(0, |types| types.all);
-        write_more(all, types.len(), " types", out)?;
+        write_more(*all, types.len(), " types", out)?;
         if type_functions.is_empty() {
             return self.write_no_stack(out);
         }
@@ -246,12 +233,12 @@ impl ReportText<'_> {
     }
 
     fn write_no_stack(&self, out: &mut dyn Write) -> io::Result<()> {
-        writeln!(out, "\n{NO_STACK}: {}", why_no_stack(&self.report.clock, self.report.has_stacks))
+        writeln!(out, "\n{NO_STACK}: {}", why_no_stack(&self.facts.clock, self.facts.has_stacks))
     }
 
     /// Writes how many threads were never seen in managed code.
     fn write_idle_threads(&self, out: &mut dyn Write) -> io::Result<()> {
-        let (threads, samples) = self.report.idle_threads;
+        let (threads, samples) = self.facts.idle_threads;
         if threads == 0 {
             return Ok(());
         }
@@ -263,27 +250,28 @@ impl ReportText<'_> {
         )
     }
 
-    fn write_threads(&self, threads: &[Thread<'_>], out: &mut dyn Write) -> io::Result<()> {
+    fn write_threads(&self, threads: &[Thread], out: &mut dyn Write) -> io::Result<()> {
         writeln!(out, "\n{:>9} {:>12}  {:>10}  NAME, TOP FUNCTION", "SHARE", "AMOUNT", "THREAD")?;
-        for row in threads.iter().take(self.rows.query.top) {
+        for row in threads.iter().take(self.args.top) {
             let process = row.process_id.map_or_else(String::new, |id| format!("{}/", id.0));
             let id = format!("{process}{}", row.thread_id.0);
-            let name = row.name.map_or_else(String::new, |name| format!("{}, ", printable_name(name)));
+            let name = row.name.as_ref();
+            let name = name.map_or_else(String::new, |name| format!("{}, ", printable_name(name)));
             let start = format!("{:>7.2} % {:>12}  {id:>10}  {name}", row.share, self.amount(row.total));
-            self.write_line(&start, row.top, out)?;
+            self.write_line(&start, &row.top, out)?;
         }
-        write_more(threads.len(), self.rows.query.top, " threads", out)
+        write_more(threads.len(), self.args.top, " threads", out)
     }
 
     fn write_calls(&self, calls: &[Call<'_>], out: &mut dyn Write) -> io::Result<()> {
         writeln!(out, "\n{:>9} {:>9}  CALLS", "INCLUSIVE", "EXCLUSIVE")?;
-        for Call { frame, line, .. } in calls {
+        for Call { frame, indent, is_branch, .. } in calls {
             let [inclusive, exclusive] = frame.columns;
-            let (branch, own) = (if line.is_branch { '+' } else { ' ' }, mark(frame.own));
-            let start = format!("{inclusive:>7.2} % {exclusive:>7.2} %  {:1$}{branch}{own}", "", line.indent);
+            let (branch, own) = (if *is_branch { '+' } else { ' ' }, mark(frame.own));
+            let start = format!("{inclusive:>7.2} % {exclusive:>7.2} %  {:indent$}{branch}{own}", "");
             self.write_line(&start, frame.name, out)?;
         }
-        if self.report.has_more_calls {
+        if self.facts.has_more_calls {
             writeln!(out, "more calls; --top shows more")?;
         }
         Ok(())
@@ -297,12 +285,12 @@ impl ReportText<'_> {
 
     /// Returns the name of a function for a column of this width.
     fn name(&self, name: &str, width: usize) -> String {
-        FunctionName::new(name, self.rows.query.is_exact()).fit(width)
+        FunctionName::new(name, self.args.is_exact(&self.facts.clock)).fit(width)
     }
 
     /// Returns a weight with its unit.
     fn amount(&self, weight: u64) -> String {
-        match self.report.clock.unit() {
+        match self.facts.clock.unit() {
             Unit::Nanoseconds => format!("{:.3} ms", weight as f64 / 1e6),
             Unit::Bytes => format!("{:.3} MB", weight as f64 / 1e6),
             Unit::Samples | Unit::Events => HumanCount(weight).to_string(),
