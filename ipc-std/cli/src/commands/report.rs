@@ -1,5 +1,4 @@
 //! `report`: where a program spends its time, by the samples and events of a process or of a trace.
-mod calls;
 mod frame;
 mod integer;
 mod older;
@@ -10,11 +9,12 @@ mod threads;
 mod types;
 
 use nettrace_analysis::Analysis as _;
+use nettrace_analysis::report::CallReport;
 use nettrace_analysis::samples::Clock;
 use serde_json::json;
 
 pub(crate) use self::options::Args;
-use self::rows::{Facts, Rows};
+use self::rows::Rows;
 use crate::output::failure::Failure;
 use crate::output::globals::Globals;
 use crate::output::next_command::show_next;
@@ -23,35 +23,36 @@ use crate::recording::analysis_input::{InputRead, Needs};
 use crate::recording::{sample_gaps, thread_samples};
 
 pub(crate) fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
-    let clock = args.clock.clock()?;
+    let query = args.query()?;
     // A mistake on the command line is reported before the older trace is read, which can take long.
     let input = args.analysis.input(&args.target, globals)?;
-    let samples = || args.frames.samples(clock.recorded(), args.short);
-    let older = args.diff.as_deref().map(|file| older::read(file, samples(), &clock, globals));
+    let samples = || args.frames.samples(query.clock.recorded(), args.short);
+    let older = args.diff.as_deref().map(|file| older::read(file, samples(), &query.clock, globals));
     let mut older = older.transpose()?;
-    let needs = Needs::of(core::slice::from_ref(&clock));
+    let needs = Needs::of(core::slice::from_ref(&query.clock));
     let (mut samples, InputRead { lost, cpu, client, result: read, .. }) =
         input.analyse(needs, samples().of_part(input.part.part()), globals)?;
     if let (Clock::Contention, Some(client), Ok(()), true) =
-        (&clock, &client, &read, samples.part().is_whole())
+        (&query.clock, &client, &read, samples.part().is_whole())
     {
         samples.begin_trace();
         // A failure is ignored: without samples, only a note is missing.
         let _ = thread_samples::read(client, |event| samples.event(event));
     }
-    let rows = Rows::new(args, &clock, &mut samples, older.as_mut(), lost, cpu.as_ref());
-    let Facts { clock, gap, uncounted, has_stacks, .. } = &rows.facts;
-    if gap.is_some() && read.is_err() {
+    let report = CallReport::new(&query, &mut samples, older.as_mut());
+    if report.gap.is_some() && read.is_err() {
         // That the trace cannot be read explains why nothing was found.
         return read;
     }
+    let rows = Rows::new(&report, args, lost, cpu.as_ref());
     if globals.json {
         json_to_stdout(&json!(rows))?;
     }
-    if let Some(gap) = gap {
-        return Err(sample_gaps::failure(*gap, clock, *has_stacks, input.target));
+    if let Some(gap) = report.gap {
+        let has_stacks = report.samples.has_stacks();
+        return Err(sample_gaps::failure(gap, &report.clock, has_stacks, input.target));
     }
-    sample_gaps::remarks(uncounted).iter().for_each(|remark| globals.note(remark));
+    sample_gaps::remarks(&report.uncounted).iter().for_each(|remark| globals.note(remark));
     if !globals.json {
         to_stdout(|out| text::write(&rows, args, out))?;
         show_next(&text::next_command(&rows, input.target), globals)?;

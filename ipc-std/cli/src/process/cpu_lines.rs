@@ -1,7 +1,5 @@
 //! What the samples of threads that run leave out, as lines: the system's figure, and what is not the program's work.
 use indicatif::HumanCount;
-use nettrace_analysis::call_tree::{CallTree, Order};
-use nettrace_analysis::names::Names;
 use nettrace_analysis::report::{CpuTime, NOTABLE};
 
 use super::cpu_usage::CpuUsage;
@@ -66,10 +64,9 @@ fn compare(system: &CpuUsage, sampled: f64, lines: &mut Vec<String>) {
     }
 }
 
-/// Returns what the frame without a name is, if a notable share of stacks has it.
-pub(crate) fn unnamed_line(tree: &CallTree, names: &Names) -> Option<String> {
-    let unnamed = tree.top(Order::Inclusive).into_iter().find(|entry| names.text(entry.frame) == "?!?")?;
-    let [exclusive, inclusive] = [unnamed.exclusive, unnamed.inclusive].map(|weight| tree.share(weight));
+/// Returns what the frame without a name is, if a notable share of stacks has it: `exclusive` and `inclusive` are its
+/// shares in percent.
+pub(crate) fn unnamed_line(exclusive: f64, inclusive: f64) -> Option<String> {
     let calls = inclusive - exclusive;
     if exclusive >= NOTABLE {
         Some(format!("?!? ({exclusive:.2} %) is code whose name the trace does not have"))

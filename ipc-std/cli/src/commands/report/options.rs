@@ -1,11 +1,14 @@
 //! The options of `report`.
 use std::path::PathBuf;
 
-use nettrace_analysis::call_tree::{CallTree, Order};
-use nettrace_analysis::samples::{Clock, Samples, ThreadNumber, Weight};
+use clap::builder::{PossibleValuesParser, TypedValueParser};
+use nettrace_analysis::call_tree::Order;
+use nettrace_analysis::report::ReportQuery;
+use nettrace_analysis::samples::Clock;
 
 use crate::args::clock_args::ClockArgs;
 use crate::args::frame_args::FrameArgs;
+use crate::output::failure::Failure;
 use crate::process::trace_target::TraceTargetArgs;
 use crate::recording::analysis_input::AnalysisArgs;
 
@@ -19,10 +22,10 @@ pub(crate) struct Args {
     #[arg(long, value_name = "N", default_value_t = 20)]
     pub(super) top: usize,
     /// Sort the functions by this share
-    #[arg(long, value_name = "SHARE", default_value = "exclusive")]
-    by: ReportOrder,
+    #[arg(long, value_name = "SHARE", default_value = "exclusive", value_parser = order_parser())]
+    pub(super) by: Order,
     #[command(flatten)]
-    pub(super) clock: ClockArgs,
+    clock: ClockArgs,
     /// Show the threads, the heaviest first
     #[arg(long)]
     pub(super) threads: bool,
@@ -41,31 +44,21 @@ pub(crate) struct Args {
     pub(super) analysis: AnalysisArgs,
 }
 
-#[derive(Debug, Clone, Copy, clap::ValueEnum)]
-enum ReportOrder {
-    Exclusive,
-    Inclusive,
-    Own,
+fn order_parser() -> impl TypedValueParser<Value = Order> {
+    PossibleValuesParser::new(["exclusive", "inclusive", "own"]).map(|share| match share.as_str() {
+        "inclusive" => Order::Inclusive,
+        "own" => Order::Own,
+        _ => Order::Exclusive,
+    })
 }
 
 impl Args {
-    pub(super) const fn order(&self) -> Order {
-        match self.by {
-            ReportOrder::Exclusive => Order::Exclusive,
-            ReportOrder::Inclusive => Order::Inclusive,
-            ReportOrder::Own => Order::Own,
-        }
-    }
-
-    /// Returns the tree of the frames that are shown.
-    pub(super) fn call_tree(
-        &self,
-        samples: &mut Samples,
-        clock: &Clock,
-        weigh: impl FnMut(ThreadNumber, Weight) -> u64,
-    ) -> CallTree {
-        let tree = if self.is_exact(clock) { CallTree::new } else { CallTree::of_origins };
-        tree(samples, clock, weigh)
+    /// Returns what the report is about.
+    pub(super) fn query(&self) -> Result<ReportQuery, Failure> {
+        let clock = self.clock.clock()?;
+        let (is_chosen, is_exact) = (!self.clock.is_default(), self.is_exact(&clock));
+        let threads = self.threads.then_some(self.top);
+        Ok(ReportQuery { clock, is_chosen, order: self.by, is_exact, threads })
     }
 
     /// Returns whether all frames are shown, with their exact names. Thread time has the rule of another tool.

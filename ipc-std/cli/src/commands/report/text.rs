@@ -5,13 +5,13 @@ use std::path::Path;
 use indicatif::HumanCount;
 use nettrace_analysis::call_tree::Order;
 use nettrace_analysis::names::short_name;
+use nettrace_analysis::report::CallReport;
 use nettrace_analysis::samples::{Clock, UNKNOWN_TYPE, Unit};
 use unicode_width::UnicodeWidthStr;
 
-use super::calls::Call;
-use super::frame::Frame;
+use super::frame::{Call, Frame};
 use super::options::Args;
-use super::rows::{Facts, Rows};
+use super::rows::Rows;
 use super::threads::Thread;
 use super::types::{Type, Types};
 use crate::input::source;
@@ -19,7 +19,7 @@ use crate::output::columns::{cut_end, terminal_width};
 use crate::output::function_name::{FunctionName, function_name, mark};
 use crate::output::printable::printable_name;
 use crate::output::tables::write_more;
-use crate::process::cpu_lines::HIDES_RUNNING;
+use crate::process::cpu_lines::{HIDES_RUNNING, cpu_lines, unnamed_line};
 use crate::process::target::word;
 use crate::process::trace_target::TraceTarget;
 use crate::recording::sample_gaps::{NO_STACK, why_no_stack};
@@ -27,7 +27,7 @@ use crate::recording::sample_gaps::{NO_STACK, why_no_stack};
 /// Writes the report.
 pub(super) fn write(rows: &Rows<'_>, args: &Args, out: &mut dyn Write) -> io::Result<()> {
     let width = terminal_width().unwrap_or(usize::MAX);
-    let text = ReportText { rows, facts: &rows.facts, args, width };
+    let text = ReportText { rows, report: rows.report, args, width };
     text.write_head(out)?;
     text.write_left_out(out)?;
     text.write_lines(out)?;
@@ -36,7 +36,7 @@ pub(super) fn write(rows: &Rows<'_>, args: &Args, out: &mut dyn Write) -> io::Re
     }
     if let Some(types) = &rows.types {
         text.write_types(types, out)?;
-    } else if rows.facts.shows_functions {
+    } else if rows.report.shows_top {
         text.write_top(out)?;
     }
     text.write_idle_threads(out)?;
@@ -53,7 +53,7 @@ pub(super) fn write(rows: &Rows<'_>, args: &Args, out: &mut dyn Write) -> io::Re
 /// Returns the command that shows more of the same.
 pub(super) fn next_command(rows: &Rows<'_>, target: TraceTarget<'_>) -> String {
     let target = target.argument();
-    let clock = match &rows.facts.clock {
+    let clock = match &rows.report.clock {
         Clock::Allocations | Clock::AllocatedTypes => return format!("dotnet-ipc gc {target}"),
         Clock::Contention => return format!("dotnet-ipc locks {target}"),
         Clock::Cpu => String::new(),
@@ -69,7 +69,7 @@ pub(super) fn next_command(rows: &Rows<'_>, target: TraceTarget<'_>) -> String {
 
 struct ReportText<'r> {
     rows: &'r Rows<'r>,
-    facts: &'r Facts<'r>,
+    report: &'r CallReport<'r>,
     args: &'r Args,
     /// The columns of the terminal.
     width: usize,
@@ -78,12 +78,12 @@ struct ReportText<'r> {
 impl ReportText<'_> {
     /// Writes what counts, and how much of it there is.
     fn write_head(&self, out: &mut dyn Write) -> io::Result<()> {
-        let Self { rows, facts, .. } = self;
-        let what = match &facts.clock {
+        let Self { rows, report, .. } = self;
+        let what = match &report.clock {
             Clock::Cpu => "CPU: samples of threads in managed code",
             Clock::Wall => "Wall clock: samples of all threads",
             Clock::ThreadTime => "Thread time: from sample to sample, waiting included",
-            Clock::Allocations | Clock::AllocatedTypes if facts.has_sampled_allocations => {
+            Clock::Allocations | Clock::AllocatedTypes if report.samples.has_sampled_allocations() => {
                 "Allocated bytes, estimated by sampled allocations"
             }
             Clock::Allocations | Clock::AllocatedTypes => "Allocated bytes, by an event every 100 KB or so",
@@ -96,9 +96,9 @@ impl ReportText<'_> {
             _ => "All events with a stack",
         };
         let count = HumanCount(rows.samples);
-        let counted = match facts.clock.unit() {
-            Unit::Samples if facts.clock == Clock::Cpu => {
-                format!("{count} of {} samples", HumanCount(facts.all_samples))
+        let counted = match report.clock.unit() {
+            Unit::Samples if report.clock == Clock::Cpu => {
+                format!("{count} of {} samples", HumanCount(report.samples.samples()))
             }
             Unit::Samples => format!("{count} samples"),
             Unit::Events => format!("{count} events"),
@@ -108,11 +108,11 @@ impl ReportText<'_> {
         };
         let (lost, unnamed) = (HumanCount(rows.lost), rows.unnamed_frames);
         writeln!(out, "{what}\n{counted}, {lost} events lost, {unnamed:.2} % of frames unnamed")?;
-        if facts.dropped > 0 {
-            let dropped = HumanCount(facts.dropped);
+        if let dropped @ 1.. = report.samples.dropped().saturating_add(report.samples.stacks().cut()) {
+            let dropped = HumanCount(dropped);
             writeln!(out, "{dropped} events have more different stacks than this report counts")?;
         }
-        if rows.tells_running.is_some() {
+        if report.hides_running() {
             writeln!(out, "{}", cut_end(HIDES_RUNNING, self.width))?;
         }
         Ok(())
@@ -123,7 +123,7 @@ impl ReportText<'_> {
         const SHOWN: usize = 3;
         let left_out = &self.rows.left_out;
         // That threads stop for a sample somewhere is no part of an answer.
-        if left_out.is_empty() || self.facts.clock.unit() == Unit::Samples {
+        if left_out.is_empty() || self.report.clock.unit() == Unit::Samples {
             return Ok(());
         }
         let more = match left_out.len().saturating_sub(SHOWN) {
@@ -138,7 +138,11 @@ impl ReportText<'_> {
 
     /// Writes what samples do not see, and before it the functions of the program: they are what the reader can change.
     fn write_lines(&self, out: &mut dyn Write) -> io::Result<()> {
-        let Facts { own_first, lines, .. } = self.facts;
+        let Self { rows, report, .. } = self;
+        let own_first = &rows.own_first;
+        let mut lines = report.cpu.as_ref().map(|cpu| cpu_lines(cpu, rows.system)).unwrap_or_default();
+        let share = |weight| report.tree.share(weight);
+        lines.extend(report.unnamed.and_then(|of| unnamed_line(share(of.exclusive), share(of.inclusive))));
         if !own_first.is_empty() {
             writeln!(out, "\n{:>9} {:>9}  FUNCTION OF THE PROGRAM", "OWN", "INCLUSIVE")?;
             self.write_frames(own_first, None, out)?;
@@ -150,16 +154,16 @@ impl ReportText<'_> {
     }
 
     fn write_top(&self, out: &mut dyn Write) -> io::Result<()> {
-        let Self { rows, facts, args, .. } = self;
-        if !facts.has_functions {
+        let Self { rows, report, args, .. } = self;
+        if !report.has_functions() {
             return self.write_no_stack(out);
         }
-        let is_by_own = args.order() == Order::Own;
+        let is_by_own = args.by == Order::Own;
         let share = if is_by_own { "OWN" } else { "EXCLUSIVE" };
         writeln!(out, "\n{share:>9} {:>9}  FUNCTION", "INCLUSIVE")?;
         let not_own = Some(rows.not_own).filter(|share| is_by_own && *share > 0.0);
         self.write_frames(&rows.frames, not_own, out)?;
-        write_more(facts.functions, args.top, " functions", out)
+        write_more(report.top.len(), args.top, " functions", out)
     }
 
     /// Writes functions, and where the share of the stacks without own code belongs among them.
@@ -183,14 +187,15 @@ impl ReportText<'_> {
     }
 
     fn write_changes(&self, older: &Path, out: &mut dyn Write) -> io::Result<()> {
-        let Self { rows, facts, args, .. } = self;
+        let Self { rows, report, args, .. } = self;
         let count = HumanCount(rows.before.as_ref().map_or(0, |before| before.samples_before));
-        let what = if facts.clock.unit() == Unit::Samples { "samples" } else { "events" };
+        let what = if report.clock.unit() == Unit::Samples { "samples" } else { "events" };
         writeln!(out, "Before: {}, {count} {what}", source::name(older))?;
-        if facts.functions == 0 {
+        let all = report.older.as_ref().map_or(0, |older| older.changes.len());
+        if all == 0 {
             return writeln!(out, "\nAll shares are equal");
         }
-        let kind = match args.order() {
+        let kind = match args.by {
             Order::Exclusive => "EXCLUSIVE",
             Order::Inclusive => "INCLUSIVE",
             Order::Own => "OWN",
@@ -202,7 +207,7 @@ impl ReportText<'_> {
             let start = format!("{before:>7.2} % {after:>7.2} % {change:>+7.2} % {mark}");
             self.write_line(&start, frame.name, out)?;
         }
-        write_more(facts.functions, args.top, " functions", out)
+        write_more(all, args.top, " functions", out)
     }
 
     fn write_types(&self, rows: &Types<'_>, out: &mut dyn Write) -> io::Result<()> {
@@ -233,12 +238,12 @@ impl ReportText<'_> {
     }
 
     fn write_no_stack(&self, out: &mut dyn Write) -> io::Result<()> {
-        writeln!(out, "\n{NO_STACK}: {}", why_no_stack(&self.facts.clock, self.facts.has_stacks))
+        writeln!(out, "\n{NO_STACK}: {}", why_no_stack(&self.report.clock, self.report.samples.has_stacks()))
     }
 
     /// Writes how many threads were never seen in managed code.
     fn write_idle_threads(&self, out: &mut dyn Write) -> io::Result<()> {
-        let (threads, samples) = self.facts.idle_threads;
+        let (threads, samples) = self.report.idle_threads;
         if threads == 0 {
             return Ok(());
         }
@@ -250,15 +255,14 @@ impl ReportText<'_> {
         )
     }
 
-    fn write_threads(&self, threads: &[Thread], out: &mut dyn Write) -> io::Result<()> {
+    fn write_threads(&self, threads: &[Thread<'_>], out: &mut dyn Write) -> io::Result<()> {
         writeln!(out, "\n{:>9} {:>12}  {:>10}  NAME, TOP FUNCTION", "SHARE", "AMOUNT", "THREAD")?;
         for row in threads.iter().take(self.args.top) {
             let process = row.process_id.map_or_else(String::new, |id| format!("{}/", id.0));
             let id = format!("{process}{}", row.thread_id.0);
-            let name = row.name.as_ref();
-            let name = name.map_or_else(String::new, |name| format!("{}, ", printable_name(name)));
+            let name = row.name.map_or_else(String::new, |name| format!("{}, ", printable_name(name)));
             let start = format!("{:>7.2} % {:>12}  {id:>10}  {name}", row.share, self.amount(row.total));
-            self.write_line(&start, &row.top, out)?;
+            self.write_line(&start, row.top, out)?;
         }
         write_more(threads.len(), self.args.top, " threads", out)
     }
@@ -271,7 +275,7 @@ impl ReportText<'_> {
             let start = format!("{inclusive:>7.2} % {exclusive:>7.2} %  {:indent$}{branch}{own}", "");
             self.write_line(&start, frame.name, out)?;
         }
-        if self.facts.has_more_calls {
+        if self.rows.has_more_calls {
             writeln!(out, "more calls; --top shows more")?;
         }
         Ok(())
@@ -285,12 +289,12 @@ impl ReportText<'_> {
 
     /// Returns the name of a function for a column of this width.
     fn name(&self, name: &str, width: usize) -> String {
-        FunctionName::new(name, self.args.is_exact(&self.facts.clock)).fit(width)
+        FunctionName::new(name, self.args.is_exact(&self.report.clock)).fit(width)
     }
 
     /// Returns a weight with its unit.
     fn amount(&self, weight: u64) -> String {
-        match self.facts.clock.unit() {
+        match self.report.clock.unit() {
             Unit::Nanoseconds => format!("{:.3} ms", weight as f64 / 1e6),
             Unit::Bytes => format!("{:.3} MB", weight as f64 / 1e6),
             Unit::Samples | Unit::Events => HumanCount(weight).to_string(),
