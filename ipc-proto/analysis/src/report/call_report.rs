@@ -24,6 +24,37 @@ pub struct ReportQuery {
 }
 
 /// What the samples of one clock show. Weights are in the unit of the clock.
+///
+/// ```
+/// use nettrace_analysis::Analysis;
+/// use nettrace_analysis::call_tree::Order;
+/// use nettrace_analysis::nettrace::{AssemblerStep, BytesOrder, EventAssembler, ReadOptions};
+/// use nettrace_analysis::report::{CallReport, ReportQuery};
+/// use nettrace_analysis::samples::{Clock, Samples};
+///
+/// # let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../testdata/analysis/net31-sampled.nettrace");
+/// # let bytes = std::fs::read(path)?;
+/// let query = ReportQuery {
+///     clock: Clock::Wall,
+///     is_chosen: true,
+///     order: Order::Inclusive,
+///     is_exact: false,
+///     threads: Some(1),
+/// };
+/// let mut assembler = EventAssembler::of_bytes(bytes, BytesOrder::Time, ReadOptions::default());
+/// let mut samples = Samples::new(query.clock.recorded());
+/// while let AssemblerStep::Event(event) = assembler.step() {
+///     samples.event(&event);
+/// }
+/// let mut samples = samples.finish();
+/// let report = CallReport::new(&query, &mut samples, None);
+/// for entry in report.top.iter().take(2) {
+///     println!("{:.2} % {}", report.tree.share(entry.inclusive), report.samples.names().text(entry.frame));
+/// }
+/// # assert_eq!((report.gap, report.samples.count(&report.clock)), (None, 5_478));
+/// # assert!(report.threads[0].top.is_some() && report.threads[1].top.is_none());
+/// # Ok::<(), std::io::Error>(())
+/// ```
 #[derive(Debug)]
 pub struct CallReport<'s> {
     /// The clock of the report: all samples in place of CPU time, if samples do not tell which threads run.
