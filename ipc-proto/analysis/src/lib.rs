@@ -14,6 +14,7 @@ pub mod jit;
 pub mod live;
 pub mod locks;
 pub mod names;
+pub mod report;
 pub mod requests;
 pub mod samples;
 mod stacks;

@@ -231,8 +231,8 @@ fn differences() {
     let [cpu, wall] = [Clock::Cpu, Clock::Wall]
         .map(|clock| CallTree::new(&mut samples, &clock, |_, weight| weight.total()));
     let names = samples.names();
-    assert_eq!(wall.difference(names, &wall, names), []);
-    let changes = wall.difference(names, &cpu, names);
+    assert_eq!(wall.difference(names, &wall, names, Order::Exclusive), []);
+    let changes = wall.difference(names, &cpu, names, Order::Exclusive);
     let [more, less] = [0, 1].map(|i| changes.iter().map(|change| change.exclusive[i]).sum::<f64>());
     assert!((more - less).abs() < 1e-6 && more > 50.0);
     assert!(changes.is_sorted_by(|a, b| {

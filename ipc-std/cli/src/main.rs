@@ -2,6 +2,7 @@
 
 /// Arguments that several commands have, and their parsers.
 mod args {
+    pub(crate) mod clock_args;
     pub(crate) mod command_code;
     pub(crate) mod comparison;
     pub(crate) mod frame_args;
@@ -128,9 +129,20 @@ mod events {
     pub(crate) mod lines;
     pub(crate) mod native_path;
     pub(crate) mod plain_text;
+    pub(crate) mod stack_names;
     pub(crate) mod stack_texts;
     pub(crate) mod summary;
     pub(crate) mod templates;
+}
+
+/// The files that `flame` writes: a page with a graph, and files for other tools.
+mod flame {
+    pub(crate) mod flame_file;
+    mod flame_page;
+    mod folded;
+    mod output;
+    mod outputs;
+    mod text_writer;
 }
 
 mod grouped_help;
@@ -161,6 +173,7 @@ mod output {
 /// The process that a command is about: how the command line names it, how it is reached and described.
 mod process {
     pub(crate) mod connection_args;
+    pub(crate) mod cpu_lines;
     pub(crate) mod cpu_usage;
     pub(crate) mod descriptors;
     pub(crate) mod force_args;
@@ -187,6 +200,7 @@ mod recording {
     pub(crate) mod progress;
     pub(crate) mod record;
     pub(crate) mod rundown;
+    pub(crate) mod sample_gaps;
     pub(crate) mod session;
     pub(crate) mod session_failure;
     mod stopped_session;
@@ -209,18 +223,6 @@ mod run {
     pub(crate) mod temporary_file;
     pub(crate) mod threads;
     pub(crate) mod worker;
-}
-
-/// Stacks of a trace: what counts in them, their names, and the files that show them.
-mod stacks {
-    pub(crate) mod clock_args;
-    pub(crate) mod cpu_lines;
-    mod flame_page;
-    mod output;
-    mod outputs;
-    pub(crate) mod stack_names;
-    pub(crate) mod stacks_file;
-    mod text_writer;
 }
 
 /// The terminal of the tool: a full screen, its keys, and progress bars.

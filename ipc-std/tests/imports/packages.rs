@@ -59,7 +59,7 @@ const ANALYSIS: Layers = &[
     &["stacks"],
     &["samples"],
     &["call_tree", "counters", "gc", "jit", "locks"],
-    &["formats", "live", "requests"],
+    &["formats", "live", "report", "requests"],
     &["lib"],
 ];
 
@@ -108,7 +108,7 @@ const TOOL_LAYERS: Layers = &[
     &["args"],
     &["process"],
     &["recording"],
-    &["stacks"],
+    &["flame"],
     &["events", "counters", "diagnosis"],
     &["command_list", "grouped_help"],
     &["commands"],

@@ -80,7 +80,7 @@ const ANALYSES: [(&str, AnalysisWork); 14] = [
         let (mut new, mut old) = (samples_of(trace), samples_of(trace));
         let trees =
             [&mut new, &mut old].map(|of| CallTree::folded(of, &Clock::Wall, |_, weight| weight.running));
-        _ = trees[0].difference(new.names(), &trees[1], old.names());
+        _ = trees[0].difference(new.names(), &trees[1], old.names(), Order::Exclusive);
     }),
     ("thread tree", |trace| _ = ThreadTree::folded(&mut samples_of(trace), &clocks())),
     ("speedscope and pprof", |trace| {

@@ -20,7 +20,11 @@ pub fn names(bytes: &[u8]) {
     for clock in clocks() {
         let tree = check_tree(&mut samples, &clock);
         let second = CallTree::new(&mut again, &clock, |_, weight| weight.total());
-        assert_eq!(tree.difference(samples.names(), &second, again.names()), [], "{clock:?}");
+        assert_eq!(
+            tree.difference(samples.names(), &second, again.names(), Order::Exclusive),
+            [],
+            "{clock:?}"
+        );
     }
     assert!(samples.dropped() == 0 && samples.names().dropped() == 0 && samples.stacks().cut() == 0);
 }

@@ -68,6 +68,18 @@ pub struct Change<'n> {
     pub is_own: bool,
 }
 
+impl Change<'_> {
+    /// Returns the shares of the frame by which an order sorts, before and after.
+    #[must_use]
+    pub const fn shares(&self, order: Order) -> [f64; 2] {
+        match order {
+            Order::Exclusive => self.exclusive,
+            Order::Inclusive => self.inclusive,
+            Order::Own => self.own,
+        }
+    }
+}
+
 /// The calls of a trace by name, with what they weigh by a clock. An example is at [`Samples`].
 #[derive(Debug, Clone)]
 pub struct CallTree {
@@ -341,6 +353,19 @@ impl CallTree {
         })
     }
 
+    /// Returns the first functions of the program for a report: up to three by their own weight, and before them the
+    /// one that most stacks have [in common](Self::common_own).
+    #[must_use]
+    pub fn first_own(&self) -> Vec<Entry> {
+        let mut own = self.top(Order::Own);
+        own.retain(|entry| entry.own > 0);
+        own.truncate(3);
+        if let Some(common) = self.common_own().filter(|common| !own.contains(common)) {
+            own.insert(0, common);
+        }
+        own
+    }
+
     /// Returns the callers of a frame, the heaviest first. If a frame calls itself, the outermost call counts. Stacks
     /// in which the frame has no caller are left out.
     #[must_use]
@@ -443,9 +468,16 @@ impl CallTree {
         Ok(())
     }
 
-    /// Returns the frames whose share differs from an older tree, the largest change of the exclusive share first.
+    /// Returns the frames whose share differs from an older tree, the largest change first of the share by which `order`
+    /// sorts.
     #[must_use]
-    pub fn difference<'n>(&self, names: &'n Names, old: &Self, old_names: &'n Names) -> Vec<Change<'n>> {
+    pub fn difference<'n>(
+        &self,
+        names: &'n Names,
+        old: &Self,
+        old_names: &'n Names,
+        order: Order,
+    ) -> Vec<Change<'n>> {
         let mut changes: BTreeMap<&'n str, Change<'n>> = BTreeMap::new();
         for (i, tree, names) in [(0, old, old_names), (1, self, names)] {
             for entry in tree.top(Order::Exclusive) {
@@ -474,6 +506,7 @@ impl CallTree {
             let by_exclusive = size(b.exclusive).total_cmp(&size(a.exclusive));
             by_exclusive.then_with(|| size(b.inclusive).total_cmp(&size(a.inclusive)))
         });
+        changes.sort_by(|a, b| size(b.shares(order)).total_cmp(&size(a.shares(order))));
         changes
     }
 

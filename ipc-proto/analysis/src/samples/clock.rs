@@ -2,10 +2,11 @@
 use alloc::string::String;
 
 /// What to weigh: see the [module](super).
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub enum Clock {
     /// Samples of threads that run.
+    #[default]
     Cpu,
     /// All samples.
     Wall,
@@ -74,5 +75,13 @@ impl Clock {
             Self::Allocations | Self::AllocatedTypes => Unit::Bytes,
             Self::Exceptions | Self::Events { .. } | Self::AllEvents => Unit::Events,
         }
+    }
+
+    /// Returns the clocks that a [report](crate::report) by this one needs: a report of CPU time also states how many
+    /// threads only wait, and shows all samples if they do not tell which threads run. A report of locks states how many
+    /// threads wait from before the recording. So both need [`Wall`](Self::Wall).
+    pub fn recorded(&self) -> impl Iterator<Item = Self> {
+        let needs_wall = matches!(self, Self::Cpu | Self::Contention);
+        [self.clone()].into_iter().chain(needs_wall.then_some(Self::Wall))
     }
 }

@@ -296,13 +296,28 @@ impl Samples {
         if self.has_processor_samples {
             return 0;
         }
-        let mut sums = alloc::vec![0_u64; self.threads.list.len()];
-        for (thread, _, weight) in self.weights(&Clock::Wall) {
+        self.thread_weights(&Clock::Wall).into_iter().map(Weight::total).max().unwrap_or_default()
+    }
+
+    /// Returns what each of the [`threads`](Self::threads) weighs by a clock.
+    #[must_use]
+    pub fn thread_weights(&self, clock: &Clock) -> Vec<Weight> {
+        let mut sums = alloc::vec![Weight::default(); self.threads.list.len()];
+        for (thread, _, weight) in self.weights(clock) {
             if let Some(sum) = sums.get_mut(thread.number()) {
-                *sum = sum.saturating_add(weight.total());
+                sum.add(weight);
             }
         }
-        sums.into_iter().max().unwrap_or_default()
+        sums
+    }
+
+    /// Returns how many threads were never seen in managed code, and the number of their samples. It is 0 without
+    /// [`Clock::Wall`].
+    #[must_use]
+    pub fn idle_threads(&self) -> (usize, u64) {
+        let mut idle = self.thread_weights(&Clock::Wall);
+        idle.retain(|weight| weight.running == 0 && weight.waiting > 0);
+        (idle.len(), idle.iter().fold(0, |sum, weight| sum.saturating_add(weight.waiting)))
     }
 
     /// Returns whether samples tell threads that run from those that wait. A program that was compiled ahead of time
@@ -318,6 +333,12 @@ impl Samples {
             let frame = frames.of(address);
             frames.names().ip(address).is_some() && frames.names().is_named(frame)
         })
+    }
+
+    /// Returns the clock to show: all samples in place of CPU time, if samples do not tell which threads run.
+    #[must_use]
+    pub fn shown_clock(&mut self, chosen: Clock) -> Clock {
+        if chosen == Clock::Cpu && !self.tells_running() { Clock::Wall } else { chosen }
     }
 
     /// Returns what causes the samples of threads that run, by [`Clock::Cpu`] or else by [`Clock::Wall`]. Call it after

@@ -1,6 +1,7 @@
 //! `--own` and `--raw`: which functions belong to the program, and which frames of stacks are shown.
 use nettrace_analysis::OwnCode;
 use nettrace_analysis::names::Names;
+use nettrace_analysis::samples::{Clock, Samples};
 
 /// Which functions belong to the program.
 #[derive(Debug, clap::Args)]
@@ -31,5 +32,16 @@ impl FrameArgs {
     /// Makes names state which functions belong to the program. Names need this before they name any frame.
     pub(crate) fn prepare(&self, names: &mut Names) {
         names.set_own_code(self.own.code());
+    }
+
+    /// Returns samples without any event, by these clocks. Their names are short or whole, and state what belongs to the
+    /// program.
+    pub(crate) fn samples(&self, clocks: impl IntoIterator<Item = Clock>, is_short: bool) -> Samples {
+        let mut samples = Samples::new(clocks);
+        self.prepare(samples.names_mut());
+        if is_short {
+            samples.names_mut().shorten();
+        }
+        samples
     }
 }

@@ -21,6 +21,7 @@ use crate::args::until_event;
 use crate::events::field::{self, FieldCondition};
 use crate::events::lines::ShownEvent;
 use crate::events::native_path::NativePath;
+use crate::events::stack_names::StackNames;
 use crate::events::summary::EventSummary;
 use crate::input::source::{self, Source};
 use crate::input::trace_file;
@@ -36,7 +37,6 @@ use crate::recording::session::{self, LiveEvents, LiveSession};
 use crate::recording::summary::{RecordedAmount, lost_warning};
 use crate::run::failure::{Failure, Kind};
 use crate::run::globals::Globals;
-use crate::stacks::stack_names::StackNames;
 use crate::text::printable::printable_name;
 
 /// Show the events of a process as they happen, or of a trace

@@ -11,7 +11,7 @@ use super::json;
 use super::line_buffer::LineBuffer;
 use super::stack_texts::StackTexts;
 use super::templates::{KindFields, Templates};
-use crate::stacks::stack_names::{NamedStack, STACK_LIMIT};
+use crate::events::stack_names::{NamedStack, STACK_LIMIT};
 use crate::text::printable::printable_name;
 
 /// A buffer of lines.

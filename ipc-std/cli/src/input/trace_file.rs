@@ -6,7 +6,7 @@ use std::path::Path;
 use nettrace::{
     BytesOrder, End, EventAssembler, EventOrder, ReadOptions, TraceClock, TraceEvent, TraceReader,
 };
-use nettrace_analysis::{EventBuffer, LossReport};
+use nettrace_analysis::{Analysis, EventBuffer, LossReport};
 
 use super::source::{self, Source};
 use crate::run::failure::Failure;
@@ -53,6 +53,19 @@ pub(crate) fn read_all(
     report_lost(trace, globals);
     report_late(trace, globals);
     source::check(trace.summary().end.unwrap_or(End::Complete), trace.get_ref().name())
+}
+
+/// Reads a whole trace into an analysis, and returns its report.
+pub(crate) fn analyse<A: Analysis>(
+    file: &Path,
+    mut analysis: A,
+    globals: &Globals,
+) -> Result<A::Report, Failure> {
+    read_all(&mut open(file, true, globals)?, globals, |event| {
+        analysis.event(event);
+        ControlFlow::Continue(())
+    })?;
+    Ok(analysis.finish())
 }
 
 /// Returns how many events the runtime did not record, also before the first event of their thread.

@@ -1,5 +1,5 @@
 // Opens files of `dotnet-ipc convert` in speedscope: speedscope.mjs SPEEDSCOPE FOLDER. SPEEDSCOPE is the folder of its
-// page. The other one is that of the test in cli/convert.rs: one trace in each format that speedscope reads.
+// page. The other one is that of the test in cli/flame.rs: one trace in each format that speedscope reads.
 import assert from "node:assert/strict";
 import { join, resolve } from "node:path";
 import { call, evaluate, open, problems, run, until } from "../../../../ipc-proto/wasm/tests/chromium.mjs";

@@ -20,7 +20,6 @@ mod commands;
 mod conformance;
 #[cfg(target_os = "linux")]
 mod containers;
-mod convert;
 mod counter_series;
 mod counters;
 mod counters_file;
@@ -41,6 +40,7 @@ mod exhaustion;
 mod fake_runtime;
 #[cfg(target_os = "linux")]
 mod find;
+mod flame;
 mod flame_page;
 mod gc;
 mod help;

@@ -1,10 +1,10 @@
 //! The numbers of a period that are not shares of functions.
 use indicatif::DecimalBytes;
 use nettrace_analysis::live::Activity;
+use nettrace_analysis::report::{NOTABLE, is_nearly_idle};
 use nettrace_analysis::samples::CpuCauses;
 
 use super::view::percent;
-use crate::stacks::cpu_lines::{NOTABLE, is_nearly_idle};
 
 /// Returns the numbers as texts.
 pub(super) fn rates(activity: &Activity, cores: Option<f64>) -> Vec<String> {

@@ -9,7 +9,7 @@ use unicode_width::UnicodeWidthStr;
 use super::message::Period;
 use super::rates::rates;
 use super::view::{View, row_line};
-use crate::stacks::cpu_lines::HIDES_RUNNING;
+use crate::process::cpu_lines::HIDES_RUNNING;
 use crate::terminal::full_screen::{Line, Style};
 use crate::terminal::screen_table::{Footer, Request, ScreenTable, TableFrame};
 use crate::text::columns::cut_end;

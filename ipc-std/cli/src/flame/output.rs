@@ -1,4 +1,4 @@
-//! `StacksOutput`: one kind of file that `flame` writes, with its clocks and the function that writes it.
+//! `FlameOutput`: one kind of file that `flame` writes, with its clocks and the function that writes it.
 use std::io::{self, Write};
 
 use nettrace_analysis::formats::TimeProfile;
@@ -8,7 +8,7 @@ use super::flame_page::Recording;
 
 /// A kind of file that `flame` writes.
 #[derive(Debug)]
-pub(crate) struct StacksOutput {
+pub(crate) struct FlameOutput {
     /// The value of `--format`.
     pub(super) name: &'static str,
     /// The end of the name of a file that has this format without `--format`.
@@ -64,7 +64,7 @@ pub(super) struct InTime<'r> {
     pub(super) unix_start: i128,
 }
 
-impl StacksOutput {
+impl FlameOutput {
     /// Returns the clocks that a file has for the chosen one.
     pub(super) fn clocks(&self, chosen: &Clock) -> Vec<Clock> {
         match self.clocks {

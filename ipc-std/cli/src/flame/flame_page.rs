@@ -8,10 +8,11 @@ use std::io::{self, Write};
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
 use indicatif::HumanCount;
-use ipc_proto::wire::{to_u32, to_usize};
+use ipc_proto::wire::{to_u32, to_u64, to_usize};
 use nettrace_analysis::StackId;
 use nettrace_analysis::call_tree::ThreadTree;
 use nettrace_analysis::samples::{Clock, Samples};
+use serde::Serialize;
 use sha2::{Digest, Sha256};
 
 use crate::text::function_name::FunctionName;
@@ -99,36 +100,25 @@ pub(crate) fn write(
         before
     };
     write!(out, "{}{script_hash}{}{title}{}", next("{HASH}"), next("{TITLE}"), next("{DATA}"))?;
-    write!(out, "{{\"title\":{},\"old\":", json(&recording.name))?;
-    match &old {
-        Some((name, _)) => write!(out, "{}", json(name))?,
-        None => write!(out, "null")?,
-    }
-    write!(out, ",\"clock\":{}", clocks.iter().position(|clock| clock == first).unwrap_or_default())?;
+    let clock = clocks.iter().position(|clock| clock == first).unwrap_or_default();
+    let old_name = old.as_ref().map(|(name, _)| name);
+    write!(out, "{{\"title\":{},\"old\":{},\"clock\":{clock}", json(&recording.name), json(&old_name))?;
     graph.write(&places, out)?;
-    list(out, ",\n\"threads\":", threads.iter().map(|name| json(name)))?;
-    list(out, ",\"notes\":", notes.iter().map(|note| json(note)))?;
-    write!(out, ",\n\"clocks\":[")?;
-    for (number, (clock, rows)) in clocks.iter().zip(&rows).enumerate() {
+    let clocks = clocks.iter().zip(&rows).enumerate().map(|(number, (clock, rows))| {
         let (label, what) = describe(clock);
-        let unit = clock.unit().name();
-        let comma = if number == 0 { "" } else { "," };
-        write!(
-            out,
-            "{comma}{{\"label\":{},\"what\":{},\"unit\":\"{unit}\",\"rows\":",
-            json(&label),
-            json(&what)
-        )?;
-        let place = |thread: usize| thread_places.get(thread).copied().unwrap_or_default();
-        write_rows(rows, &places, |row| Some(place(row.thread)), out)?;
-        write!(out, ",\"old\":")?;
-        match old_rows.and_then(|rows| rows.get(number)) {
-            Some(rows) => write_rows(rows, &places, |_| None, out)?,
-            None => write!(out, "null")?,
+        let place = |row: &Row| Some(thread_places.get(row.thread).copied().unwrap_or_default());
+        let old = old_rows.and_then(|rows| rows.get(number));
+        ClockRows {
+            label,
+            what,
+            unit: clock.unit().name(),
+            rows: numbers(rows, &places, place),
+            old: old.map(|rows| numbers(rows, &places, |_| None)),
         }
-        write!(out, "}}")?;
-    }
-    write!(out, "]}}{}{script}{}", next("{SCRIPT}"), next("\0"))
+    });
+    let clocks: Vec<_> = clocks.collect();
+    write!(out, ",\n\"threads\":{},\"notes\":{}", json(&threads), json(&notes))?;
+    write!(out, ",\n\"clocks\":{}}}{}{script}{}", json(&clocks), next("{SCRIPT}"), next("\0"))
 }
 
 /// The calls of one recording or two.
@@ -141,6 +131,16 @@ struct Graph {
     /// comes before its callees.
     calls: Vec<(u32, u32)>,
     places: HashMap<(u32, u32), u32>,
+}
+
+/// What the page has of a clock.
+#[derive(Serialize)]
+struct ClockRows {
+    label: String,
+    what: String,
+    unit: &'static str,
+    rows: Vec<u64>,
+    old: Option<Vec<u64>>,
 }
 
 /// The weight of a thread at a call.
@@ -261,15 +261,13 @@ impl Graph {
             }));
             callers.push(number.saturating_sub(to_usize(places.of(*caller))));
         }
-        let own = names.iter().map(|(_, is_own)| u8::from(*is_own));
-        list(out, ",\n\"own\":", own)?;
+        let own: Vec<_> = names.iter().map(|(_, is_own)| u8::from(*is_own)).collect();
         let names: Vec<_> = names.iter().map(|(name, _)| FunctionName::new(name, self.is_exact)).collect();
-        list(out, ",\n\"names\":", names.iter().map(|name| json(name.text())))?;
-        let places =
-            |name: &FunctionName<'_>| name.utf16_places().map(|place| place.to_string()).collect::<Vec<_>>();
-        list(out, ",\n\"places\":", names.iter().map(|name| format!("[{}]", places(name).join(","))))?;
-        list(out, ",\n\"frames\":", frames)?;
-        list(out, ",\n\"callers\":", callers)
+        let places: Vec<Vec<_>> = names.iter().map(|name| name.utf16_places().collect()).collect();
+        let texts: Vec<_> = names.iter().map(FunctionName::text).collect();
+        write!(out, ",\n\"own\":{},\n\"names\":{}", json(&own), json(&texts))?;
+        write!(out, ",\n\"places\":{},\n\"frames\":{}", json(&places), json(&frames))?;
+        write!(out, ",\n\"callers\":{}", json(&callers))
     }
 }
 
@@ -286,31 +284,20 @@ impl Places {
     }
 }
 
-/// Writes rows in the order of calls: the distance from the call of the row before, the thread, and the weight. If
+/// Returns rows in the order of calls: the distance from the call of the row before, the thread, and the weight. If
 /// `thread` returns `None`, the row has no thread.
-fn write_rows(
-    rows: &[Row],
-    places: &Places,
-    thread: impl Fn(&Row) -> Option<usize>,
-    out: &mut impl Write,
-) -> io::Result<()> {
+fn numbers(rows: &[Row], places: &Places, thread: impl Fn(&Row) -> Option<usize>) -> Vec<u64> {
     let mut sums: Vec<_> = rows.iter().map(|row| (places.of(row.call), thread(row), row.weight)).collect();
     sums.sort_unstable();
-    let sums = sums.chunk_by(|(a, a_thread, _), (b, b_thread, _)| (a, a_thread) == (b, b_thread));
-    let mut last = 0;
-    write!(out, "[")?;
-    for (number, equal) in sums.enumerate() {
+    let (mut numbers, mut last) = (Vec::new(), 0);
+    for equal in sums.chunk_by(|(a, a_thread, _), (b, b_thread, _)| (a, a_thread) == (b, b_thread)) {
         let Some((call, thread, _)) = equal.first() else { continue };
-        let weight = equal.iter().fold(0_u64, |sum, (_, _, weight)| sum.saturating_add(*weight));
-        let comma = if number == 0 { "" } else { "," };
-        write!(out, "{comma}{}", call.saturating_sub(last))?;
-        if let Some(thread) = thread {
-            write!(out, ",{thread}")?;
-        }
-        write!(out, ",{weight}")?;
+        numbers.push(call.saturating_sub(last).into());
+        numbers.extend(thread.map(to_u64));
+        numbers.push(equal.iter().fold(0_u64, |sum, (_, _, weight)| sum.saturating_add(*weight)));
         last = *call;
     }
-    write!(out, "]")
+    numbers
 }
 
 /// Returns the names of the threads on the page, and the place of each thread among them.
@@ -369,23 +356,10 @@ fn describe(clock: &Clock) -> (String, String) {
     (label.to_owned(), what.to_owned())
 }
 
-/// Writes a list of JSON.
-fn list<T: core::fmt::Display>(
-    out: &mut impl Write,
-    key: &str,
-    items: impl IntoIterator<Item = T>,
-) -> io::Result<()> {
-    write!(out, "{key}[")?;
-    for (number, item) in items.into_iter().enumerate() {
-        let comma = if number == 0 { "" } else { "," };
-        write!(out, "{comma}{item}")?;
-    }
-    write!(out, "]")
-}
-
-/// Returns a string of JSON without `<`, so that it cannot end the element of the page that contains it.
-fn json(text: &str) -> String {
-    serde_json::Value::from(text).to_string().replace('<', "\\u003c")
+/// Returns JSON without `<`, so that it cannot end the element of the page that contains it.
+fn json(value: &impl Serialize) -> String {
+    // Texts and lists of numbers always have a form in JSON.
+    serde_json::to_string(value).unwrap_or_default().replace('<', "\\u003c")
 }
 
 /// Returns text of HTML.

@@ -1,5 +1,4 @@
 //! Files with the stacks of a trace, for people and for other tools: what `flame` writes.
-use core::str::FromStr;
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 
@@ -9,27 +8,30 @@ use nettrace::TraceEvent;
 use nettrace_analysis::Analysis as _;
 use nettrace_analysis::Part;
 use nettrace_analysis::formats::{TimeProfile, Timeline};
+use nettrace_analysis::report::Uncounted;
 use nettrace_analysis::samples::{Clock, Samples, Unit};
 use serde_json::json;
 
-use super::clock_args::{self, ClockArgs};
-use super::cpu_lines::HIDES_RUNNING;
 use super::flame_page::{Recording, has_weights};
-use super::output::{AddedUp, Clocks, InTime, StacksOutput, Writer};
-use super::outputs;
+use super::output::{AddedUp, Clocks, FlameOutput, InTime, Writer};
+use super::outputs::OUTPUTS;
+use crate::args::clock_args::ClockArgs;
 use crate::args::frame_args::FrameArgs;
+use crate::input::trace_file;
 use crate::output::atomic_output::AtomicOutput;
 use crate::output::output_file::OverwriteArgs;
 use crate::output::stdout;
+use crate::process::cpu_lines::HIDES_RUNNING;
 use crate::process::trace_target::TraceTarget;
 use crate::recording::analysis_input::InputRead;
+use crate::recording::sample_gaps;
 use crate::run::failure::{Failure, Kind};
 use crate::run::globals::Globals;
 use crate::text::printable::printable_name;
 
 /// The file to write, and what counts in it. The command has [`OverwriteArgs`] beside it.
 #[derive(Debug, clap::Args)]
-pub(crate) struct StacksFileArgs {
+pub(crate) struct FlameFileArgs {
     /// The file to write; `-` for standard output
     #[arg(short, long, value_name = "FILE")]
     output: PathBuf,
@@ -50,30 +52,24 @@ pub(crate) struct StacksFileArgs {
 
 /// A value of `--format`.
 #[derive(Debug, Clone, Copy)]
-struct Format(&'static StacksOutput);
-
-impl FromStr for Format {
-    type Err = String;
-
-    fn from_str(name: &str) -> Result<Self, String> {
-        let found = outputs::ALL.iter().find(|output| output.name == name);
-        found.map(|output| Self(output)).ok_or_else(|| format!("{name} is no format"))
-    }
-}
+struct Format(&'static FlameOutput);
 
 impl Format {
     /// Returns the parser of the option, which knows the formats for the help.
     fn parser() -> impl TypedValueParser<Value = Self> {
-        let values = outputs::ALL.iter().map(|output| PossibleValue::new(output.name).help(output.help));
-        PossibleValuesParser::new(values).try_map(|name| name.parse::<Self>())
+        let values = OUTPUTS.iter().map(|output| PossibleValue::new(output.name).help(output.help));
+        PossibleValuesParser::new(values).try_map(|name| {
+            let found = OUTPUTS.iter().find(|output| output.name == name);
+            found.map(Self).ok_or_else(|| format!("{name} is no format"))
+        })
     }
 
     /// Returns the format that the name of a file states.
     fn of(path: &Path) -> Result<Self, Failure> {
         let name = path.to_string_lossy();
-        let found = outputs::ALL.iter().find(|output| name.ends_with(output.suffix));
-        found.map(|output| Self(output)).ok_or_else(|| {
-            let suffixes: Vec<_> = outputs::ALL.iter().map(|output| output.suffix).collect();
+        let found = OUTPUTS.iter().find(|output| name.ends_with(output.suffix));
+        found.map(Self).ok_or_else(|| {
+            let suffixes: Vec<_> = OUTPUTS.iter().map(|output| output.suffix).collect();
             Failure::new(Kind::Usage, format!("the name of {} states no format", path.display())).with_hint(
                 format!("choose --format, or a name that ends with one of {}", suffixes.join(", ")),
             )
@@ -81,7 +77,7 @@ impl Format {
     }
 }
 
-impl StacksFileArgs {
+impl FlameFileArgs {
     /// Returns the file to write for a part of a trace, without any stacks yet. The older trace is read whole. Fails if the file cannot be written, or if the older trace
     /// cannot be read.
     pub(crate) fn open<'a>(
@@ -89,10 +85,10 @@ impl StacksFileArgs {
         overwrite: &'a OverwriteArgs,
         part: Part,
         globals: &Globals,
-    ) -> Result<StacksFile<'a>, Failure> {
+    ) -> Result<FlameFile<'a>, Failure> {
         let Format(format) = self.format.map_or_else(|| Format::of(&self.output), Ok)?;
         let needs_times = matches!(format.clocks, Clocks::Times);
-        let clock = match self.clock.clock()?.0 {
+        let clock = match self.clock.clock()? {
             Clock::Cpu if self.clock.is_default() && needs_times => Clock::SampledTime,
             // For files in the order of time, `dotnet-trace convert` counts by samples and allocations only.
             Clock::ThreadTime if format.is_in_time(&Clock::ThreadTime) => Clock::SampledTime,
@@ -105,28 +101,28 @@ impl StacksFileArgs {
         }
         if self.diff.is_some() && !format.has_diff {
             let failure = Failure::new(Kind::Usage, "--diff does not work with this format");
-            let with_diff = outputs::ALL.iter().filter(|output| output.has_diff);
+            let with_diff = OUTPUTS.iter().filter(|output| output.has_diff);
             let mut names: Vec<_> = with_diff.map(|output| output.name).collect();
             let last = names.pop().unwrap_or_default();
             return Err(failure.with_hint(format!("choose {} or {last}", names.join(", "))));
         }
         AtomicOutput::check(&self.output, overwrite)?;
         let mut clocks = format.clocks(&clock);
-        clocks.extend(clock_args::recorded(&clock).filter(|also| !clocks.contains(also)).collect::<Vec<_>>());
+        clocks.extend(clock.recorded().filter(|also| !clocks.contains(also)).collect::<Vec<_>>());
         let is_any_clock = matches!(format.clocks, Clocks::Several(_)) && self.clock.is_default();
-        let samples = || clock_args::samples(clocks.iter().cloned(), self.short, &self.frames);
+        let samples = || self.frames.samples(clocks.iter().cloned(), self.short);
         let read_old = |path| -> Result<_, Failure> {
-            let mut samples = clock_args::read_samples(samples(), path, globals)?;
+            let mut samples = trace_file::analyse(path, samples(), globals)?;
             // The older trace is checked before a process is recorded. A page needs data of any clock, other files of
             // the chosen one.
             let found = clocks.iter().find(|clock| is_any_clock && has_weights(&samples, clock));
             let trace = TraceTarget::File(path);
-            let clock = clock_args::shown(&mut samples, found.unwrap_or(&clock).clone());
+            let clock = samples.shown_clock(found.unwrap_or(&clock).clone());
             check(&mut samples, &clock, trace)?;
             Ok((trace, samples))
         };
         let old = self.diff.as_deref().map(read_old).transpose()?;
-        Ok(StacksFile {
+        Ok(FlameFile {
             path: &self.output,
             overwrite,
             format,
@@ -142,10 +138,10 @@ impl StacksFileArgs {
 }
 
 /// The stacks of a trace, and the file for them.
-pub(crate) struct StacksFile<'a> {
+pub(crate) struct FlameFile<'a> {
     path: &'a Path,
     overwrite: &'a OverwriteArgs,
-    format: &'static StacksOutput,
+    format: &'static FlameOutput,
     clock: Clock,
     /// Whether data of any clock is enough, because the file is a page with several clocks.
     is_any_clock: bool,
@@ -160,7 +156,7 @@ pub(crate) struct StacksFile<'a> {
     unix_start: i128,
 }
 
-impl StacksFile<'_> {
+impl FlameFile<'_> {
     /// Returns the clocks of the file.
     pub(crate) fn clocks(&self) -> Vec<Clock> {
         self.format.clocks(&self.clock)
@@ -193,7 +189,7 @@ impl StacksFile<'_> {
         });
         let chosen = clock.clone();
         for samples in [&mut samples].into_iter().chain(old.as_mut().map(|(_, samples)| samples)) {
-            clock = clock_args::shown(samples, clock);
+            clock = samples.shown_clock(clock);
         }
         if clock != chosen {
             globals.note(HIDES_RUNNING);
@@ -218,7 +214,9 @@ impl StacksFile<'_> {
                 Timeline::LIMIT
             ));
         }
-        clock_args::remarks(&mut samples, &clock).iter().for_each(|remark| globals.note(remark));
+        sample_gaps::remarks(&Uncounted::new(&mut samples, &clock))
+            .iter()
+            .for_each(|remark| globals.note(remark));
         let mut output = AtomicOutput::open(path, overwrite)?;
         let mut file = Sink { output: &mut output, failure: None };
         let new = &mut Recording { name: title(trace), samples: &mut samples, lost };
@@ -258,7 +256,7 @@ fn check(samples: &mut Samples, clock: &Clock, trace: TraceTarget<'_>) -> Result
     if has_weights(samples, clock) {
         return Ok(());
     }
-    Err(clock_args::nothing(samples, clock, trace))
+    Err(sample_gaps::nothing(samples, clock, trace))
 }
 
 /// Returns the name of a trace in its file. The name of a trace can have characters that control a terminal.

@@ -1,76 +1,41 @@
 //! What the samples of threads that run leave out, as lines: the system's figure, and what is not the program's work.
 use indicatif::HumanCount;
-use nettrace_analysis::samples::{Clock, CpuCauses, Samples};
+use nettrace_analysis::report::{CpuTime, NOTABLE};
 
-use crate::process::cpu_usage::CpuUsage;
+use super::cpu_usage::CpuUsage;
 
 /// The text for a runtime whose samples do not tell running from waiting.
 pub(crate) const HIDES_RUNNING: &str =
     "All samples: a program compiled ahead of time does not tell running from waiting";
 
-/// A part of the CPU time that is smaller is not shown, in percent.
-pub(crate) const NOTABLE: f64 = 5.0;
-
-/// The CPU time of a recording, by its samples and by the system.
-#[derive(Debug, Clone)]
-pub(crate) struct CpuSummary {
-    /// How many threads ran on average by the samples; `None` if samples do not state it.
-    pub(crate) sampled_cores: Option<f64>,
-    /// The number of the samples.
-    samples: u64,
-    pub(crate) causes: CpuCauses,
-    pub(crate) system: Option<CpuUsage>,
-}
-
-impl CpuSummary {
-    /// Sums up samples, which have [`Clock::Cpu`] and [`Clock::Wall`].
-    pub(crate) fn new(samples: &mut Samples, system: Option<CpuUsage>) -> Self {
-        let causes = samples.cpu_causes();
-        let count = samples.count(&Clock::Cpu);
-        let rounds = samples.rounds();
-        let sampled_cores = (rounds > 0 && samples.tells_running()).then(|| count as f64 / rounds as f64);
-        Self { sampled_cores, samples: count, causes, system }
+/// Returns the CPU time of a recording, by its samples and by the system.
+pub(crate) fn cpu_lines(cpu: &CpuTime, system: Option<&CpuUsage>) -> Vec<String> {
+    let mut lines = Vec::new();
+    match (system, cpu.cores) {
+        (Some(system), Some(sampled)) => compare(system, sampled, &mut lines),
+        (Some(system), None) => lines.push(format!("{:.2} cores by the system", system.cores)),
+        (None, _) => {}
     }
-
-    /// Returns whether so few samples ran that their shares are no answer.
-    pub(crate) fn is_nearly_idle(&self) -> bool {
-        self.sampled_cores.is_some_and(|cores| is_nearly_idle(self.samples, cores))
+    let share = |part: u64| part as f64 * 100.0 / cpu.causes.total.max(1) as f64;
+    for (part, what) in [
+        (cpu.causes.pool_spin, "the spin of idle pool threads"),
+        (cpu.causes.session, "work for this recording (manifests of event sources)"),
+    ] {
+        if share(part) >= NOTABLE && !cpu.is_nearly_idle() {
+            lines.push(format!("{:.2} % of these samples: {what}", share(part)));
+        }
     }
-
-    /// Returns the lines.
-    pub(crate) fn lines(&self) -> Vec<String> {
-        let mut lines = Vec::new();
-        match (&self.system, self.sampled_cores) {
-            (Some(system), Some(sampled)) => compare(system, sampled, &mut lines),
-            (Some(system), None) => lines.push(format!("{:.2} cores by the system", system.cores)),
-            (None, _) => {}
-        }
-        let share = |part: u64| part as f64 * 100.0 / self.causes.total.max(1) as f64;
-        for (part, what) in [
-            (self.causes.pool_spin, "the spin of idle pool threads"),
-            (self.causes.session, "work for this recording (manifests of event sources)"),
-        ] {
-            if share(part) >= NOTABLE && !self.is_nearly_idle() {
-                lines.push(format!("{:.2} % of these samples: {what}", share(part)));
-            }
-        }
-        if let (true, Some(cores)) = (self.is_nearly_idle(), self.sampled_cores) {
-            let s = if self.samples == 1 { "" } else { "s" };
-            let samples = format!("{} sample{s}", HumanCount(self.samples));
-            // The process can be busy with work that samples do not see.
-            let is_busy = self.system.as_ref().is_some_and(|system| system.cores > cores + LEAST);
-            lines.push(match is_busy {
-                true => format!("{samples}: too few for shares; see --wall"),
-                false => format!("{cores:.3} cores by {samples}: nearly idle; see --wall"),
-            });
-        }
-        lines
+    if let (true, Some(cores)) = (cpu.is_nearly_idle(), cpu.cores) {
+        let s = if cpu.samples == 1 { "" } else { "s" };
+        let samples = format!("{} sample{s}", HumanCount(cpu.samples));
+        // The process can be busy with work that samples do not see.
+        let is_busy = system.is_some_and(|system| system.cores > cores + LEAST);
+        lines.push(match is_busy {
+            true => format!("{samples}: too few for shares; see --wall"),
+            false => format!("{cores:.3} cores by {samples}: nearly idle; see --wall"),
+        });
     }
-}
-
-/// Returns whether a program is nearly idle: so few of its samples ran that their shares say little.
-pub(crate) fn is_nearly_idle(samples: u64, cores: f64) -> bool {
-    samples < 100 && cores < 0.015
+    lines
 }
 
 /// A number of cores that is smaller is not explained: the system counts in ticks of 10 ms.
@@ -122,8 +87,8 @@ mod tests {
 
     /// Returns the lines for samples of 1,000 rounds.
     fn lines(samples: u64, system: Option<CpuUsage>) -> Vec<String> {
-        let sampled_cores = Some(samples as f64 / 1_000.0);
-        CpuSummary { sampled_cores, samples, causes: CpuCauses::default(), system }.lines()
+        let cores = Some(samples as f64 / 1_000.0);
+        cpu_lines(&CpuTime { cores, samples, ..CpuTime::default() }, system.as_ref())
     }
 
     #[test]

@@ -5,19 +5,11 @@ use std::io::{self, Write};
 use nettrace_analysis::call_tree::CallTree;
 use nettrace_analysis::samples::{Clock, Samples};
 
-use crate::stacks::output::{AddedUp, Clocks, StacksOutput, Writer};
-use crate::stacks::text_writer::TextWriter;
+use super::output::AddedUp;
+use super::text_writer::TextWriter;
 
-pub(super) static OUTPUT: StacksOutput = StacksOutput {
-    name: "folded",
-    suffix: ".folded",
-    help: ".folded: a stack a line, for flamegraph.pl and inferno",
-    clocks: Clocks::Chosen,
-    has_diff: true,
-    writer: Writer::AddedUp(write),
-};
-
-fn write(AddedUp { new, old, clock, .. }: AddedUp<'_, '_>, out: &mut dyn Write) -> io::Result<()> {
+/// Writes stacks, or the difference from those of an older recording.
+pub(super) fn write(AddedUp { new, old, clock, .. }: AddedUp<'_, '_>, out: &mut dyn Write) -> io::Result<()> {
     if let Some(old) = old {
         let lines = difference(&folded(old.samples, clock), &folded(new.samples, clock));
         return out.write_all(lines.as_bytes());

@@ -1,0 +1,27 @@
+use crate::call_tree::old_waits;
+use crate::samples::{Clock, Samples, Waits};
+
+/// What a clock does not count, because the trace does not have it whole.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Uncounted {
+    /// The waits without a start or an end; none for other clocks than [`Clock::Contention`].
+    pub waits: Waits,
+    /// The threads that wait for locks since before the recording: see [`old_waits`].
+    pub waiting_before: usize,
+    /// The events that do not state what they weigh.
+    pub unknown: u64,
+}
+
+impl Uncounted {
+    /// Returns what a clock of samples, whose trace has ended, does not count.
+    #[must_use]
+    pub fn new(samples: &mut Samples, clock: &Clock) -> Self {
+        let unknown = samples.unknown(clock);
+        match clock {
+            Clock::Contention => {
+                Self { waits: samples.waits(), waiting_before: old_waits(samples).len(), unknown }
+            }
+            _ => Self { unknown, ..Self::default() },
+        }
+    }
+}

@@ -1,0 +1,14 @@
+//! Whole numbers of JSON.
+use serde::{Serialize, Serializer};
+
+use crate::text::printable::integer;
+
+/// A whole number; as text if JavaScript would round it.
+#[derive(Clone, Copy)]
+pub(super) struct Integer(pub(super) u64);
+
+impl Serialize for Integer {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        integer(self.0).serialize(serializer)
+    }
+}
