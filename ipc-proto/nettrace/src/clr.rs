@@ -41,9 +41,8 @@ mod table;
 use ipc_proto::wire::Reader;
 
 use crate::clr::row::Row;
-use crate::describe::field::{Fields, Format};
-use crate::describe::metadata::Metadata;
-use crate::encoding::text::Str;
+use crate::describe::{Fields, Format, Metadata};
+use crate::encoding::Str;
 
 /// Adds the name and the fields that `metadata` lacks, if its event is one of the runtime's; otherwise returns
 /// `metadata` unchanged.

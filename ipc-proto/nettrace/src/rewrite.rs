@@ -15,25 +15,17 @@ pub use self::thread_state::ThreadState;
 use ipc_proto::Guid;
 use ipc_proto::wire::to_u64;
 
-use crate::describe::field::{Field, FieldType, Fields};
-use crate::describe::metadata::{Attributes, Metadata};
-use crate::describe::scalar::Scalar;
+use crate::describe::{Attributes, Field, FieldType, Fields, Metadata, Scalar};
 use crate::error::DecodeErrorKind;
-use crate::join::id_map::{IdMap, Slot};
-use crate::parse::end::End;
-use crate::parse::event::Event;
-use crate::parse::label::{Label, LabelList};
-use crate::parse::parser::Record;
-use crate::parse::sequence_point::{SequencePoint, ThreadSequence};
-use crate::parse::stack::Stack;
-use crate::parse::thread::{Thread, ThreadEntry};
-use crate::parse::trace::{Trace, Version};
+use crate::join::{IdMap, Slot};
+use crate::parse::{
+    End, Event, Label, LabelList, Record, SequencePoint, Stack, Thread, ThreadEntry, ThreadSequence, Trace,
+    Version,
+};
 use crate::rewrite::command_line::{CommandLine, Removed, is_command_line};
 use crate::rewrite::names::names_code;
 use crate::rewrite::space::fold;
-use crate::write::error::WriteError;
-use crate::write::trace_writer::TraceWriter;
-use crate::write::trace_writer::trace_bytes::TraceBytes;
+use crate::write::{TraceBytes, TraceWriter, WriteError};
 
 /// A filter and converter of streams.
 ///

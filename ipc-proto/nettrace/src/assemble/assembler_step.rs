@@ -1,6 +1,6 @@
 //! The next thing to do with an `EventAssembler`.
 use crate::assemble::trace_event::TraceEvent;
-use crate::parse::end::End;
+use crate::parse::End;
 
 /// The next thing to do with an [`EventAssembler`](crate::EventAssembler).
 #[derive(Debug, Clone, Copy)]

@@ -7,9 +7,9 @@ use crate::assemble::segment_buf::SegmentBuf;
 use crate::assemble::stream_assembler::StreamAssembler;
 use crate::assemble::trace_event::TraceEvent;
 use crate::assemble::whole_bytes::WholeBytes;
-use crate::catalog::trace_summary::TraceSummary;
-use crate::parse::end::End;
-use crate::segments::read_options::ReadOptions;
+use crate::catalog::TraceSummary;
+use crate::parse::End;
+use crate::segments::ReadOptions;
 
 /// Reads the events of a trace, each with its description, its stack and its thread, from bytes that arrive in pieces
 /// of any size.

@@ -5,11 +5,9 @@ use ipc_proto::wire::{copy, steps};
 
 use crate::assemble::trace_event::TraceEvent;
 use crate::assemble::whole_bytes::{WholeBytes, bytes_of};
-use crate::catalog::trace_summary::TraceSummary;
-use crate::parse::end::End;
-use crate::segments::read_options::ReadOptions;
-use crate::segments::segment_core::{Rest, SegmentCore};
-use crate::segments::segment_event::SegmentEvent;
+use crate::catalog::TraceSummary;
+use crate::parse::End;
+use crate::segments::{ReadOptions, Rest, SegmentCore, SegmentEvent};
 
 /// A [`SegmentCore`] with the bytes of its segment, or with those of the whole trace.
 #[derive(Debug)]

@@ -7,12 +7,11 @@ use ipc_proto::wire::steps;
 
 #[cfg(feature = "clr")]
 use crate::clr::Layouts;
-use crate::describe::field::{Fields, Format};
-use crate::describe::metadata::{Attributes, Metadata};
-use crate::encoding::text::Str;
+use crate::describe::{Attributes, Fields, Format, Metadata};
+use crate::encoding::Str;
 use crate::error::DecodeError;
-use crate::join::label_digest::LabelDigest;
-use crate::parse::trace::Version;
+use crate::join::LabelDigest;
+use crate::parse::Version;
 
 /// A [`Metadata`] that owns its texts and fields, for streams that are read in pieces.
 ///

@@ -3,12 +3,8 @@ use alloc::vec::Vec;
 
 use crate::catalog::catalog::Catalog;
 use crate::catalog::trace_summary::TraceSummary;
-use crate::join::id_map::Slot;
-use crate::join::loss::{Counter, LossCounter};
-use crate::parse::end::End;
-use crate::parse::event::Event;
-use crate::parse::parser::Record;
-use crate::parse::time_filter::TimeFilter;
+use crate::join::{Counter, LossCounter, Slot};
+use crate::parse::{End, Event, Record, TimeFilter};
 
 /// Counts losses, selects blocks by their times, and has the end of the trace.
 #[derive(Debug, Default)]

@@ -1,8 +1,6 @@
 //! What a reader knows about a trace besides its events.
-use crate::join::loss::Losses;
-use crate::parse::end::End;
-use crate::parse::time_filter::TimeFilter;
-use crate::parse::trace::Trace;
+use crate::join::Losses;
+use crate::parse::{End, TimeFilter, Trace};
 
 /// What a reader knows about a trace besides its events, as far as it has read.
 ///

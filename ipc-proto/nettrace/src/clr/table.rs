@@ -5,7 +5,7 @@
 //! Boolean has 4 bytes. `..NAME` begins with the fields of another list.
 
 use crate::clr::row::Row;
-use crate::describe::field::code;
+use crate::describe::code;
 
 const fn len(mut parts: &[&[u8]]) -> usize {
     let mut len = 0usize;

@@ -1,10 +1,10 @@
 //! The labels of a list that replace parts of an event or of its description.
 use ipc_proto::Guid;
 
-use crate::describe::metadata::Metadata;
-use crate::encoding::text::Str;
+use crate::describe::Metadata;
+use crate::encoding::Str;
 use crate::join::byte_range::ByteRange;
-use crate::parse::label::{Label, Labels};
+use crate::parse::{Label, Labels};
 
 /// A label list, with the labels that replace parts of an event or of its description.
 ///

@@ -1,10 +1,7 @@
 //! Lost events, counted by the gaps in the sequence numbers of threads.
 use crate::join::backing::Backing;
 use crate::join::id_map::{IdMap, Slot, StoreFull};
-use crate::parse::event::Event;
-use crate::parse::parser::Record;
-use crate::parse::sequence_point::{SequencePoint, ThreadSequence};
-use crate::parse::trace::Version;
+use crate::parse::{Event, Record, SequencePoint, ThreadSequence, Version};
 
 /// Counts the events that a runtime did not record. The counter has a slot for each capture
 /// thread, in memory of the caller or in a `Vec`, which grows with the number of threads.

@@ -1,5 +1,5 @@
 //! Which events name code, so that a part of a trace needs them whatever their time is.
-use crate::describe::metadata::Metadata;
+use crate::describe::Metadata;
 
 /// The providers whose events all name code, or the process that ran it.
 const NAMING: [&str; 3] =

@@ -1,7 +1,7 @@
 //! Which events a rewrite keeps, and in which version it writes them.
-use crate::describe::metadata::Metadata;
-use crate::encoding::text::Str;
-use crate::parse::trace::Version;
+use crate::describe::Metadata;
+use crate::encoding::Str;
+use crate::parse::Version;
 use crate::rewrite::names::can_name_code;
 
 /// The events of a stream to keep, and the form of the result. The default keeps the stream as it is.

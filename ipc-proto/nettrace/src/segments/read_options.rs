@@ -1,5 +1,5 @@
 //! What a reader of events takes and stores.
-use crate::parse::parser::Limits;
+use crate::parse::Limits;
 
 /// What a reader of events takes and stores, whatever the order in which it returns them.
 ///

@@ -1,13 +1,8 @@
 //! The reader of segments, which works on a window of the stream.
 use alloc::vec::Vec;
 
-use crate::catalog::catalog::Catalog;
-use crate::catalog::trace_log::TraceLog;
-use crate::catalog::trace_summary::TraceSummary;
-use crate::parse::end::End;
-use crate::parse::parser::{Parser, Record};
-use crate::parse::sequence_point::SequencePoint;
-use crate::parse::trace::Version;
+use crate::catalog::{Catalog, TraceLog, TraceSummary};
+use crate::parse::{End, Parser, Record, SequencePoint, Version};
 use crate::segments::batch::{Batch, LONGEST_BLOCK};
 use crate::segments::read_options::ReadOptions;
 use crate::segments::runs::Release;

@@ -1,8 +1,7 @@
 //! The values of a payload with the indexes of their fields, in place of names.
 use ipc_proto::wire::{steps, to_usize};
 
-use crate::describe::field::{ArrayKind, MAX_DEPTH};
-use crate::describe::shape::{FieldShape, ShapeKind};
+use crate::describe::{ArrayKind, FieldShape, MAX_DEPTH, ShapeKind};
 use crate::error::{DecodeError, DecodeErrorKind};
 use crate::values::payload_reader::{Elements, PayloadReader};
 use crate::values::value::Value;

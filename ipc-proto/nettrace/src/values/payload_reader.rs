@@ -1,9 +1,8 @@
 //! A payload, read value by value, whatever describes its fields.
 use ipc_proto::wire::{Reader, to_usize};
 
-use crate::describe::field::ArrayKind;
-use crate::describe::scalar::Scalar;
-use crate::encoding::text::Str;
+use crate::describe::{ArrayKind, Scalar};
+use crate::encoding::Str;
 use crate::error::{DecodeError, DecodeErrorKind};
 use crate::values::value::Value;
 

@@ -4,9 +4,8 @@ use core::fmt;
 use ipc_proto::Guid;
 use ipc_proto::wire::Reader;
 
-use crate::describe::scalar::Scalar;
-use crate::encoding::text::{Str, utf16_z};
-use crate::encoding::varint::{Varint64, Zigzag64};
+use crate::describe::Scalar;
+use crate::encoding::{Str, Varint64, Zigzag64, utf16_z};
 use crate::error::DecodeError;
 
 /// A value of a payload.

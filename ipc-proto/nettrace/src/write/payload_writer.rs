@@ -1,9 +1,8 @@
 //! The payload of one event, value by value.
 use ipc_proto::{Encode, Guid, wire};
 
-use crate::encoding::text::Str;
-use crate::encoding::varint::{Varint64, Zigzag64};
-use crate::values::value::FileTime;
+use crate::encoding::{Str, Varint64, Zigzag64};
+use crate::values::FileTime;
 use crate::write::error::WriteError;
 use crate::write::trace_writer::layout::utf8_len;
 

@@ -7,4 +7,5 @@ pub(crate) mod record;
 pub(crate) mod trace_bytes;
 mod trace_writer;
 
+pub use trace_bytes::TraceBytes;
 pub use trace_writer::TraceWriter;

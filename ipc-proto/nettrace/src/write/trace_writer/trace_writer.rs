@@ -3,16 +3,11 @@ use core::ops::Range;
 
 use ipc_proto::{Encode, wire};
 
-use crate::describe::metadata::Metadata;
-use crate::encoding::text::Str;
-use crate::encoding::varint::Varint64;
-use crate::parse::block::BlockKind;
-use crate::parse::event::Event;
-use crate::parse::label::Label;
-use crate::parse::sequence_point::{SequencePoint, ThreadSequence};
-use crate::parse::stack::Stack;
-use crate::parse::thread::ThreadEntry;
-use crate::parse::trace::{Trace, Version};
+use crate::describe::Metadata;
+use crate::encoding::{Str, Varint64};
+use crate::parse::{
+    BlockKind, Event, Label, SequencePoint, Stack, ThreadEntry, ThreadSequence, Trace, Version,
+};
 use crate::write::error::WriteError;
 use crate::write::trace_writer::blob::BlobWriter;
 use crate::write::trace_writer::layout::{
