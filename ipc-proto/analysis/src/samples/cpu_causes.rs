@@ -18,17 +18,13 @@ pub struct CpuCauses {
 }
 
 /// The methods in which an idle thread of the pool spins. What they call to wait is no CPU time.
-const POOL_SPIN: MethodTable =
-    MethodTable(&[("System.Threading.LowLevelLifoSemaphore", &["Wait", "WaitSlow"])]);
+const POOL_SPIN: MethodTable = MethodTable(&[("System.Threading.LowLevelLifoSemaphore", "Wait WaitSlow")]);
 
 /// Methods that a session calls.
 const SESSION: MethodTable = MethodTable(&[
-    ("System.Diagnostics.Tracing.EventPipeEventProvider", &["Callback*"]),
-    (
-        "System.Diagnostics.Tracing.EventSource",
-        &["CreateManifest*", "SendManifest", "SendCommand", "DoCommand"],
-    ),
-    ("System.Diagnostics.Tracing.ManifestBuilder", &["*"]),
+    ("System.Diagnostics.Tracing.EventPipeEventProvider", "Callback*"),
+    ("System.Diagnostics.Tracing.EventSource", "CreateManifest* SendManifest SendCommand DoCommand"),
+    ("System.Diagnostics.Tracing.ManifestBuilder", "*"),
 ]);
 
 /// What the frames of a stack show.

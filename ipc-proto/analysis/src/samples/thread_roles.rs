@@ -22,21 +22,15 @@ const ROLES: &[(&str, MethodTable)] = &[
     (
         ".NET TP Worker",
         MethodTable(&[
-            ("System.Threading.PortableThreadPool+WorkerThread", &["WorkerThreadStart"]),
-            ("System.Threading._ThreadPoolWaitCallback", &["PerformWaitCallback"]),
+            ("System.Threading.PortableThreadPool+WorkerThread", "WorkerThreadStart"),
+            ("System.Threading._ThreadPoolWaitCallback", "PerformWaitCallback"),
         ]),
     ),
-    (
-        ".NET TP Gate",
-        MethodTable(&[("System.Threading.PortableThreadPool+GateThread", &["GateThreadStart"])]),
-    ),
-    (
-        ".NET TP Wait",
-        MethodTable(&[("System.Threading.PortableThreadPool+WaitThread", &["WaitThreadStart"])]),
-    ),
-    (".NET TP IO", MethodTable(&[("System.Threading.PortableThreadPool+IOCompletionPoller", &["Poll"])])),
-    (".NET Timer", MethodTable(&[("System.Threading.TimerQueue", &["TimerThread"])])),
-    (".NET Sockets", MethodTable(&[("System.Net.Sockets.SocketAsyncEngine", &["EventLoop"])])),
+    (".NET TP Gate", MethodTable(&[("System.Threading.PortableThreadPool+GateThread", "GateThreadStart")])),
+    (".NET TP Wait", MethodTable(&[("System.Threading.PortableThreadPool+WaitThread", "WaitThreadStart")])),
+    (".NET TP IO", MethodTable(&[("System.Threading.PortableThreadPool+IOCompletionPoller", "Poll")])),
+    (".NET Timer", MethodTable(&[("System.Threading.TimerQueue", "TimerThread")])),
+    (".NET Sockets", MethodTable(&[("System.Net.Sockets.SocketAsyncEngine", "EventLoop")])),
 ];
 
 impl ThreadRoles {
