@@ -18,7 +18,6 @@
 //! The events come from the provider `Microsoft-Windows-DotNETRuntime` with keyword GC (0x1) and level informational.
 mod collection;
 mod collections;
-mod gc_rows;
 mod process_collections;
 mod statistics;
 

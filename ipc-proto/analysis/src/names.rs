@@ -40,22 +40,19 @@
 //! [`forget_addresses`](Names::forget_addresses).
 mod code_map;
 mod code_name;
-mod code_row;
 mod frames;
-mod module_row;
 mod modules;
 mod names;
 mod own_code;
 mod place;
+mod rows;
 mod spelling;
-mod thread_row;
 
-pub(crate) use self::code_row::{MethodNames, MethodRow};
 pub use self::frames::{AddressId, FrameId};
 pub use self::names::Names;
 pub(crate) use self::names::process_of;
 pub use self::own_code::OwnCode;
 pub(crate) use self::place::{at, at_mut};
+pub(crate) use self::rows::{MethodNames, MethodRow, ThreadRow};
 pub(crate) use self::spelling::{cut, method_name};
 pub use self::spelling::{short_name, source_name};
-pub(crate) use self::thread_row::ThreadRow;

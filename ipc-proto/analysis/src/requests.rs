@@ -42,7 +42,6 @@
 mod folded_path;
 mod operations;
 mod own_stacks;
-mod request_state;
 mod requests;
 mod routes;
 mod summary;

@@ -63,10 +63,7 @@ mod allocation_row;
 mod allocations;
 mod clock;
 mod contention;
-mod cpu;
 mod cpu_causes;
-mod events;
-mod exceptions;
 mod interval;
 mod method_table;
 mod process_names;
@@ -77,7 +74,6 @@ mod thread_roles;
 mod thread_time;
 mod threads;
 mod waiting;
-mod wall;
 mod weight;
 
 pub(crate) use self::allocation_row::AllocationRow;

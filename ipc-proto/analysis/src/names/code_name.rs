@@ -2,7 +2,7 @@
 use alloc::borrow::Cow;
 use alloc::string::String;
 
-use super::code_row::MethodNames;
+use super::rows::MethodNames;
 use super::spelling::{MAX_METHOD, cut, push_method_name};
 
 /// A name. A trace names all methods of the process, but samples are in few of them. So the names of a row stay as they

@@ -6,7 +6,7 @@ use alloc::vec::Vec;
 use ipc_proto::wire::to_u32;
 use nettrace::TraceEvent;
 
-use super::module_row::ModuleRow;
+use super::rows::ModuleRow;
 use super::spelling::module_name;
 use crate::event::{number, owned, text};
 use crate::names::place::{at, at_mut};

@@ -5,10 +5,9 @@ use nettrace::TraceEvent;
 
 use super::code_map::CodeMap;
 use super::code_name::CodeName;
-use super::code_row::CodeRow;
 use super::frames::{Address, AddressId, FOLDED, FrameId, FrameTable, State, UNKNOWN};
-use super::module_row::ModuleRow;
 use super::modules::{Modules, NO_MODULE, ROWS};
+use super::rows::{CodeRow, ModuleRow};
 use super::spelling::{MAX_METHOD, cut, is_method, module_name, short_name, split_managed};
 use crate::event::{is_named, number, owned, text};
 use crate::{KnownProvider, OwnCode, RuntimeEvent};
