@@ -1,8 +1,6 @@
 //! Whole events: the records of a stream, joined, in the order of the stream or of time, in memory that grows.
-mod assembler_step;
 mod context;
 mod event_assembler;
-mod event_order;
 mod event_queue;
 mod parser_buf;
 #[cfg(feature = "std")]
@@ -17,9 +15,7 @@ mod trace_reader;
 mod whole_bytes;
 mod whole_trace;
 
-pub use self::assembler_step::AssemblerStep;
-pub use self::event_assembler::EventAssembler;
-pub use self::event_order::{BytesOrder, EventOrder};
+pub use self::event_assembler::{AssemblerStep, BytesOrder, EventAssembler, EventOrder};
 pub use self::parser_buf::ParserBuf;
 pub use self::segment::{Segment, SegmentEvents};
 pub use self::trace_event::TraceEvent;

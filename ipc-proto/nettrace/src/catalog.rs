@@ -3,10 +3,9 @@ mod catalog;
 mod metadata_buf;
 mod thread_buf;
 mod trace_log;
-mod trace_summary;
 
 pub(crate) use self::catalog::{Catalog, NOWHERE, UNDESCRIBED, key};
 pub use self::metadata_buf::MetadataBuf;
 pub(crate) use self::thread_buf::ThreadBuf;
 pub(crate) use self::trace_log::TraceLog;
-pub use self::trace_summary::TraceSummary;
+pub use self::trace_log::TraceSummary;

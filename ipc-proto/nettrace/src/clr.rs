@@ -35,12 +35,11 @@
 //! assert_eq!(values.finish()?, []);
 //! # Ok::<(), nettrace::DecodeError>(())
 //! ```
-mod row;
 mod table;
 
 use ipc_proto::wire::Reader;
 
-use crate::clr::row::Row;
+use crate::clr::table::Row;
 use crate::describe::{Fields, Format, Metadata};
 use crate::encoding::Str;
 

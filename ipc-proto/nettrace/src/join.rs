@@ -1,8 +1,6 @@
 //! What a reader remembers of earlier records: values by id, sequence numbers (to count lost events), and events that
 //! wait to be sorted by time.
 mod backing;
-#[cfg(feature = "alloc")]
-mod byte_range;
 mod id_map;
 #[cfg(feature = "alloc")]
 mod label_digest;
@@ -16,4 +14,4 @@ pub use self::loss::{Counter, LossCounter, Losses};
 pub use self::order::{Held, Order};
 pub use self::store::{Store, StoredRange};
 #[cfg(feature = "alloc")]
-pub(crate) use self::{byte_range::ByteRange, label_digest::LabelDigest};
+pub(crate) use self::label_digest::{ByteRange, LabelDigest};

@@ -1,7 +1,6 @@
 //! `Rewrite`, the filter and converter of streams from a parser to a writer, and `RewriteEnd`, its last bytes.
 mod command_line;
 mod error;
-mod names;
 mod options;
 mod rewrite_counts;
 mod space;
@@ -23,7 +22,7 @@ use crate::parse::{
     Version,
 };
 use crate::rewrite::command_line::{CommandLine, Removed, is_command_line};
-use crate::rewrite::names::names_code;
+use crate::rewrite::options::names_code;
 use crate::rewrite::space::fold;
 use crate::write::{TraceBytes, TraceWriter, WriteError};
 

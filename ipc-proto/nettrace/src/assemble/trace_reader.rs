@@ -3,7 +3,7 @@ use core::task::Poll;
 use std::io::{self, Read};
 
 use crate::assemble::event_assembler::EventAssembler;
-use crate::assemble::event_order::EventOrder;
+use crate::assemble::event_assembler::EventOrder;
 use crate::assemble::read::read_uninterrupted;
 use crate::assemble::trace_event::TraceEvent;
 use crate::catalog::TraceSummary;

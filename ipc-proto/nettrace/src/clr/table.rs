@@ -4,7 +4,6 @@
 //! the elements of the arrays after them. `[…]` is an array that such a number counts, of fields or of one type. A
 //! Boolean has 4 bytes. `..NAME` begins with the fields of another list.
 
-use crate::clr::row::Row;
 use crate::describe::code;
 
 const fn len(mut parts: &[&[u8]]) -> usize {
@@ -536,3 +535,13 @@ pub(crate) const DIAGNOSTIC_SOURCE: &[u8] = join![
     join![&head("Arguments", ARGUMENTS), b"Arguments", ARGUMENTS],
 ];
 const ARGUMENTS: &[u8] = join![&[code::ARRAY, code::OBJECT], fields!(Key Str, Value Str)];
+
+/// An event of the runtime.
+#[derive(Debug)]
+pub(crate) struct Row {
+    pub(crate) id: u16,
+    pub(crate) version: u8,
+    pub(crate) name: &'static str,
+    /// The description of the fields: a `u16` count, then the fields in the layout of `table.rs`.
+    pub(crate) fields: &'static [u8],
+}

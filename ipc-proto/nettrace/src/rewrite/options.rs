@@ -2,7 +2,6 @@
 use crate::describe::Metadata;
 use crate::encoding::Str;
 use crate::parse::Version;
-use crate::rewrite::names::can_name_code;
 
 /// The events of a stream to keep, and the form of the result. The default keeps the stream as it is.
 #[derive(Debug, Clone, Copy)]
@@ -86,4 +85,22 @@ fn name_of<'m>(metadata: &Metadata<'m>) -> Str<'m> {
 #[cfg(not(feature = "clr"))]
 const fn name_of<'m>(metadata: &Metadata<'m>) -> Str<'m> {
     metadata.name
+}
+
+/// The providers whose events all name code, or the process that ran it.
+const NAMING: [&str; 3] =
+    ["Microsoft-Windows-DotNETRuntimeRundown", "Microsoft-DotNETCore-EventPipe", "Universal.System"];
+/// The provider that also has other events.
+const RUNTIME: &str = "Microsoft-Windows-DotNETRuntime";
+
+/// Returns whether the events that `metadata` describes name code.
+pub(super) fn names_code(metadata: &Metadata<'_>) -> bool {
+    can_name_code(|name| metadata.provider == *name, Some(metadata.event_id))
+}
+
+/// Returns whether events of a provider name code: those with this id, or some of them if there is none.
+pub(super) fn can_name_code(is_provider: impl Fn(&str) -> bool, event_id: Option<u32>) -> bool {
+    // Loads and unloads of methods, and of modules, assemblies and domains.
+    let is_load = event_id.is_none_or(|id| matches!(id, 141..=144 | 151..=157));
+    NAMING.iter().any(|name| is_provider(name)) || (is_load && is_provider(RUNTIME))
 }

@@ -2,9 +2,9 @@
 use alloc::vec::Vec;
 
 use crate::catalog::{Catalog, TraceLog, TraceSummary};
+use crate::parse::Limits;
 use crate::parse::{End, Parser, Record, SequencePoint, Version};
 use crate::segments::batch::{Batch, LONGEST_BLOCK};
-use crate::segments::read_options::ReadOptions;
 use crate::segments::runs::Release;
 use crate::segments::segment_view::SegmentView;
 
@@ -220,5 +220,27 @@ impl SegmentCore {
     /// Returns what is known about the trace.
     pub(crate) fn summary(&self) -> TraceSummary<'_> {
         self.log.summary(&self.catalog, self.batch.late(), self.batch.exceeded_limit())
+    }
+}
+
+/// What a reader of events takes and stores, whatever the order in which it returns them.
+///
+/// ```
+/// use nettrace::{EventAssembler, EventOrder, ReadOptions};
+///
+/// let without_stacks = ReadOptions { stacks: false, ..ReadOptions::default() };
+/// let assembler = EventAssembler::new(EventOrder::Stream, without_stacks);
+/// ```
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ReadOptions {
+    /// The limits on the lengths that the stream can claim.
+    pub limits: Limits,
+    /// Whether stacks are stored. If not, events have none, and memory and time are saved. True by default.
+    pub stacks: bool,
+}
+
+impl Default for ReadOptions {
+    fn default() -> Self {
+        Self { limits: Limits::default(), stacks: true }
     }
 }
