@@ -10,8 +10,8 @@ mod store;
 
 pub use self::backing::Backing;
 pub use self::id_map::{IdMap, Slot, StoreFull};
+#[cfg(feature = "alloc")]
+pub(crate) use self::label_digest::{ByteRange, LabelDigest};
 pub use self::loss::{Counter, LossCounter, Losses};
 pub use self::order::{Held, Order};
 pub use self::store::{Store, StoredRange};
-#[cfg(feature = "alloc")]
-pub(crate) use self::label_digest::{ByteRange, LabelDigest};

@@ -105,6 +105,16 @@ macro_rules! rows {
     };
 }
 
+/// An event of the runtime.
+#[derive(Debug)]
+pub(crate) struct Row {
+    pub(crate) id: u16,
+    pub(crate) version: u8,
+    pub(crate) name: &'static str,
+    /// The description of the fields: a `u16` count, then the fields in this layout.
+    pub(crate) fields: &'static [u8],
+}
+
 // Fields that several events have, or begin with.
 const POOL_THREADS: &[u8] = fields! {
     ActiveWorkerThreadCount U32, RetiredWorkerThreadCount U32, ClrInstanceID U16,
@@ -535,13 +545,3 @@ pub(crate) const DIAGNOSTIC_SOURCE: &[u8] = join![
     join![&head("Arguments", ARGUMENTS), b"Arguments", ARGUMENTS],
 ];
 const ARGUMENTS: &[u8] = join![&[code::ARRAY, code::OBJECT], fields!(Key Str, Value Str)];
-
-/// An event of the runtime.
-#[derive(Debug)]
-pub(crate) struct Row {
-    pub(crate) id: u16,
-    pub(crate) version: u8,
-    pub(crate) name: &'static str,
-    /// The description of the fields: a `u16` count, then the fields in the layout of `table.rs`.
-    pub(crate) fields: &'static [u8],
-}
