@@ -70,7 +70,7 @@ impl OwnRow {
     }
 }
 
-/// What one process has measured.
+/// The measurements of one process.
 #[derive(Debug, Clone, Copy)]
 struct Measured {
     events: u64,

@@ -27,8 +27,8 @@ use crate::hostile::{hostile_bytes, push_message};
 /// with `BrokenPipe`. Code that continues to read or to write after that a thousand times panics: it is a loop without
 /// end, which a fuzzer would not notice otherwise.
 ///
-/// That your code returns is one property. What it returns is another: that which the core makes of the same peer. The
-/// README of this package has a target with both.
+/// That your code returns is one property. What it returns is another: it must return the same result as the core for
+/// the same peer. The README of this package has a target with both.
 ///
 /// ```
 /// use std::io::{Read, Write};
@@ -79,7 +79,7 @@ impl Peer {
             _ => usize::MAX,
         };
         let mut sends = Vec::new();
-        // What was built before the bytes of the fuzzer ended is sent.
+        // The parts that were built before the bytes of the fuzzer ended are sent.
         let _ = push_parts(&mut sends, &mut u);
         Self { sends, at: 0, received: Vec::new(), takes, sizes, pieces: 0, after_end: 0 }
     }

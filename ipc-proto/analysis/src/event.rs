@@ -1,4 +1,4 @@
-//! What the analyses read of an event: its kind, its fields and the texts of its rows.
+//! The parts of an event that the analyses read: its kind, its fields and the texts of its rows.
 mod event_fields;
 mod event_kinds;
 mod known_provider;

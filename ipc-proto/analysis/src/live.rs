@@ -48,7 +48,7 @@ pub struct Activity {
     /// The samples of all threads. A thread counts as running if it is in managed code and does not wait there: see
     /// [`samples`](crate::samples).
     pub samples: Weight,
-    /// What causes the samples of running threads.
+    /// The causes of the samples of running threads.
     pub causes: CpuCauses,
     /// Whether the samples do not tell which threads run: see [`Samples::tells_running`].
     pub hides_running: bool,

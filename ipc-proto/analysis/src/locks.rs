@@ -29,7 +29,7 @@
 //! is the thread that waits.
 //!
 //! A cycle consists only of owners that are known: each of its threads waits for a lock of the next one. The owner of a
-//! lock is the one that its latest event shows.
+//! lock is the thread that its latest event shows.
 //!
 //! # Holding methods
 //!

@@ -18,9 +18,9 @@
 //! symbol is `module!?`, and any other address is `?!?`. [`Names::place`] returns module and offset of an address in a
 //! mapped file.
 //!
-//! Memory that holds compiled code is no file (`/memfd:doublemapper` of V6). Its symbols have the form
-//! `return-type [module] Type::Method(args)[Tier]` and are `module!Type::Method(args)`; other symbols in this memory,
-//! such as stubs, are `unknown!name`.
+//! Memory that holds compiled code is not a file (`/memfd:doublemapper` of V6). Its symbols have the form `return-type
+//! [module] Type::Method(args)[Tier]` and are `module!Type::Method(args)`; other symbols in this memory, such as stubs,
+//! are `unknown!name`.
 //!
 //! # Addresses that are used again
 //!

@@ -1,4 +1,4 @@
-//! What the events of a trace weigh, by thread and stack.
+//! The weights of the events of a trace, by thread and stack.
 //!
 //! | [`Clock`] | weighs | events | unit |
 //! |---|---|---|---|

@@ -1,4 +1,4 @@
-//! The stacks of events, and what they show.
+//! The stacks of events, and the facts that they show.
 mod outline;
 mod snapshot;
 mod stacks;

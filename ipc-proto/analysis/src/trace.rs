@@ -1,5 +1,4 @@
-//! What concerns a trace as a whole: the shape of its analyses, the part that counts, the durations in it and its lost
-//! events.
+//! The trace as a whole: the trait of its analyses, the part that counts, the durations in it and its lost events.
 mod durations;
 mod loss_report;
 mod part;

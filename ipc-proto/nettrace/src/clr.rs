@@ -111,7 +111,7 @@ impl Layouts {
     }
 
     /// Returns the fields of an event by the version of its label, or else by that of its description, if there is one.
-    /// If the version is before all those that are known, returns those of the latest version that fits the payload.
+    /// If the version is older than all known versions, returns the fields of the latest version that fits the payload.
     #[cfg(feature = "alloc")]
     pub(crate) fn fields_of(
         self,

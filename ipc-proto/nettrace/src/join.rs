@@ -1,5 +1,5 @@
-//! What a reader remembers of earlier records: values by id, sequence numbers (to count lost events), and events that
-//! wait to be sorted by time.
+//! The state that a reader keeps of earlier records: values by id, sequence numbers (to count lost events), and events
+//! that wait to be sorted by time.
 mod backing;
 mod id_map;
 #[cfg(feature = "alloc")]

@@ -262,7 +262,7 @@ impl<'s> Rewrite<'s> {
                 if self.from == Version::V3 { Event::UNKNOWN_PROCESSOR } else { record.processor };
             self.writer.put_metadata(&Event { processor, ..*record })?;
         } else if described.keep {
-            // Bytes of the record that are no part of its description could contain a command line, so a record is
+            // Bytes of the record that are not part of its description could contain a command line, so a record is
             // written anew.
             if !same {
                 metadata.id = self.first_id.wrapping_add(id);
@@ -602,7 +602,7 @@ impl<'s> Rewrite<'s> {
     }
 }
 
-/// V6 to V4: this bit distinguishes a thread that has only losses from those that have events.
+/// V6 to V4: this bit distinguishes a thread that has only losses from threads with events.
 const OTHER_THREADS: u64 = 1 << 63;
 
 /// The end of a result, which [`Rewrite::finish`] returns.

@@ -425,7 +425,7 @@ impl Session {
         }
     }
 
-    /// Remembers since when no byte was received. What the client has sent is no sign of life.
+    /// Remembers since when no byte was received. The bytes that the client has sent are not a sign of life.
     fn observe_silence(&mut self, now: u64) {
         let answered = match self.stop {
             Stop::Calling(progress) => to_u64(progress.received),

@@ -93,7 +93,7 @@ mod counters {
     pub(crate) mod units;
 }
 
-/// What is wrong with a process: evidence, figures and rules.
+/// The problems of a process: evidence, figures and rules.
 mod diagnosis {
     mod blocked_threads;
     pub(crate) mod entry_point;
@@ -201,7 +201,7 @@ mod recording {
     pub(crate) mod trace_profile;
 }
 
-/// Stacks of a trace: what counts in them, their names, and the files that show them.
+/// Stacks of a trace: their weights, their names, and the files that show them.
 mod stacks {
     pub(crate) mod clock_args;
     pub(crate) mod cpu_lines;

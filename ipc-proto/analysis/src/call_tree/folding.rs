@@ -1,4 +1,4 @@
-//! Which frames only carry threads, work items and continuations to the code that they run.
+//! The frames that only carry threads, work items and continuations to the code that they run.
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 

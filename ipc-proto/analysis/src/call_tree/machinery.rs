@@ -82,7 +82,7 @@ pub(super) fn of(clock: &Clock) -> &'static [Task] {
         Clock::Allocations | Clock::AllocatedTypes => &[Task::Allocate],
         Clock::Events { provider, event_id } => match KnownProvider::of(provider.as_str().into()) {
             Some(KnownProvider::Runtime) => of_runtime_event(*event_id),
-            // A sample is no event that the code sends.
+            // A sample is not an event that the code sends.
             Some(KnownProvider::SampleProfiler | KnownProvider::UniversalEvents) => of(&Clock::Wall),
             _ => &[Task::Send],
         },

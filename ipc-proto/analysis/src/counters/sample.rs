@@ -140,7 +140,7 @@ impl<'a> Sample<'a> {
     }
 }
 
-/// What tells an instrument from others with the same names, and its samples do not repeat.
+/// The details that distinguish an instrument from others with the same names. Its samples do not repeat them.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub struct InstrumentDetails {

@@ -106,7 +106,7 @@ impl fmt::Display for Selection {
     }
 }
 
-/// A text is no [`Selection`]: it has no provider, or characters that end a name.
+/// A text is not a [`Selection`]: it has no provider, or characters that end a name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ParseSelectionError;
 

@@ -1,4 +1,4 @@
-//! What is known of each kind of events of a trace.
+//! Facts about each kind of events of a trace.
 use alloc::vec::Vec;
 
 use ipc_proto::wire::to_usize;

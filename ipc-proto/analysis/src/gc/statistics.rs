@@ -11,8 +11,7 @@ pub struct GcStatistics {
     pub all: GenerationStatistics,
     /// The collections of generations 0, 1 and 2.
     pub generations: [GenerationStatistics; 3],
-    /// The nanoseconds from the first to the last event of the trace, whatever their provider, without those that are not
-    /// in the part.
+    /// The nanoseconds from the first to the last event of the trace, of any provider. Only events in the part count.
     pub span: u64,
     /// The number of processes that have collections.
     pub processes: u64,

@@ -18,7 +18,7 @@ pub(super) struct Frames<'a> {
     named: BTreeMap<StackId, Arc<NamedStack>>,
 }
 
-/// A stack, and what its names show.
+/// A stack, and the facts that its names show.
 #[derive(Debug)]
 pub(super) struct NamedStack {
     /// The full names, the innermost first.

@@ -231,7 +231,8 @@ impl ProcessLocks {
         }
     }
 
-    /// Takes a thread from those that wait for a lock, which it has acquired unless the end of the wait was lost.
+    /// Removes a thread from the threads that wait for a lock, which it has acquired unless the end of the wait was
+    /// lost.
     fn leave(&mut self, key: LockKey, acquired_by: Option<u64>) {
         let Some(lock) = self.locks.get_mut(&key) else { return };
         lock.waiting = lock.waiting.saturating_sub(1);

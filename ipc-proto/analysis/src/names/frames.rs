@@ -176,7 +176,7 @@ impl FrameTable {
         at_mut(&mut self.frames, frame.0.checked_sub(FrameId::FIRST)?)
     }
 
-    /// Returns the text of a frame; `None` for those before [`FrameId::FIRST`].
+    /// Returns the text of a frame; `None` for ids before [`FrameId::FIRST`].
     pub(super) fn text(&self, frame: FrameId) -> Option<&Arc<str>> {
         self.get(frame).map(|frame| &frame.text)
     }

@@ -117,7 +117,7 @@ impl Names {
         self.frames.open(process, ip)
     }
 
-    /// Returns the id of a label: the text of a frame that is no code, such as the name of an event.
+    /// Returns the id of a label: the text of a frame that is not code, such as the name of an event.
     pub fn label(&mut self, text: &str) -> AddressId {
         self.frames.label(cut(text, MAX_METHOD))
     }

@@ -18,7 +18,7 @@ pub(crate) struct CodeRow<'a> {
     pub(crate) start: u64,
     pub(crate) size: u32,
     pub(crate) flags: u32,
-    /// The names, and what follows them.
+    /// The names, and the bytes that follow them.
     pub(crate) names: &'a [u8],
 }
 

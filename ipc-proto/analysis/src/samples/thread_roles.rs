@@ -1,4 +1,4 @@
-//! What a thread is for, by the methods in which it was seen.
+//! The purpose of a thread, by the methods in which samples show it.
 use super::method_table::{MethodName, MethodTable};
 
 /// The purposes of a thread that its stacks show. On Linux, a thread has the name of its creator until it gets one of

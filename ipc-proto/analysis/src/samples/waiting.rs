@@ -1,8 +1,8 @@
-//! Which samples in managed code show a thread that waits.
+//! The samples in managed code that show a thread that waits.
 //!
 //! The runtime stops all threads for a sample. A thread whose wait ends in this moment is about to return to managed
 //! code, so its sample is one in managed code although the thread has not run. With many sleeping threads, these are
-//! most of the samples. What such a thread has in common is its innermost method: the one that waits.
+//! most of the samples. Such threads have their innermost method in common: the method that waits.
 use alloc::vec::Vec;
 
 use super::method_table::{MethodName, MethodTable};

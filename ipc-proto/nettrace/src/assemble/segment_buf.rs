@@ -178,8 +178,8 @@ impl SegmentBuf {
         self.end = self.end.saturating_add(n).min(self.buf.len());
     }
 
-    /// Makes space, in this order: without the bytes before the segment, without those that nothing refers to, or in a
-    /// larger buffer. Each is done only if it frees as many bytes as it copies.
+    /// Makes space, in this order: without the bytes before the segment, without the records that no event refers to,
+    /// or in a larger buffer. Each is done only if it frees as many bytes as it copies.
     #[cold]
     fn make_space(&mut self) {
         let first = self.first();

@@ -1,4 +1,4 @@
-//! What outlives the segments of a trace: descriptions, threads, the trace's first block, and the clock.
+//! The parts of a trace that outlive its segments: descriptions, threads, the trace's first block, and the clock.
 use alloc::boxed::Box;
 use alloc::vec::Vec;
 

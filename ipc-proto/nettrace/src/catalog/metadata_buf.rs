@@ -225,7 +225,8 @@ impl MetadataBuf {
         self.lacks_version || (labels.is_some() && !self.layouts.is_empty())
     }
 
-    /// Returns the fields of an event that may have others than this description.
+    /// Returns the fields of an event for which [`may_have_other_fields`](Self::may_have_other_fields) is true: the
+    /// fields of the version of the event.
     #[cfg(feature = "clr")]
     #[cold]
     pub(crate) fn fields_of(

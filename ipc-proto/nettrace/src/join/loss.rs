@@ -66,9 +66,9 @@ pub struct LossCounter<B> {
 pub struct Losses {
     /// All lost events.
     pub lost: u64,
-    /// Those before the first event of their thread; V4.
+    /// The lost events before the first event of their thread; V4.
     pub at_start: u64,
-    /// Those after the last event of their thread, as when the session stops.
+    /// The lost events after the last event of their thread, as when the session stops.
     pub at_end: u64,
     /// The number of capture threads with losses after their first event.
     pub threads: u64,

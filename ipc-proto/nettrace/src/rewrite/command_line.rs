@@ -1,4 +1,4 @@
-//! Where a trace has the command line of the process, and what cannot be judged.
+//! The places at which a trace has the command line of the process, and the parts of a trace that may have it.
 use ipc_proto::wire::steps;
 
 use crate::describe::{FieldType, Metadata, Scalar};

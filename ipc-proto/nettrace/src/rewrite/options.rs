@@ -98,7 +98,7 @@ pub(super) fn names_code(metadata: &Metadata<'_>) -> bool {
     can_name_code(|name| metadata.provider == *name, Some(metadata.event_id))
 }
 
-/// Returns whether events of a provider name code: those with this id, or some of them if there is none.
+/// Returns whether events of a provider name code: the events with this id, or any of its events if there is no id.
 pub(super) fn can_name_code(is_provider: impl Fn(&str) -> bool, event_id: Option<u32>) -> bool {
     // Loads and unloads of methods, and of modules, assemblies and domains.
     let is_load = event_id.is_none_or(|id| matches!(id, 141..=144 | 151..=157));

@@ -10,8 +10,8 @@ use crate::segments::segment_view::SegmentView;
 
 /// Joins the records of a window to events, segment by segment. The owner of the window decides where its bytes are.
 ///
-/// The window keeps all bytes from the first one of the segment on, or the owner [moves](Self::move_to) those that are
-/// still needed.
+/// The window keeps all bytes from the first one of the segment on, or the owner [moves](Self::move_to) the bytes that
+/// are still needed.
 #[derive(Debug)]
 pub(crate) struct SegmentCore {
     parser: Parser,
@@ -223,7 +223,8 @@ impl SegmentCore {
     }
 }
 
-/// What a reader of events takes and stores, whatever the order in which it returns them.
+/// The limits of a reader of events, and the parts of events that it stores. They do not depend on the order of the
+/// events.
 ///
 /// ```
 /// use nettrace::{EventAssembler, EventOrder, ReadOptions};

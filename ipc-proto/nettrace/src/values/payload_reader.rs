@@ -1,4 +1,4 @@
-//! A payload, read value by value, whatever describes its fields.
+//! A payload, read value by value. It does not matter in which form the fields are described.
 use ipc_proto::wire::{Reader, to_usize};
 
 use crate::describe::{ArrayKind, Scalar};

@@ -557,7 +557,7 @@ impl<'a> Show<'a> {
         }
     }
 
-    /// Fails if a condition can never hold: at any time if it asks for what its counters do not have, and after the
+    /// Fails if a condition can never hold: at any time if its counters lack the number that it compares, and after the
     /// first intervals if no process reports them.
     fn check_possible(&self, is_after_first_intervals: bool) -> Result<(), Failure> {
         for watch in &self.watches {

@@ -466,7 +466,7 @@ impl CallReport<'_> {
         Ok(())
     }
 
-    /// Returns whether the shares of the few samples are no answer, unless they are asked for.
+    /// Returns whether the shares of the few samples are not an answer, unless they are asked for.
     fn is_nearly_idle(&self) -> bool {
         self.args.clock.is_default() && self.cpu.as_ref().is_some_and(CpuSummary::is_nearly_idle)
     }
@@ -475,7 +475,7 @@ impl CallReport<'_> {
     fn write_left_out(&self, samples: &Samples, width: usize, out: &mut dyn Write) -> io::Result<()> {
         const SHOWN: usize = 3;
         let left_out = self.tree.left_out();
-        // That threads stop for a sample somewhere is no part of an answer.
+        // That threads stop for a sample somewhere is not part of an answer.
         if left_out.len() == 0 || self.clock.unit() == Unit::Samples {
             return Ok(());
         }

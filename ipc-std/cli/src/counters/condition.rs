@@ -418,7 +418,7 @@ impl Watch {
         core::mem::take(&mut self.is_limited) && !core::mem::replace(&mut self.has_reported, true)
     }
 
-    /// Returns why the condition can never hold whatever its counters report.
+    /// Returns the reason why the condition can never hold, for any values of its counters.
     pub(crate) fn contradiction(&self) -> Option<&str> {
         self.contradiction.as_deref()
     }
@@ -484,7 +484,7 @@ mod tests {
         }
     }
 
-    /// Samples that come a little early or late, by up to a fifth of their interval, are no hole.
+    /// Samples that come a little early or late, by up to a fifth of their interval, are not a hole.
     #[test]
     fn jitter_is_no_hole() {
         for seed in 0..200 {

@@ -101,7 +101,7 @@ impl Output {
         if matches!(self, Self::Table(..)) { KEYS } else { interval.max(KEYS) }
     }
 
-    /// Shows a remark in the table. Returns `false` if the output is no table.
+    /// Shows a remark in the table. Returns `false` if the output is not a table.
     pub(crate) fn note(&mut self, note: &str) -> bool {
         if let Self::Table(table, ..) = self {
             table.note(note);

@@ -3,7 +3,7 @@ use std::fs;
 
 use crate::process::cpu_usage::CpuTime;
 
-/// What Linux shows about a process at one moment.
+/// The figures that Linux shows about a process at one moment.
 #[derive(Debug, Clone)]
 pub(crate) struct SystemFigures {
     cpu: Option<CpuTime>,

@@ -32,7 +32,7 @@ impl CpuSummary {
         Self { sampled_cores, samples: count, causes, system }
     }
 
-    /// Returns whether so few samples ran that their shares are no answer.
+    /// Returns whether so few samples ran that their shares are not an answer.
     pub(crate) fn is_nearly_idle(&self) -> bool {
         self.sampled_cores.is_some_and(|cores| is_nearly_idle(self.samples, cores))
     }

@@ -547,7 +547,7 @@ GC paused 2.0 %, 6.0/s   14 exceptions/s
         assert!(text(&mut screen, 80, 9).contains("\n   10.00     5.00  10  "));
         screen.key(KeyCode::Home.into());
         assert!(text(&mut screen, 80, 9).contains("\n    1.00     0.50  1  "));
-        // Functions that are not in the view are no rows.
+        // Functions that are not in the view are not rows.
         press(&mut screen, 'f');
         for _ in 0..100 {
             screen.key(KeyCode::Down.into());
