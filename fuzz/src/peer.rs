@@ -11,7 +11,8 @@ use crate::hostile::{hostile_bytes, push_message};
 /// A stream in memory whose other end is a hostile peer: for targets of code that wraps this library, or that speaks
 /// the protocol itself, as a client or as a server.
 ///
-/// What the peer sends does not depend on what it is sent. It is one to four of these parts, one after the other:
+/// The bytes that the peer sends do not depend on the bytes that it receives. It is one to four of these parts, one
+/// after the other:
 ///
 /// * an environment: the answer that announces it, and one to four entries of up to 128 KiB each;
 /// * an answer OK: of ResumeRuntime and the other commands that only succeed, of GetProcessInfo, GetProcessInfo2 or

@@ -1,5 +1,5 @@
-//! What a program does now: which functions and threads run, and how much is collected, allocated and thrown, in one
-//! period of a running session after the other.
+//! The activity of a program now: which functions and threads run, and how much is collected, allocated and thrown, in
+//! one period of a running session after the other.
 //!
 //! [`Live`] takes the events of a session in the order of time. [`Live::next_period`] ends a period, of a second for
 //! example, and returns its [`Activity`]; [`Live::total`] returns the activity of all periods together.
@@ -37,7 +37,7 @@ use crate::samples::{AllocationRow, Clock, CpuCauses, Samples, ThreadNumber, Thr
 use crate::trace::elapsed;
 use crate::{Analysis, RuntimeEvent};
 
-/// What a program did in a period of time.
+/// The activity of a program in a period of time.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub struct Activity {

@@ -1,4 +1,4 @@
-//! What a metadata record describes: the names of an event, its fields and their types.
+//! The content of a metadata record: the names of an event, its fields and their types.
 mod field;
 mod metadata;
 mod scalar;

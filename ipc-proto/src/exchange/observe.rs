@@ -162,7 +162,8 @@ enum After {
     Nothing,
     /// The byte that accompanies a descriptor.
     Descriptor,
-    /// What the request says. A counted continuation has so many bytes, if the message says it.
+    /// The continuation that the request states. A counted continuation has this number of bytes, if the message states
+    /// it.
     Continuation {
         counted: Option<u32>,
     },

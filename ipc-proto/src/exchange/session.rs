@@ -150,7 +150,7 @@ pub enum SessionEnd {
     Abandoned,
 }
 
-/// What the session waited for when the deadline passed.
+/// The wait of the session when the deadline passed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SessionTimeout {
     /// The step that did not happen in time.

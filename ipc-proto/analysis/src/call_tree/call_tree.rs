@@ -26,7 +26,7 @@ impl NodeId {
     }
 }
 
-/// What a frame weighs in a tree.
+/// The weights of a frame in a tree.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Entry {
     /// The frame.

@@ -6,7 +6,7 @@ use nettrace::{FileTime, Str};
 use super::Sample;
 use crate::event::split_once;
 
-/// What an event states about counters and instruments.
+/// The statement of an event about counters and instruments.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub enum CounterEvent<'a> {

@@ -1,4 +1,4 @@
-//! What a counter or an instrument measured in one interval.
+//! The measurement of a counter or an instrument in one interval.
 use alloc::string::{String, ToString};
 use alloc::sync::Arc;
 use alloc::vec::Vec;
@@ -7,7 +7,7 @@ use nettrace::{Str, TraceEvent};
 
 use super::{ExponentialHistogram, System, Tags, escaped_tags, tags};
 
-/// What a counter or an instrument measured in one interval.
+/// The measurement of a counter or an instrument in one interval.
 ///
 /// `T` is the type of the texts: see [`Sample`] and [`OwnedSample`].
 #[derive(Debug, Clone, PartialEq)]

@@ -6,7 +6,7 @@ use core::str::FromStr;
 
 use nettrace::Str;
 
-/// Which counters and instruments to read: all of a provider, or one of them.
+/// A selection of counters and instruments: all of a provider, or one of them.
 ///
 /// The text form is `PROVIDER` or `PROVIDER/NAME`. The prefix `EventCounters\` or `Meters\` selects only one of the
 /// systems. A provider that ends with `*` stands for all providers with that beginning. Case is ignored, as by the

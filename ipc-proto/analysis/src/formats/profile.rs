@@ -5,7 +5,7 @@ use super::stack_frames::StackFrames;
 use crate::StackId;
 use crate::samples::{Clock, SampledThread, Samples, ThreadNumber, Unit, Weight};
 
-/// What a file shows: the stacks of each thread, with what they weigh by a clock.
+/// The content of a file: the stacks of each thread, with their weights by a clock.
 ///
 /// Of a stack, a file has the innermost 256 frames. Runtimes record 100 at most. So the length of a file is
 /// proportional to the length of the trace, whatever the trace contains.

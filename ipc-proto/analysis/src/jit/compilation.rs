@@ -23,7 +23,7 @@ pub struct Compilation {
     pub il_size: Option<u64>,
     /// The size of the machine code in bytes; `None` without a load.
     pub native_size: Option<u64>,
-    /// How the method was compiled; `None` without a load.
+    /// The tier of the compilation; `None` without a load.
     pub tier: Option<Tier>,
     /// The version of the method's code: 0 is the first one, others come from tiered compilation and from profilers.
     pub version: u64,
@@ -32,7 +32,7 @@ pub struct Compilation {
 }
 
 named_number! {
-    /// How a method is compiled.
+    /// The tier of a compilation.
     Tier(u8) {
         /// Not reported, as before .NET Core 3.
         UNKNOWN = 0 "Unknown",

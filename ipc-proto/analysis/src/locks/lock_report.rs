@@ -94,7 +94,7 @@ pub struct LockThread {
     pub id: u64,
     /// The purpose of the thread in the runtime; empty if it is not known.
     pub name: &'static str,
-    /// What the last sample and the wait of the thread show it to be for.
+    /// The purposes of the thread, by its last sample and its wait.
     pub roles: ThreadRoles,
 }
 
@@ -119,14 +119,14 @@ pub struct LockOwner {
     /// The number of the thread that the events state. If it is a managed number and no event maps it to a thread, it is
     /// all that is known of the owner.
     pub number: u64,
-    /// What the owner itself waits for, if that is known.
+    /// The wait of the owner itself, if it is known.
     pub waits_for: Option<OwnerWait>,
     /// The stack of the owner in its last sample since the threads wait for the lock, or of its own wait; empty if there
     /// is none, or if it shows that the owner has released the lock.
     pub stack: Arc<[Arc<str>]>,
 }
 
-/// What the owner of a lock waits for.
+/// The wait of the owner of a lock.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum OwnerWait {
     /// The lock with this id.
@@ -167,7 +167,7 @@ pub struct CycleThread {
 pub struct WaitGroup {
     /// The id of the process; `None` if the trace does not state it.
     pub process_id: Option<u64>,
-    /// What the threads wait for.
+    /// The kind of object for which the threads wait.
     pub kind: WaitKind,
     /// The threads, by their ids.
     pub threads: Vec<LockThread>,

@@ -47,7 +47,7 @@ pub(super) fn report(
     report
 }
 
-/// Where threads acquire a lock, and so have it: the stacks in which they wait for it.
+/// The methods in which threads acquire a lock, and so have it: the stacks in which they wait for it.
 #[derive(Debug, Default)]
 struct LockScope(Vec<Arc<NamedStack>>);
 

@@ -1,4 +1,4 @@
-//! How names are spelled: from rows of the runtime, paths of files and symbols of compiled code, and cut if long.
+//! The spelling of names: from rows of the runtime, paths of files and symbols of compiled code. Long names are cut.
 use alloc::string::String;
 
 use super::rows::MethodNames;

@@ -38,7 +38,7 @@ impl Interval {
     }
 }
 
-/// What a clock makes of an event.
+/// The result of an event for a clock.
 pub(super) struct Taken {
     /// How many events count.
     pub(super) count: u64,

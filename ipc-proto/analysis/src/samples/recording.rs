@@ -22,7 +22,7 @@ pub(super) struct Recording {
     pub(super) count: u64,
 }
 
-/// How a clock weighs events.
+/// The method by which a clock weighs events.
 #[derive(Debug)]
 pub(super) enum Meter {
     /// Each event by itself.

@@ -55,7 +55,7 @@ const WAITS: MethodTable = MethodTable(&[
 /// Methods in which a running thread meets the stop for the sample. The thread was in their caller.
 const POLLS: MethodTable = MethodTable(&[("System.Threading.Thread", "PollGC")]);
 
-/// What the innermost method of a stack shows about its thread.
+/// The state of a thread, as the innermost method of its stack shows it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 enum Kind {
     #[default]

@@ -1,10 +1,10 @@
-//! What a stack of a thread weighs.
+//! The weight of a stack of a thread.
 use alloc::collections::BTreeMap;
 
 use super::threads::ThreadNumber;
 use crate::StackId;
 
-/// What a stack of a thread weighs.
+/// The weight of a stack of a thread.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Weight {
     /// The weight while the thread ran; the whole weight for clocks that do not distinguish running and waiting.

@@ -30,7 +30,7 @@ pub struct LossReport {
     pub clock: Option<TraceClock>,
     /// The known facts about the buffer of the runtime.
     pub buffer: EventBuffer,
-    /// How the trace ended, if it has. The events of a block that cannot be read count as lost.
+    /// The end of the trace, if it has ended. The events of a block that cannot be read count as lost.
     pub end: Option<End>,
 }
 

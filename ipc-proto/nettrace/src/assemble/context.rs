@@ -1,4 +1,4 @@
-//! What the events of a stream refer to: descriptions, stacks, labels and threads, in limited memory.
+//! The records to which the events of a stream refer: descriptions, stacks, labels and threads, in limited memory.
 use alloc::vec::Vec;
 
 use ipc_proto::wire::{steps, to_u32};

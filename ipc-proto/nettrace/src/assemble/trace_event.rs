@@ -37,7 +37,7 @@ use crate::values::{Value, Values};
 #[derive(Clone, Copy)]
 pub struct TraceEvent<'a>(EventParts<'a>);
 
-/// Where the parts of an event are.
+/// The places of the parts of an event.
 #[derive(Clone, Copy)]
 enum EventParts<'a> {
     Stream(StreamEvent<'a>),

@@ -1,4 +1,4 @@
-//! What a reader notes about a trace besides its events.
+//! The notes of a reader about a trace besides its events.
 use alloc::vec::Vec;
 
 use crate::catalog::catalog::Catalog;
@@ -54,7 +54,7 @@ impl TraceLog {
     }
 }
 
-/// What a reader knows about a trace besides its events, as far as it has read.
+/// The known facts about a trace besides its events, as far as a reader has read.
 ///
 /// ```
 /// use nettrace::{End, Limits, ReadOptions, WholeTrace};
@@ -70,7 +70,7 @@ impl TraceLog {
 pub struct TraceSummary<'a> {
     /// The record of the trace's first block, which is known with the first event at the latest.
     pub trace: Option<Trace<'a>>,
-    /// How the trace ended, once its last event was returned.
+    /// The end of the trace, once its last event was returned.
     pub end: Option<End>,
     /// The events that the runtime did not record, or that a bad block had. A loss is known with the next event of the
     /// same thread, or at a sequence point. The missing end of a truncated trace is not in this number, but in

@@ -20,7 +20,7 @@ pub(super) enum CommandLine {
     Unknown,
 }
 
-/// What a payload loses.
+/// The loss of a payload.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Removed {
     Nothing,

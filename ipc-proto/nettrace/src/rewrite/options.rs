@@ -1,4 +1,4 @@
-//! Which events a rewrite keeps, and in which version it writes them.
+//! The events that a rewrite keeps, and the version in which it writes them.
 use crate::describe::Metadata;
 use crate::encoding::Str;
 use crate::parse::Version;
@@ -19,9 +19,9 @@ pub struct RewriteOptions<'o> {
     /// cut out, or the payload does not match its description, for example because bytes follow the last field, the
     /// whole payload is removed. V6: also removes labels, attributes and pairs of the trace with such a name.
     ///
-    /// What cannot be judged is removed too: the payload of an event whose description is missing, damaged or without
-    /// fields, of a `ProcessInfo` or `RuntimeInformationStart` whose description has no command line, and a description
-    /// that cannot be read; V6: the payload that names a process, if the name has a space.
+    /// Parts that may have a command line are removed too: the payload of an event whose description is missing,
+    /// damaged or without fields, of a `ProcessInfo` or `RuntimeInformationStart` whose description has no command
+    /// line, and a description that cannot be read; V6: the payload that names a process, if the name has a space.
     /// [`RewriteCounts::unjudged`](crate::RewriteCounts::unjudged) counts these. Events of the runtime need no
     /// description.
     ///

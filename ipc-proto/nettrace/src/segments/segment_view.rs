@@ -1,4 +1,4 @@
-//! What the events of a segment refer to.
+//! The records to which the events of a segment refer.
 use core::fmt;
 
 use crate::catalog::Catalog;

@@ -11,7 +11,7 @@ use crate::values::value::Value;
 pub(crate) struct PayloadReader<'a> {
     payload: &'a [u8],
     pub(crate) r: Reader<'a>,
-    /// Where to continue after an array that lies elsewhere in the payload.
+    /// The place to continue after an array that lies elsewhere in the payload.
     back: Option<Reader<'a>>,
     /// The remaining work, in items.
     pub(crate) work: usize,

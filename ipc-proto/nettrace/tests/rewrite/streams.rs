@@ -267,7 +267,7 @@ fn command_lines_are_removed_from_any_event() {
     assert_eq!(strip("Elsewhere", 1, &fields, &[&secret[..], &secret].concat()), (vec![], 1));
 }
 
-/// What a description does not show is removed.
+/// Payloads are removed if their description does not show their fields.
 #[test]
 fn what_cannot_be_judged_is_removed() {
     let utf16 = |s: &str| s.encode_utf16().chain([0]).flat_map(u16::to_le_bytes).collect::<Vec<u8>>();

@@ -1,4 +1,4 @@
-//! Where samples go: lines, the text format of Prometheus, or OTLP.
+//! The outputs of samples: lines, the text format of Prometheus, or OTLP.
 use core::time::Duration;
 use std::io::{self, BufWriter, Write};
 use std::sync::mpsc::Receiver;

@@ -51,7 +51,7 @@ struct Series {
     sum: f64,
 }
 
-/// What the limits have left out of the text.
+/// The series that the limits have left out of the text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 struct LeftOut {
     series: bool,

@@ -1,4 +1,4 @@
-//! What the events of a recording show, event by event.
+//! The evidence of a recording, event by event.
 use std::collections::{BTreeMap, BTreeSet};
 
 use nettrace::{Str, TraceEvent};

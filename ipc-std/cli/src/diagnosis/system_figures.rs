@@ -1,4 +1,4 @@
-//! What the operating system knows about a process.
+//! Figures of the operating system about a process.
 use std::fs;
 
 use crate::process::cpu_usage::CpuTime;

@@ -1,4 +1,4 @@
-//! Which samples `report`, `flame` and `top` take for CPU time, and what they say about it.
+//! The samples that `report`, `flame` and `top` take for CPU time, and their text about it.
 
 use std::fs;
 
