@@ -19,8 +19,6 @@
 mod collection;
 mod collections;
 mod process_collections;
-mod statistics;
 
-pub use collection::{Collection, CollectionType, HeapSizes, Reason};
+pub use collection::{Collection, CollectionType, GcStatistics, GenerationStatistics, HeapSizes, Reason};
 pub use collections::{Collections, GcReport, OpenSuspension};
-pub use statistics::{GcStatistics, GenerationStatistics};

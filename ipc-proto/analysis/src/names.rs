@@ -39,20 +39,18 @@
 //! Further rows are ignored, and [`dropped`](Names::dropped) counts them. Addresses and frames are stored until
 //! [`forget_addresses`](Names::forget_addresses).
 mod code_map;
-mod code_name;
 mod frames;
 mod modules;
 mod names;
 mod own_code;
-mod place;
 mod rows;
 mod spelling;
 
 pub use self::frames::{AddressId, FrameId};
+pub(crate) use self::frames::{at, at_mut};
 pub use self::names::Names;
 pub(crate) use self::names::process_of;
 pub use self::own_code::OwnCode;
-pub(crate) use self::place::{at, at_mut};
 pub(crate) use self::rows::{MethodNames, MethodRow, ThreadRow};
 pub(crate) use self::spelling::{cut, method_name};
 pub use self::spelling::{short_name, source_name};

@@ -74,15 +74,13 @@ mod thread_roles;
 mod thread_time;
 mod threads;
 mod waiting;
-mod weight;
 
 pub(crate) use self::allocation_row::AllocationRow;
 pub use self::allocations::UNKNOWN_TYPE;
 pub use self::clock::{Clock, Unit};
 pub use self::contention::Waits;
 pub use self::cpu_causes::CpuCauses;
-pub use self::interval::Interval;
+pub use self::interval::{Interval, Weight};
 pub use self::samples::Samples;
 pub use self::thread_roles::ThreadRoles;
 pub use self::threads::{SampledThread, ThreadNumber};
-pub use self::weight::Weight;

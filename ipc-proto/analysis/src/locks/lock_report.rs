@@ -2,7 +2,6 @@
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 
-use super::wait_times::WaitTimes;
 use crate::WaitKind;
 use crate::samples::ThreadRoles;
 
@@ -177,4 +176,28 @@ pub struct WaitGroup {
     pub is_own: bool,
     /// The stack of the first thread, without the innermost frames that only wait.
     pub stack: Vec<Arc<str>>,
+}
+
+/// The number of waits, and their time in nanoseconds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct WaitTimes {
+    /// The number of waits.
+    pub count: u64,
+    /// The time of all waits together.
+    pub total: u64,
+    /// The time of the longest wait.
+    pub longest: u64,
+}
+
+impl WaitTimes {
+    pub(super) fn add(&mut self, nanoseconds: u64) {
+        self.merge(Self { count: 1, total: nanoseconds, longest: nanoseconds });
+    }
+
+    /// Adds other waits.
+    pub fn merge(&mut self, other: Self) {
+        self.count = self.count.saturating_add(other.count);
+        self.total = self.total.saturating_add(other.total);
+        self.longest = self.longest.max(other.longest);
+    }
 }

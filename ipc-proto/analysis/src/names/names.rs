@@ -4,7 +4,7 @@ use core::ops::Range;
 use nettrace::TraceEvent;
 
 use super::code_map::CodeMap;
-use super::code_name::CodeName;
+use super::code_map::CodeName;
 use super::frames::{Address, AddressId, FOLDED, FrameId, FrameTable, State, UNKNOWN};
 use super::modules::{Modules, NO_MODULE, ROWS};
 use super::rows::{CodeRow, ModuleRow};

@@ -5,10 +5,10 @@ use super::Clock;
 use super::allocations::Allocations;
 use super::contention::Contention;
 use super::interval::{Interval, Taken};
+use super::interval::{Weight, Weights};
 use super::seen_event::SeenEvent;
 use super::thread_time::ThreadTime;
 use super::waiting::WaitingStacks;
-use super::weight::{Weight, Weights};
 use crate::{Part, RuntimeEvent, StackId};
 
 /// The weights by one clock.
