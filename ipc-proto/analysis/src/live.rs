@@ -19,7 +19,7 @@
 //!
 //! # Memory
 //!
-//! [`Samples`](crate::samples::Samples) and [`Names`](crate::names::Names) have their limits, and each period begins
+//! [`Samples`] and [`Names`] have their limits, and each period begins
 //! with empty samples. The sums of all periods have [`Live::FUNCTIONS`] functions and [`Live::THREADS`] threads;
 //! further functions and threads are not added, and [`Activity::omitted`] counts them once a period. The names of
 //! [`Live::THREADS`] threads are stored.
