@@ -24,7 +24,7 @@ const ROUNDS: usize = 3;
 /// The passes that TraceEvent needs until the runtime has compiled all of it at its last tier, for most of them.
 const WARM_PASSES: usize = 63;
 
-/// What a reader does, and how it gets the bytes.
+/// The task of a reader, and how it gets the bytes.
 #[derive(Clone, Copy)]
 struct OwnRow {
     reader: &'static str,
@@ -70,7 +70,7 @@ impl OwnRow {
     }
 }
 
-/// What one process has measured.
+/// The measurements of one process.
 #[derive(Debug, Clone, Copy)]
 struct Measured {
     events: u64,

@@ -25,7 +25,7 @@ use ipc_std::{Client, Connection, TraceConfig, TraceReader};
 /// The runtime's buffer: small, so that a slow reader makes it drop events.
 const BUFFER_MB: u32 = 1;
 
-/// What a recording received in its time.
+/// The bytes and events that a recording received in its time.
 #[derive(Clone, Copy)]
 struct Recorded {
     bytes: f64,

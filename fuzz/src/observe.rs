@@ -1,4 +1,4 @@
-//! The property of an observer: it returns what was sent, however the directions are divided and mixed.
+//! The property of an observer: it returns the bytes that were sent, however the directions are divided and mixed.
 use ipc_proto::{Advertise, Direction, Message, Observation, Observe};
 
 use crate::wire::sizes;

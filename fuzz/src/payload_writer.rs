@@ -194,8 +194,8 @@ impl Written {
     }
 }
 
-/// What a `PayloadWriter` writes is read back equal, by the fields that describe it. A buffer that is one byte too
-/// short is an error that states the needed length.
+/// The values that a `PayloadWriter` writes are read back equal, by the fields that describe it. A buffer that is one
+/// byte too short is an error that states the needed length.
 ///
 /// `check` receives the description and the text of each value.
 pub(crate) fn written(bytes: &[u8], check: impl Fn(&Metadata<'_>, &[u8], &[String])) {

@@ -11,7 +11,8 @@ use crate::hostile::{hostile_bytes, push_message};
 /// A stream in memory whose other end is a hostile peer: for targets of code that wraps this library, or that speaks
 /// the protocol itself, as a client or as a server.
 ///
-/// What the peer sends does not depend on what it is sent. It is one to four of these parts, one after the other:
+/// The bytes that the peer sends do not depend on the bytes that it receives. It is one to four of these parts, one
+/// after the other:
 ///
 /// * an environment: the answer that announces it, and one to four entries of up to 128 KiB each;
 /// * an answer OK: of ResumeRuntime and the other commands that only succeed, of GetProcessInfo, GetProcessInfo2 or
@@ -27,8 +28,8 @@ use crate::hostile::{hostile_bytes, push_message};
 /// with `BrokenPipe`. Code that continues to read or to write after that a thousand times panics: it is a loop without
 /// end, which a fuzzer would not notice otherwise.
 ///
-/// That your code returns is one property. What it returns is another: that which the core makes of the same peer. The
-/// README of this package has a target with both.
+/// That your code returns is one property. What it returns is another: it must return the same result as the core for
+/// the same peer. The README of this package has a target with both.
 ///
 /// ```
 /// use std::io::{Read, Write};
@@ -79,7 +80,7 @@ impl Peer {
             _ => usize::MAX,
         };
         let mut sends = Vec::new();
-        // What was built before the bytes of the fuzzer ended is sent.
+        // The parts that were built before the bytes of the fuzzer ended are sent.
         let _ = push_parts(&mut sends, &mut u);
         Self { sends, at: 0, received: Vec::new(), takes, sizes, pieces: 0, after_end: 0 }
     }

@@ -1,4 +1,4 @@
-//! Traces that repeat what costs work, each made of a few bytes.
+//! Makes traces that repeat records, to find records that are expensive to read. A few bytes describe each trace.
 #![allow(clippy::cast_possible_truncation, reason = "all lengths are short, and any number will do")]
 
 /// Makes a trace of V4 or V6 in which each part is repeated many times.

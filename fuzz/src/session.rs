@@ -38,7 +38,7 @@ struct ModelRuntime {
 }
 
 impl ModelRuntime {
-    /// Does everything that does not block.
+    /// Takes all steps that do not block.
     fn advance(&mut self, answer: &[u8]) {
         while self.stream.len() < self.capacity {
             let Some(byte) = self.unwritten.pop_front() else { break };

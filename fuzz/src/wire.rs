@@ -1,4 +1,4 @@
-//! A transport in memory, and what must hold at every step over it.
+//! A transport in memory, and the conditions that every step over it must meet.
 use ipc_proto::{Exchange, ProtocolError, Step};
 
 /// Sizes of the pieces in which bytes travel: each byte of `bytes` is one size, from the start again after the last

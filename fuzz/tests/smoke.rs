@@ -16,7 +16,7 @@ use ipc_testdata::{MALFORMED, MESSAGES, REFUSED, RecordedTrace, TOLERATED, TRACE
 use nettrace::user_events::{Extension, ExtensionItem, InlineMetadata, TracepointRecord};
 use nettrace::{Limits, Metadata, Parser, Record, Version};
 
-/// The inputs that fuzzing has found, and those that once failed.
+/// The inputs that fuzzing has found, and inputs that once failed.
 #[test]
 fn stored_inputs_hold() {
     ipc_fuzz::assert_stored_inputs_hold(PROPERTIES);

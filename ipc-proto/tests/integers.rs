@@ -19,7 +19,7 @@ fn integers_are_read_and_written_through_byteorder() {
         let code = text.lines().filter(|line| !line.trim_start().starts_with("//"));
         for line in code {
             for other in ["from_le_bytes", "to_le_bytes", "from_ne_bytes", "to_ne_bytes"] {
-                // A word of the machine, by which a text is checked, is no integer of the protocol.
+                // A word of the machine, by which a text is checked, is not an integer of the protocol.
                 let is_found = line.replace("usize::from_ne_bytes", "").contains(other);
                 assert!(!is_found, "{}: {line}", path.display());
             }

@@ -1,5 +1,5 @@
-//! Functions of the operating system that the standard library does not offer, with the same names on every system.
-//! Those of processes and of the names of sockets are in `ipc_discover::sys`.
+//! Functions of the operating system that the standard library does not offer, with the same names on every system. The
+//! functions of processes and of the names of sockets are in `ipc_discover::sys`.
 #[cfg(unix)]
 mod unix;
 #[cfg(windows)]

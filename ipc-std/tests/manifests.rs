@@ -1,5 +1,5 @@
-//! Checks what manifests repeat, because a package outside of the workspace cannot inherit it, and what published
-//! packages inherit.
+//! Checks the entries that manifests repeat, because a package outside of the workspace cannot inherit them, and the
+//! entries that published packages inherit.
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use std::fs;

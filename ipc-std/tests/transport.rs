@@ -161,7 +161,7 @@ fn an_operation_is_interrupted_when_its_stream_is_dropped() {
     assert_eq!((&theirs).read(&mut [0]).unwrap(), 0, "the connection is closed");
 }
 
-/// A half of a connection, with a count of those who have it.
+/// A half of a connection, with a count of its owners.
 struct Counted(UnixStream, #[expect(dead_code, reason = "it is counted")] Arc<()>);
 
 impl Read for Counted {

@@ -23,7 +23,7 @@ fn limited<R: Read>(reader: R) -> TraceReader<R> {
     TraceReader::with_assembler(reader, EventAssembler::new(EventOrder::Stream, options))
 }
 
-/// What a reader returns for a trace: its events, its end, and the lost events.
+/// The result of a reader for a trace: its events, its end, and the lost events.
 type Outcome = (Vec<String>, Option<End>, Losses);
 
 /// Reads all events, and returns the reader's source.

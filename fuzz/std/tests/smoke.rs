@@ -29,7 +29,7 @@ const PROPERTIES: [(&str, Property); 12] = [
     ("wire_log", wire_log),
 ];
 
-/// The inputs that fuzzing has found, and those that once failed.
+/// The inputs that fuzzing has found, and inputs that once failed.
 #[test]
 fn stored_inputs_hold() {
     ipc_fuzz::assert_stored_inputs_hold(&PROPERTIES);

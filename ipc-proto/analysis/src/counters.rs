@@ -20,7 +20,6 @@ mod field_values;
 mod latest_samples;
 mod sample;
 mod selection;
-mod system;
 mod tags;
 
 pub use counter_event::{CounterEvent, Instrument, InstrumentKind, Problem};
@@ -29,6 +28,5 @@ pub use counter_reader::CounterReader;
 pub use exponential_histogram::ExponentialHistogram;
 pub use latest_samples::LatestSamples;
 pub use sample::{InstrumentDetails, Measurement, OwnedSample, Quantile, Sample, SampleOf};
-pub use selection::{ParseSelectionError, Selection};
-pub use system::System;
+pub use selection::{ParseSelectionError, Selection, System};
 pub use tags::{Tags, escaped_tags, tags};

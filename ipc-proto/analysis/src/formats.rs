@@ -16,11 +16,10 @@ mod firefox;
 mod json;
 #[cfg(feature = "pprof")]
 mod pprof;
-mod profile;
 mod small_ids;
 mod speedscope;
 mod stack_frames;
 mod timeline;
 
-pub use profile::Profile;
+pub use stack_frames::Profile;
 pub use timeline::{TimeProfile, Timeline};

@@ -18,10 +18,7 @@
 //! The events come from the provider `Microsoft-Windows-DotNETRuntime` with keyword GC (0x1) and level informational.
 mod collection;
 mod collections;
-mod gc_rows;
 mod process_collections;
-mod statistics;
 
-pub use collection::{Collection, CollectionType, HeapSizes, Reason};
+pub use collection::{Collection, CollectionType, GcStatistics, GenerationStatistics, HeapSizes, Reason};
 pub use collections::{Collections, GcReport, OpenSuspension};
-pub use statistics::{GcStatistics, GenerationStatistics};

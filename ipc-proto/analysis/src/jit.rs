@@ -15,9 +15,6 @@
 //! The events come from the provider `Microsoft-Windows-DotNETRuntime` with keyword JIT (0x10) and level verbose.
 mod compilation;
 mod compilations;
-mod jitting_row;
-mod statistics;
 
-pub use compilation::{Compilation, Tier};
+pub use compilation::{Compilation, JitStatistics, Tier, TierStatistics};
 pub use compilations::{Compilations, JitReport};
-pub use statistics::{JitStatistics, TierStatistics};

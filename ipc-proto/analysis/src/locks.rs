@@ -29,7 +29,7 @@
 //! is the thread that waits.
 //!
 //! A cycle consists only of owners that are known: each of its threads waits for a lock of the next one. The owner of a
-//! lock is the one that its latest event shows.
+//! lock is the thread that its latest event shows.
 //!
 //! # Holding methods
 //!
@@ -44,19 +44,14 @@
 //! [`Locks::LOCKS`] locks, and [`Locks::ENTRIES`] pairs of a lock and a stack, of all processes together.
 //! [`LockReport::dropped`] counts the events for which there was no room. The work for each event is logarithmic in these
 //! numbers: a sample counts for 16 locks of its thread at most.
-mod contention_row;
-mod cycles;
 mod frames;
 mod lock_report;
 mod locks;
 mod process_locks;
 mod report;
-mod room;
-mod wait_times;
 
 pub use lock_report::{
     ContendedLock, Cycle, CycleThread, HoldingMethod, LockOwner, LockReport, LockThread, OwnerWait,
-    WaitGroup, WaitingMethod, WaitingThread,
+    WaitGroup, WaitTimes, WaitingMethod, WaitingThread,
 };
 pub use locks::Locks;
-pub use wait_times::WaitTimes;

@@ -18,9 +18,9 @@
 //! symbol is `module!?`, and any other address is `?!?`. [`Names::place`] returns module and offset of an address in a
 //! mapped file.
 //!
-//! Memory that holds compiled code is no file (`/memfd:doublemapper` of V6). Its symbols have the form
-//! `return-type [module] Type::Method(args)[Tier]` and are `module!Type::Method(args)`; other symbols in this memory,
-//! such as stubs, are `unknown!name`.
+//! Memory that holds compiled code is not a file (`/memfd:doublemapper` of V6). Its symbols have the form `return-type
+//! [module] Type::Method(args)[Tier]` and are `module!Type::Method(args)`; other symbols in this memory, such as stubs,
+//! are `unknown!name`.
 //!
 //! # Addresses that are used again
 //!
@@ -39,23 +39,18 @@
 //! Further rows are ignored, and [`dropped`](Names::dropped) counts them. Addresses and frames are stored until
 //! [`forget_addresses`](Names::forget_addresses).
 mod code_map;
-mod code_name;
-mod code_row;
 mod frames;
-mod module_row;
 mod modules;
 mod names;
 mod own_code;
-mod place;
+mod rows;
 mod spelling;
-mod thread_row;
 
-pub(crate) use self::code_row::{MethodNames, MethodRow};
 pub use self::frames::{AddressId, FrameId};
+pub(crate) use self::frames::{at, at_mut};
 pub use self::names::Names;
 pub(crate) use self::names::process_of;
 pub use self::own_code::OwnCode;
-pub(crate) use self::place::{at, at_mut};
+pub(crate) use self::rows::{MethodNames, MethodRow, ThreadRow};
 pub(crate) use self::spelling::{cut, method_name};
 pub use self::spelling::{short_name, source_name};
-pub(crate) use self::thread_row::ThreadRow;

@@ -29,8 +29,8 @@
 //!
 //! An `async` method that has to wait begins an operation, with its stack, and ends it when it returns. A request in
 //! flight waits in the innermost method of the program with an operation of the request that has not ended. If several
-//! are innermost, because they run side by side, it is the one that began last. A request that blocks its thread has no
-//! such method: the stacks of threads show it.
+//! are innermost, because they run side by side, it is the method that began last. A request that blocks its thread has
+//! no such method: the stacks of threads show it.
 //!
 //! # Memory
 //!
@@ -42,7 +42,6 @@
 mod folded_path;
 mod operations;
 mod own_stacks;
-mod request_state;
 mod requests;
 mod routes;
 mod summary;

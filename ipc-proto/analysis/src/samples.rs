@@ -1,4 +1,4 @@
-//! What the events of a trace weigh, by thread and stack.
+//! The weights of the events of a trace, by thread and stack.
 //!
 //! | [`Clock`] | weighs | events | unit |
 //! |---|---|---|---|
@@ -63,10 +63,7 @@ mod allocation_row;
 mod allocations;
 mod clock;
 mod contention;
-mod cpu;
 mod cpu_causes;
-mod events;
-mod exceptions;
 mod interval;
 mod method_table;
 mod process_names;
@@ -77,16 +74,13 @@ mod thread_roles;
 mod thread_time;
 mod threads;
 mod waiting;
-mod wall;
-mod weight;
 
 pub(crate) use self::allocation_row::AllocationRow;
 pub use self::allocations::UNKNOWN_TYPE;
 pub use self::clock::{Clock, Unit};
 pub use self::contention::Waits;
 pub use self::cpu_causes::CpuCauses;
-pub use self::interval::Interval;
+pub use self::interval::{Interval, Weight};
 pub use self::samples::Samples;
 pub use self::thread_roles::ThreadRoles;
 pub use self::threads::{SampledThread, ThreadNumber};
-pub use self::weight::Weight;

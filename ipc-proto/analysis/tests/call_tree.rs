@@ -66,7 +66,7 @@ fn shown(name: &str) -> String {
     parts.join(".") + arguments
 }
 
-/// Returns whether a row of dotnet-trace is no function.
+/// Returns whether a row of dotnet-trace is not a function.
 fn is_other(name: &str) -> bool {
     ["Threads", "(Non-Activities)", "(Activities)"].contains(&name)
         || ["Activity ", "EventData: "].iter().any(|start| name.starts_with(start))

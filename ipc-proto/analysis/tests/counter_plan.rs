@@ -1,4 +1,4 @@
-//! What a plan requests from each version of the runtime.
+//! The requests of a plan to each version of the runtime.
 #![allow(
     clippy::unwrap_used,
     clippy::indexing_slicing,

@@ -237,7 +237,7 @@ fn instruments_without_an_id() {
     interval(&mut events, 2);
     assert_eq!(events.series(), [0, 0, 1, 2, 1, 2]);
     assert!(events.samples()[2..].iter().all(|sample| sample.details.is_none()));
-    // What remains after the end of one is neither.
+    // After one of them has ended, the other one is neither.
     events.instrument((8, 1), NAMES, ["", "m=1", ""]);
     interval(&mut events, 1);
     interval(&mut events, 1);

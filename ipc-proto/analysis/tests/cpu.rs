@@ -1,4 +1,4 @@
-//! Which samples of threads are CPU time, and what causes it.
+//! The samples of threads that are CPU time, and its causes.
 #![allow(
     clippy::unwrap_used,
     clippy::arithmetic_side_effects,
@@ -69,7 +69,7 @@ const MIXED: [(u64, u32, &[u64]); 12] = [
     (1, MANAGED, &[0x100]),
     (1, MANAGED, &[0x300, 0x100]),
     (1, EXTERNAL, &[0x100]),
-    // A method of the program is none of the library, whatever its name.
+    // A method of the program does not count as a method of the library, whatever its name.
     (1, MANAGED, &[0xc00, 0x100]),
     (2, MANAGED, &[0x200, 0x100]),
     (2, MANAGED, &[0x300, 0x200, 0x100]),

@@ -106,7 +106,7 @@ fn check(trace: &[u8]) {
     }
 }
 
-/// What a trace becomes in each format of JSON.
+/// The text of a trace in each format of JSON.
 struct Files {
     sampled: Value,
     evented: Value,

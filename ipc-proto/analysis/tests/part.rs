@@ -1,4 +1,5 @@
-//! Parts of traces: what belongs to a part, that two parts together are the whole, and that no cut costs names.
+//! Parts of traces: the events that belong to a part, that two parts together are the whole, and that a cut keeps all
+//! names.
 #![allow(
     clippy::unwrap_used,
     clippy::arithmetic_side_effects,

@@ -1,4 +1,4 @@
-//! Counters of recorded traces, compared with what Microsoft's reader found in them.
+//! Counters of recorded traces, compared with the counters that Microsoft's reader found in them.
 #![allow(
     clippy::arithmetic_side_effects,
     clippy::indexing_slicing,

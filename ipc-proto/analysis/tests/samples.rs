@@ -231,7 +231,7 @@ fn events_of_thread_time() {
     for (provider, id, payload, expected) in [
         (SAMPLER, 0, 2, runs),
         (SAMPLER, 0, 1, [waits[0]; 2]),
-        // Another event of the sampler is no sample.
+        // Another event of the sampler is not a sample.
         (SAMPLER, 1, 2, none),
         // AllocationTick, and both kinds of sampled allocations.
         (RUNTIME, 10, 0, runs),

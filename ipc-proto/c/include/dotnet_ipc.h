@@ -675,7 +675,7 @@
 #define DIPC_REJECTION_TOO_LATE 1
 
 /**
- * The bytes are no frame, or the peer closed the connection before its end: `status`, with its `detail`. If that is
+ * The bytes are not a frame, or the peer closed the connection before its end: `status`, with its `detail`. If that is
  * `DIPC_STATUS_CLOSED` with 0, the peer is harmless: so does a monitor that checks whether another one listens here.
  */
 #define DIPC_REJECTION_PROTOCOL 2
@@ -1379,8 +1379,8 @@ typedef struct dipc_parser {
 } dipc_parser;
 
 /**
- * The columns of a batch of events. Each is an array with room for all events of the batch, or null if the program
- * does not need it. All zeros are no columns.
+ * The columns of a batch of events. Each is an array with room for all events of the batch, or null if the
+ * program does not need it. A structure of zeros has no columns.
  */
 typedef struct dipc_event_columns {
     /**
@@ -1849,7 +1849,7 @@ typedef void (*dipc_visit_finding)(void *context, const struct dipc_finding *fin
  *   `DIPC_CONNECT_FAILED`.
  * * `DIPC_STEP_SERVE`: wait for a command, without a limit, and reply to it, as with `dipc_serve_init`. Then
  *   `DIPC_CONNECT_ANSWERED`. If a stream follows the reply, the connection belongs to the stream, and the port makes
- *   another one. A request with a `len` of 0 is no command: the monitor has closed the connection. Then
+ *   another one. A request with a `len` of 0 is not a command: the monitor has closed the connection. Then
  *   `DIPC_CONNECT_HUNG_UP`, without a reply. Who can poll the connection checks for that first, as runtimes do.
  *
  * The caller closes a connection that failed, was hung up, or is answered.
@@ -4061,8 +4061,8 @@ uint64_t dipc_session_until(struct dipc_session *session);
  * Stores the reason of a refused Stop in `hresult`, otherwise 0.
  *
  * Returns `DIPC_STATUS_OK` if the runtime has answered the Stop, `DIPC_STATUS_MORE` if it has not yet,
- * `DIPC_STATUS_REFUSED` for a refusal, and the error of an answer that is malformed or did not arrive whole. The last is no
- * failure of the Stop: the end of the stream decides, and until the deadline the session waits for it.
+ * `DIPC_STATUS_REFUSED` for a refusal, and the error of an answer that is malformed or did not arrive whole. The last
+ * is not a failure of the Stop: the end of the stream decides, and until the deadline the session waits for it.
  */
 dipc_status dipc_session_stop_answer(struct dipc_session *session,
                                      uint32_t *hresult,
@@ -4194,7 +4194,8 @@ size_t dipc_parser_size(void);
  * if (n <= 0) dipc_parser_finish(&parser, window, len, &end); else len += n;
  * ```
  *
- * A window must be able to hold `needed` bytes. Damaged streams are no errors of this function: the stream has an end.
+ * A window must be able to hold `needed` bytes. Damaged streams are not errors of this function: the stream has an
+ * end.
  */
 dipc_status dipc_parser_next(struct dipc_parser *parser, const uint8_t *window, size_t len, struct dipc_record *record);
 

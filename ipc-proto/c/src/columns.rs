@@ -10,15 +10,15 @@ use crate::place::content;
 use crate::status::{Failure, Outcome, Status, report};
 use crate::trace::Parser;
 
-/// Defines the columns with the value of each for an event in a window.
+/// Defines the columns. Each has an expression that reads its value from an event in a window.
 macro_rules! columns {
     (
         $event:ident, $window:ident;
         [common] $($(#[$meta:meta])* $name:ident: $of:ty = $value:expr;)*
         [other] $($(#[$other_meta:meta])* $other:ident: $other_of:ty = $other_value:expr;)*
     ) => {
-        /// The columns of a batch of events. Each is an array with room for all events of the batch, or null if the program
-        /// does not need it. All zeros are no columns.
+        /// The columns of a batch of events. Each is an array with room for all events of the batch, or null if the
+        /// program does not need it. A structure of zeros has no columns.
         #[repr(C)]
         #[derive(Clone, Copy)]
         pub struct EventColumns {

@@ -14,7 +14,7 @@ pub(crate) trait Argument {
     /// Checks the value.
     ///
     /// # Safety
-    /// The pointers in the value point to what its documentation says.
+    /// The pointers in the value are valid, as its documentation states.
     unsafe fn check(&self) -> Result<(), Failure>;
 
     /// Writes the value, which was checked.
@@ -377,7 +377,7 @@ impl<'f> Payload<'f> {
     /// Checks the fields.
     ///
     /// # Safety
-    /// The pointers in the fields point to what their documentation says, as long as the payload exists.
+    /// The pointers in the fields are valid as long as the payload exists, as their documentation states.
     pub(crate) unsafe fn new(fields: &'f [&'f dyn Argument]) -> Result<Self, Failure> {
         // SAFETY: the caller vouches for the fields.
         fields.iter().try_for_each(|field| unsafe { field.check() })?;

@@ -23,7 +23,7 @@ use crate::status::{Outcome, Status, report};
 ///   `DIPC_CONNECT_FAILED`.
 /// * `DIPC_STEP_SERVE`: wait for a command, without a limit, and reply to it, as with `dipc_serve_init`. Then
 ///   `DIPC_CONNECT_ANSWERED`. If a stream follows the reply, the connection belongs to the stream, and the port makes
-///   another one. A request with a `len` of 0 is no command: the monitor has closed the connection. Then
+///   another one. A request with a `len` of 0 is not a command: the monitor has closed the connection. Then
 ///   `DIPC_CONNECT_HUNG_UP`, without a reply. Who can poll the connection checks for that first, as runtimes do.
 ///
 /// The caller closes a connection that failed, was hung up, or is answered.

@@ -153,7 +153,7 @@ pub const DIPC_CHANGE_ACCEPT_AGAIN: u32 = 5;
 pub const DIPC_REJECTION_NONE: u32 = 0;
 /// The frame did not arrive in time; `detail` is the number of its bytes that arrived.
 pub const DIPC_REJECTION_TOO_LATE: u32 = 1;
-/// The bytes are no frame, or the peer closed the connection before its end: `status`, with its `detail`. If that is
+/// The bytes are not a frame, or the peer closed the connection before its end: `status`, with its `detail`. If that is
 /// `DIPC_STATUS_CLOSED` with 0, the peer is harmless: so does a monitor that checks whether another one listens here.
 pub const DIPC_REJECTION_PROTOCOL: u32 = 2;
 /// The peer sent data after the frame, before a command.

@@ -197,8 +197,8 @@ pub unsafe extern "C" fn dipc_session_until(session: *mut Session) -> u64 {
 /// Stores the reason of a refused Stop in `hresult`, otherwise 0.
 ///
 /// Returns `DIPC_STATUS_OK` if the runtime has answered the Stop, `DIPC_STATUS_MORE` if it has not yet,
-/// `DIPC_STATUS_REFUSED` for a refusal, and the error of an answer that is malformed or did not arrive whole. The last is no
-/// failure of the Stop: the end of the stream decides, and until the deadline the session waits for it.
+/// `DIPC_STATUS_REFUSED` for a refusal, and the error of an answer that is malformed or did not arrive whole. The last
+/// is not a failure of the Stop: the end of the stream decides, and until the deadline the session waits for it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn dipc_session_stop_answer(
     session: *mut Session,

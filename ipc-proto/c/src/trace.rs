@@ -369,7 +369,8 @@ pub extern "C" fn dipc_parser_size() -> usize {
 /// if (n <= 0) dipc_parser_finish(&parser, window, len, &end); else len += n;
 /// ```
 ///
-/// A window must be able to hold `needed` bytes. Damaged streams are no errors of this function: the stream has an end.
+/// A window must be able to hold `needed` bytes. Damaged streams are not errors of this function: the stream has an
+/// end.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn dipc_parser_next(
     parser: *mut Parser,

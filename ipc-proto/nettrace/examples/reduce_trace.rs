@@ -180,7 +180,7 @@ fn main() -> Result<(), Box<dyn core::error::Error>> {
                 seen.is_none_or(|(kind, _)| kind != Kind::Method) || names(number(event.payload, 16));
             let is_kept = stays.next().unwrap_or_default() && is_used;
             let metadata_id = if is_kept { event.metadata_id } else { LEFT_OUT };
-            // What names code must not make the recording longer.
+            // Events that name code must not make the recording longer.
             let timestamp = event.timestamp.min(end_of_part);
             put(&Record::Event(Event { metadata_id, timestamp, ..event }));
         }

@@ -1,18 +1,24 @@
 //! Whole events: the records of a stream, joined, in the order of the stream or of time, in memory that grows.
-pub(crate) mod assembler_step;
-pub(crate) mod context;
-pub(crate) mod event_assembler;
-pub(crate) mod event_order;
-pub(crate) mod event_queue;
-pub(crate) mod parser_buf;
+mod context;
+mod event_assembler;
+mod event_queue;
+mod parser_buf;
 #[cfg(feature = "std")]
-pub(crate) mod read;
-pub(crate) mod segment;
-pub(crate) mod segment_buf;
-pub(crate) mod stream_assembler;
-pub(crate) mod stream_event;
-pub(crate) mod trace_event;
+mod read;
+mod segment;
+mod segment_buf;
+mod stream_assembler;
+mod stream_event;
+mod trace_event;
 #[cfg(feature = "std")]
-pub(crate) mod trace_reader;
-pub(crate) mod whole_bytes;
-pub(crate) mod whole_trace;
+mod trace_reader;
+mod whole_bytes;
+mod whole_trace;
+
+pub use self::event_assembler::{AssemblerStep, BytesOrder, EventAssembler, EventOrder};
+pub use self::parser_buf::ParserBuf;
+pub use self::segment::{Segment, SegmentEvents};
+pub use self::trace_event::TraceEvent;
+#[cfg(feature = "std")]
+pub use self::trace_reader::TraceReader;
+pub use self::whole_trace::WholeTrace;

@@ -35,15 +35,13 @@
 //! assert_eq!(values.finish()?, []);
 //! # Ok::<(), nettrace::DecodeError>(())
 //! ```
-mod row;
 mod table;
 
 use ipc_proto::wire::Reader;
 
-use crate::clr::row::Row;
-use crate::describe::field::{Fields, Format};
-use crate::describe::metadata::Metadata;
-use crate::encoding::text::Str;
+use crate::clr::table::Row;
+use crate::describe::{Fields, Format, Metadata};
+use crate::encoding::Str;
 
 /// Adds the name and the fields that `metadata` lacks, if its event is one of the runtime's; otherwise returns
 /// `metadata` unchanged.
@@ -113,7 +111,7 @@ impl Layouts {
     }
 
     /// Returns the fields of an event by the version of its label, or else by that of its description, if there is one.
-    /// If the version is before all those that are known, returns those of the latest version that fits the payload.
+    /// If the version is older than all known versions, returns the fields of the latest version that fits the payload.
     #[cfg(feature = "alloc")]
     pub(crate) fn fields_of(
         self,

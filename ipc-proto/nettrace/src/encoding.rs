@@ -1,3 +1,7 @@
 //! The encodings of texts (`Str`) and of numbers of variable length.
-pub(crate) mod text;
-pub(crate) mod varint;
+mod text;
+mod varint;
+
+pub use self::text::Str;
+pub(crate) use self::text::{utf8, utf16_z};
+pub use self::varint::{Varint32, Varint64, Zigzag64};

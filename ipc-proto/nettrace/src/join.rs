@@ -1,11 +1,17 @@
-//! What a reader remembers of earlier records: values by id, sequence numbers (to count lost events), and events that
-//! wait to be sorted by time.
-pub(crate) mod backing;
+//! The state that a reader keeps of earlier records: values by id, sequence numbers (to count lost events), and events
+//! that wait to be sorted by time.
+mod backing;
+mod id_map;
 #[cfg(feature = "alloc")]
-pub(crate) mod byte_range;
-pub(crate) mod id_map;
+mod label_digest;
+mod loss;
+mod order;
+mod store;
+
+pub use self::backing::Backing;
+pub use self::id_map::{IdMap, Slot, StoreFull};
 #[cfg(feature = "alloc")]
-pub(crate) mod label_digest;
-pub(crate) mod loss;
-pub(crate) mod order;
-pub(crate) mod store;
+pub(crate) use self::label_digest::{ByteRange, LabelDigest};
+pub use self::loss::{Counter, LossCounter, Losses};
+pub use self::order::{Held, Order};
+pub use self::store::{Store, StoredRange};

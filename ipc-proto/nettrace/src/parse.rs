@@ -1,17 +1,34 @@
 //! The records of a stream, and the parser that cuts a stream into them.
-pub(crate) mod block;
-pub(crate) mod calendar_time;
-pub(crate) mod end;
-pub(crate) mod event;
-pub(crate) mod event_block;
-pub(crate) mod label;
-pub(crate) mod parser;
-pub(crate) mod prefetch;
-pub(crate) mod sequence_point;
-pub(crate) mod stack;
+mod block;
+mod calendar_time;
+mod end;
+mod event;
+mod event_block;
+mod label;
+mod parser;
+mod prefetch;
+mod sequence_point;
+mod stack;
 #[cfg(feature = "std")]
-pub(crate) mod system_time;
-pub(crate) mod thread;
-pub(crate) mod time_filter;
-pub(crate) mod trace;
-pub(crate) mod trace_clock;
+mod system_time;
+mod thread;
+mod time_filter;
+mod trace;
+mod trace_clock;
+
+pub use self::block::{Block, BlockKind, TimeRange};
+pub use self::calendar_time::CalendarTime;
+pub use self::end::{BadBlock, Corruption, End, Truncation};
+pub use self::event::Event;
+pub use self::label::{Label, LabelList, Labels};
+pub use self::parser::{Limits, Parser, Record};
+pub use self::sequence_point::{SequencePoint, ThreadSequence};
+pub use self::stack::{Stack, frames};
+#[cfg(feature = "std")]
+pub use self::system_time::system_time;
+pub use self::thread::{Thread, ThreadEntries, ThreadEntry};
+pub use self::time_filter::TimeFilter;
+pub use self::trace::{InvalidTrace, Pairs, Trace, Version};
+pub use self::trace_clock::TraceClock;
+#[cfg(feature = "alloc")]
+pub(crate) use self::{event::Changes, event_block::EventBlock};

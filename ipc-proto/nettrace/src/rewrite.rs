@@ -1,7 +1,6 @@
 //! `Rewrite`, the filter and converter of streams from a parser to a writer, and `RewriteEnd`, its last bytes.
 mod command_line;
 mod error;
-mod names;
 mod options;
 mod rewrite_counts;
 mod space;
@@ -15,25 +14,17 @@ pub use self::thread_state::ThreadState;
 use ipc_proto::Guid;
 use ipc_proto::wire::to_u64;
 
-use crate::describe::field::{Field, FieldType, Fields};
-use crate::describe::metadata::{Attributes, Metadata};
-use crate::describe::scalar::Scalar;
+use crate::describe::{Attributes, Field, FieldType, Fields, Metadata, Scalar};
 use crate::error::DecodeErrorKind;
-use crate::join::id_map::{IdMap, Slot};
-use crate::parse::end::End;
-use crate::parse::event::Event;
-use crate::parse::label::{Label, LabelList};
-use crate::parse::parser::Record;
-use crate::parse::sequence_point::{SequencePoint, ThreadSequence};
-use crate::parse::stack::Stack;
-use crate::parse::thread::{Thread, ThreadEntry};
-use crate::parse::trace::{Trace, Version};
+use crate::join::{IdMap, Slot};
+use crate::parse::{
+    End, Event, Label, LabelList, Record, SequencePoint, Stack, Thread, ThreadEntry, ThreadSequence, Trace,
+    Version,
+};
 use crate::rewrite::command_line::{CommandLine, Removed, is_command_line};
-use crate::rewrite::names::names_code;
+use crate::rewrite::options::names_code;
 use crate::rewrite::space::fold;
-use crate::write::error::WriteError;
-use crate::write::trace_writer::TraceWriter;
-use crate::write::trace_writer::trace_bytes::TraceBytes;
+use crate::write::{TraceBytes, TraceWriter, WriteError};
 
 /// A filter and converter of streams.
 ///
@@ -271,7 +262,7 @@ impl<'s> Rewrite<'s> {
                 if self.from == Version::V3 { Event::UNKNOWN_PROCESSOR } else { record.processor };
             self.writer.put_metadata(&Event { processor, ..*record })?;
         } else if described.keep {
-            // Bytes of the record that are no part of its description could contain a command line, so a record is
+            // Bytes of the record that are not part of its description could contain a command line, so a record is
             // written anew.
             if !same {
                 metadata.id = self.first_id.wrapping_add(id);
@@ -611,7 +602,7 @@ impl<'s> Rewrite<'s> {
     }
 }
 
-/// V6 to V4: this bit distinguishes a thread that has only losses from those that have events.
+/// V6 to V4: this bit distinguishes a thread that has only losses from threads with events.
 const OTHER_THREADS: u64 = 1 << 63;
 
 /// The end of a result, which [`Rewrite::finish`] returns.

@@ -1,17 +1,19 @@
 //! The values of an event: its payload, read by the description of its fields.
-pub(crate) mod indexed;
+mod indexed;
 mod payload_reader;
-pub(crate) mod value;
+mod value;
+
+pub use self::indexed::{IndexedPart, IndexedValues};
+pub use self::value::{FileTime, Value};
 
 use ipc_proto::wire::{Reader, steps};
 
-use crate::describe::field::{
+use crate::describe::{
     ArrayKind, Element, FieldType, Fields, Format, MAX_DEPTH, Type, compound, name_and_type, skip_to_v2,
 };
-use crate::encoding::text::Str;
+use crate::encoding::Str;
 use crate::error::{DecodeError, DecodeErrorKind};
 use crate::values::payload_reader::{Elements, PayloadReader};
-use crate::values::value::Value;
 
 /// A part of a payload, as [`Values`] returns them in order.
 #[derive(Clone, Copy, Debug, PartialEq)]

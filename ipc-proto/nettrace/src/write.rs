@@ -1,4 +1,8 @@
 //! Writing: records to a stream, values to a payload.
-pub(crate) mod error;
-pub(crate) mod payload_writer;
-pub(crate) mod trace_writer;
+mod error;
+mod payload_writer;
+mod trace_writer;
+
+pub use self::error::WriteError;
+pub use self::payload_writer::PayloadWriter;
+pub use self::trace_writer::{TraceBytes, TraceWriter};

@@ -289,7 +289,7 @@ fn a_declared_thread_starts_at_zero() {
     assert_eq!((loss.lost_after_start(), loss.went_back()), (2, 0));
 }
 
-/// Without a valid declaration, the numbers before the first one of a thread are unknown: they are no loss.
+/// Without a valid declaration, the numbers before the first one of a thread are unknown: they are not a loss.
 #[test]
 fn what_is_not_declared_is_not_lost() {
     let lost = |records: &[Record<'_>]| {
@@ -354,7 +354,7 @@ fn kinds_of_losses() {
             2,
             Some((12, 20)),
         ),
-        // The start of a thread has a time, but is no loss after its first event.
+        // The start of a thread has a time, but is not a loss after its first event.
         (&[of(7, 3, 10), of(7, 4, 12)], 0, Some((10, 10))),
     ] {
         let mut loss = LossCounter::default();

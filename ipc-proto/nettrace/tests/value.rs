@@ -175,7 +175,7 @@ fn elsewhere() {
         assert!(end.is_err());
         balanced(&items);
     }
-    // A length that is no multiple of the element's, and an offset outside of the payload.
+    // A length that is not a multiple of the element's, and an offset outside of the payload.
     let mut odd = payload.clone();
     odd[2] = 3;
     assert_eq!(decode(Format::V6, &record, &odd).1, Err((DecodeErrorKind::UnexpectedEnd, 15)));

@@ -524,7 +524,7 @@ fn events_of_the_old_format() {
     }
     let stream = written(Version::V3, |stream| {
         for (n, event) in events.iter().enumerate() {
-            // What V3 cannot state is left out.
+            // Values that V3 cannot state are left out.
             let numbers =
                 Event { sequence: 7, capture_thread: n as u64, processor: 3, stack_id: 5, ..*event };
             put!(stream.event(&Event { thread: event.thread + (n as u64 & 1), sorted: false, ..numbers }));
@@ -634,7 +634,7 @@ fn pairs_of_the_trace() {
     let pairs: Vec<_> = found.pairs.map(|(key, value)| format!("{key}={value}")).collect();
     let known = ["HardwareThreadCount=4294967295", "ExpectedCPUSamplingRate=0"];
     assert_eq!(pairs, [&["ProcessId=8:9", "k=v"][..], &known].concat());
-    // A text that is not a number is no value.
+    // A text that is not a number is not a value.
     let numbers = (found.process_id, found.processors, found.sampling_interval);
     assert_eq!(numbers, (None, Some(4_294_967_295), Some(0)));
 }

@@ -103,7 +103,7 @@ pub fn encode_command<'b, C: Command>(command: &C, buf: &'b mut [u8]) -> Result<
     encode(C::CODE, command, buf)
 }
 
-/// What follows an OK answer on the same connection.
+/// The data that follows an OK answer on the same connection.
 ///
 /// ```
 /// use ipc_proto::types::{SessionConfig, UserEventsSession};

@@ -10,7 +10,8 @@
 /// ($callback:ident) => { $callback! { [0x0101 …] [0x0102 …] … } };         what the compiler reads after the expansion
 /// ```
 macro_rules! commands {
-    // What follows the OK answer: the same for every request of a command, or decided by a field of the request.
+    // The data that follows the OK answer: the same for every request of a command, or decided by a field of the
+    // request.
     (@then $self:ident $then:ident) => { $crate::Continuation::$then };
     (@then $self:ident Decided by $field:ident) => { $self.$field.continuation() };
     // The rules for the values of a command: none, or a function of `check.rs` with some of the fields.

@@ -12,7 +12,7 @@ impl Message<'_> {
     /// `answer_to` is the command that an OK or Error answer belongs to. Without `answer_to`, the payload of an OK
     /// answer is one part named `payload`. The payload of a command that is not in the table is one part, too.
     ///
-    /// A `reserved` other than 0 is no error, because runtimes ignore it: [`PartValue::problem`] reports the value.
+    /// A `reserved` other than 0 is not an error, because runtimes ignore it: [`PartValue::problem`] reports the value.
     ///
     /// # Errors
     /// The errors of [`parse`](Self::parse), of [`request`](Self::request), and of decoding an answer. A truncated

@@ -16,7 +16,7 @@ pub enum Direction {
     ToClient,
 }
 
-/// A frame of a connection, or a piece of what follows the answer.
+/// A frame of a connection, or a piece of the data that follows the answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Observed<'m> {
     /// The offset of `bytes` in their direction.
@@ -44,9 +44,10 @@ pub enum Observation<'m> {
         /// The message.
         message: Message<'m>,
     },
-    /// A piece of what follows: after a request the byte that accompanies a descriptor, after an answer the environment
-    /// or the stream. Never [`Continuation::Nothing`]. `None` if the request does not say it: it has not been seen, is
-    /// malformed, too long for the buffer, or of an unknown command; or if the length of the environment is not known.
+    /// A piece of the following data: after a request the byte that accompanies a descriptor, after an answer the
+    /// environment or the stream. Never [`Continuation::Nothing`]. `None` if the request does not determine it: it has
+    /// not been seen, is malformed, too long for the buffer, or of an unknown command; or if the length of the
+    /// environment is not known.
     Continuation(Option<Continuation>),
     /// A message that is longer than the buffer. Its other bytes are skipped.
     TooLong {
@@ -61,8 +62,8 @@ pub enum Observation<'m> {
     Lost(ProtocolError),
 }
 
-/// An observer of one connection, for captures, proxies and logs: it receives the bytes of both directions, in pieces of
-/// any size, and returns the frames and what follows them.
+/// An observer of one connection, for captures, proxies and logs: it receives the bytes of both directions, in pieces
+/// of any size, and returns the frames and the data that follows them.
 ///
 /// The order of the two directions does not matter, and one of them can be missing. Only what depends on the request is
 /// then unknown: [`Observation::Answer::to`], and the kind of the bytes after the answer, so that surplus bytes after it are
@@ -115,7 +116,8 @@ pub struct Observe<B> {
     asked: Option<Asked>,
 }
 
-/// The request, and what follows the answer to it: `None` if it is malformed, too long or of an unknown command.
+/// The request, and the data that follows the answer to it: `None` if it is malformed, too long or of an unknown
+/// command.
 #[derive(Debug, Clone, Copy)]
 struct Asked {
     code: Code,
@@ -154,13 +156,14 @@ enum State {
     Lost,
 }
 
-/// What follows the message of a direction.
+/// The data that follows the message of a direction.
 #[derive(Debug, Clone, Copy)]
 enum After {
     Nothing,
     /// The byte that accompanies a descriptor.
     Descriptor,
-    /// What the request says. A counted continuation has so many bytes, if the message says it.
+    /// The continuation that the request states. A counted continuation has this number of bytes, if the message states
+    /// it.
     Continuation {
         counted: Option<u32>,
     },
@@ -213,8 +216,8 @@ impl<B: AsRef<[u8]> + AsMut<[u8]>> Observe<B> {
         Ok(Self { to_runtime: half(to_runtime), to_client: half(to_client), asked: None })
     }
 
-    /// Receives the next bytes of a direction. Returns how many were taken from their front, and what these complete. Of
-    /// some bytes at least one is taken; call it again with the others.
+    /// Receives the next bytes of a direction. Returns the number of bytes that were taken from their front, and the
+    /// frame or piece that these complete. If there are bytes, at least one is taken; call this again with the others.
     pub fn supply<'m>(&'m mut self, direction: Direction, bytes: &'m [u8]) -> (usize, Option<Observed<'m>>) {
         let half = match direction {
             Direction::ToRuntime => &mut self.to_runtime,

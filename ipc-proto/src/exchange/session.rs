@@ -150,7 +150,7 @@ pub enum SessionEnd {
     Abandoned,
 }
 
-/// What the session waited for when the deadline passed.
+/// The wait of the session when the deadline passed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SessionTimeout {
     /// The step that did not happen in time.
@@ -425,7 +425,7 @@ impl Session {
         }
     }
 
-    /// Remembers since when no byte was received. What the client has sent is no sign of life.
+    /// Remembers since when no byte was received. The bytes that the client has sent are not a sign of life.
     fn observe_silence(&mut self, now: u64) {
         let answered = match self.stop {
             Stop::Calling(progress) => to_u64(progress.received),

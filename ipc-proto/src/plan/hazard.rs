@@ -68,9 +68,10 @@ pub fn hazard(request: &Request<'_>, runtime: &Runtime, file_exists: Option<bool
 
 /// When a StopTracing must not arrive, in milliseconds after the session has started.
 ///
-/// A .NET since 9 that receives it shortly before the first collection of `System.Diagnostics.Metrics` never answers again:
-/// the thread that stops the session waits for the one that collects, and that one for the first. Nothing but a restart
-/// of the process helps. The first event `CollectionStop` of the provider ends the danger.
+/// A .NET since 9 that receives it shortly before the first collection of `System.Diagnostics.Metrics` never answers
+/// again: the thread that stops the session waits for the thread that collects, and the thread that collects waits for
+/// the first one. Nothing but a restart of the process helps. The first event `CollectionStop` of the provider ends the
+/// danger.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct StopHazard {
     /// Until this time a Stop is harmless.

@@ -7,8 +7,8 @@ use crate::{
     Text,
 };
 
-/// A kind of runtime, by the commands that it has: see [`obstacle`]. A server that is no .NET runtime states the kind
-/// whose commands the server has.
+/// A kind of runtime, by the commands that it has: see [`obstacle`]. A server that is not a .NET runtime states the
+/// kind whose commands the server has.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Flavour {

@@ -99,7 +99,7 @@ pub enum StartupTraceError {
     /// The keywords of the rundown are neither 0 nor [`DEFAULT_RUNDOWN`].
     RundownKeyword,
     /// The name or the arguments of a provider contain a character that ends them, which is `,`, `:` or NUL, or a lone
-    /// surrogate, which is no character.
+    /// surrogate, which is not a character.
     ProviderText {
         /// The position of the provider in the list; 0 for the first.
         provider: usize,

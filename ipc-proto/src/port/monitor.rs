@@ -196,7 +196,7 @@ pub struct Accepted<C, P> {
     pub evicted: Option<MonitorChange<C, P>>,
 }
 
-/// What happened at a [`MonitorPort`]. The caller must close the connections in a change.
+/// A change at a [`MonitorPort`]. The caller must close the connections in a change.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum MonitorChange<C, P> {
     /// A runtime has connected and waits for a command.

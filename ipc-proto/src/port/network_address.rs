@@ -25,7 +25,7 @@ pub struct NetworkAddress<'a> {
 }
 
 impl<'a> NetworkAddress<'a> {
-    /// Parses an address; `None` if the text is no network address, but for example a path.
+    /// Parses an address; `None` if the text is not a network address, but for example a path.
     #[must_use]
     pub fn parse(address: &'a str) -> Option<Self> {
         let text = address.strip_prefix("tcp://").unwrap_or(address);

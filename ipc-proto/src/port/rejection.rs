@@ -12,7 +12,7 @@ pub enum Rejection {
         /// The number of bytes that arrived.
         received: usize,
     },
-    /// The bytes are no [`Advertise`] frame, or the peer closed the connection before the end of the frame.
+    /// The bytes are not an [`Advertise`] frame, or the peer closed the connection before the end of the frame.
     Protocol(ProtocolError),
     /// The peer sent data after the frame, before a command.
     Unsolicited,

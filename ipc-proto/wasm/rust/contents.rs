@@ -1,4 +1,4 @@
-//! What the records of a trace contain: descriptions, payloads, labels, threads.
+//! The contents of the records of a trace: descriptions, payloads, labels, threads.
 use nettrace::{
     Item as Part, Label, Labels, Metadata, Pairs, ThreadEntries, ThreadEntry, TraceClock, Version,
 };

@@ -1,4 +1,4 @@
-//! Messages of the protocol: their parts, the requests, and what runtimes refuse.
+//! Messages of the protocol: their parts, the requests, and the values that runtimes refuse.
 use core::fmt::Display;
 
 use ipc_proto::wire::{Part, PartValue, Writer};

@@ -163,7 +163,7 @@ impl<A: AsyncConnector> AsyncTraceSession<A> {
         }
     }
 
-    /// Returns the number of bytes that were read; `None` if the read has to be repeated.
+    /// Returns the number of bytes that were read; `None` if the caller must repeat the read.
     fn checked(&self, read: io::Result<usize>, lent: usize) -> io::Result<Option<usize>> {
         let context = self.reading_context();
         match transferred(read) {

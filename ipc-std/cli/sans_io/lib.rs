@@ -1,7 +1,7 @@
 //! What the tool decides without I/O: the syntax of its options and of its inputs, and the HTTP of its server.
 //!
-//! This library is no API. It is for the program `dotnet-ipc`, and for the fuzz targets of the repository.
-#![allow(missing_docs, clippy::missing_errors_doc, reason = "it is no API")]
+//! This library is not an API. It is for the program `dotnet-ipc`, and for the fuzz targets of the repository.
+#![allow(missing_docs, clippy::missing_errors_doc, reason = "it is not an API")]
 
 /// The HTTP of `counters --serve`.
 pub mod http {

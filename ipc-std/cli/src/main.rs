@@ -105,7 +105,7 @@ mod counters {
     pub(crate) mod watch;
 }
 
-/// What is wrong with a process: evidence, figures and rules.
+/// The problems of a process: evidence, figures and rules.
 mod diagnosis {
     mod blocked_threads;
     pub(crate) mod entry_point;

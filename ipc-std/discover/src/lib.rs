@@ -51,7 +51,7 @@ pub use system::{scan, search};
 #[cfg(any(unix, windows))]
 pub use target::Target;
 
-/// Parsers of the files in `/proc`, for the fuzz targets of the repository. They are no part of the API.
+/// Parsers of the files in `/proc`, for the fuzz targets of the repository. They are not part of the API.
 #[cfg(unix)]
 #[doc(hidden)]
 pub mod fuzzing {

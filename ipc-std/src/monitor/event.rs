@@ -1,4 +1,4 @@
-//! What happens at the port of a monitor.
+//! An event at the port of a monitor.
 use ipc_discover::Credentials;
 use ipc_proto::Guid;
 use ipc_proto::port::{Rejection, RuntimeEntry};

@@ -31,7 +31,7 @@ pub(crate) struct SocketConnector {
 }
 
 impl SocketConnector {
-    /// Connects to the socket at `path`, whatever process listens there.
+    /// Connects to the socket at `path`, and does not check which process listens there.
     pub(crate) const fn at(peer: String, path: PathBuf) -> Self {
         Self {
             peer,

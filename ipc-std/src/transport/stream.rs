@@ -35,9 +35,9 @@ use crate::sys::Socket;
 /// | any other `Read + Write` that can be interrupted | [`interruptible`](Self::interruptible) | a thread | ends the wait; the operation is interrupted |
 ///
 /// One thread does one operation at a time: it reads when bytes are wanted, and cannot write while it waits for them. A
-/// client and a server need no more. A [`Monitor`](crate::Monitor) does: it reads from a runtime that waits for a command,
-/// to notice its end. An object that can only block, and is not in two halves, cannot be read while it may have to be
-/// written to. Over such a stream, the monitor notices the end only when a command fails.
+/// client and a server need no more. A [`Monitor`](crate::Monitor) does: it reads from a runtime that waits for a
+/// command, to notice its end. An object that can only block, and is not in two halves, cannot be read while a write
+/// may follow. Over such a stream, the monitor notices the end only when a command fails.
 ///
 /// A clone is the same connection with a deadline of its own. The connection is closed when the last clone is dropped, or
 /// earlier by [`shutdown`](Self::shutdown).
@@ -134,7 +134,7 @@ impl Stream {
     ///
     /// An operation that waits is not interrupted: after a deadline, a cancel or a drop, the thread lives until the
     /// operation returns. A read can have a timeout of its own, at which it fails with `WouldBlock` or `TimedOut`. The
-    /// thread then checks whether it is still needed, writes what is to be written, and reads again.
+    /// thread then checks whether it is still needed, writes the bytes that wait, and reads again.
     ///
     /// # Errors
     /// If the thread cannot be started.

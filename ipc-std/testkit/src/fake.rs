@@ -315,7 +315,7 @@ impl Drop for FakeRuntime {
         }
         if let Some(Accepting { stopper, thread }) = self.accepting.take() {
             stopper.stop();
-            // A panic of a handler is a failed test, on whatever thread it happened.
+            // A panic of a handler fails the test, on any thread.
             if let Err(panic) = thread.join() {
                 if !thread::panicking() {
                     std::panic::resume_unwind(panic);

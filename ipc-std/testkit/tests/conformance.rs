@@ -83,7 +83,7 @@ fn a_fake_net10_with_native_aot_answers_as_real_ones() {
     every_observed_case(&Profile::net10_aot(), "net10-aot");
 }
 
-/// The errors of .NET 11 follow rules, so its fake has them for requests that are no case of the kit, too.
+/// The errors of .NET 11 follow rules, so its fake has them for requests that are not cases of the kit, too.
 #[test]
 fn a_fake_net11_errs_by_rules() {
     let [coreclr, native] = [Profile::net11(), Profile::net11_aot()].map(|p| FakeRuntime::start(p).unwrap());
@@ -423,7 +423,7 @@ fn a_small_server_has_no_differences() {
     assert!(difference.starts_with("empty/0408: expected a refusal, got OK"), "{difference}");
 }
 
-/// The README describes the names of the cases by what stands before the first slash.
+/// The README describes the names of the cases by their text before the first slash.
 #[test]
 fn the_readme_lists_the_groups_of_cases() {
     let readme = include_str!("../README.md");

@@ -282,7 +282,7 @@ impl Visit<'_> for Reader {
 
     fn visit_attribute(&mut self, attribute: &Attribute) {
         match &attribute.meta {
-            // Derives and attributes of the compiler are no items here.
+            // Derives and attributes of the compiler are not items here.
             Meta::Path(_) => {}
             Meta::List(list) => self.tokens(list.tokens.clone()),
             Meta::NameValue(pair) => self.visit_expr(&pair.value),

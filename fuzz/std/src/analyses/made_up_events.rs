@@ -75,7 +75,7 @@ const MAPPING: &str = "Id:var StartAddress:var EndAddress:var FileOffset:var Fil
 const SYMBOL: &str = "Id:var MappingId:var StartAddress:var EndAddress:var Name:utf8";
 const VALUE: &str = "Value:var";
 
-/// Returns the fields of an event, in order: names, with their types if they are no texts in UTF-16.
+/// Returns the fields of an event, in order: names, with their types if they are not texts in UTF-16.
 pub(super) fn fields(described: &'static str) -> impl Iterator<Item = (&'static str, Scalar)> {
     described.split_whitespace().map(|field| match field.split_once(':') {
         None => (field, Scalar::Utf16String),

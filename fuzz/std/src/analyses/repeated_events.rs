@@ -1,4 +1,5 @@
-//! Traces of a runtime that repeat what costs work, each made of a few bytes.
+//! Makes traces of a runtime that repeat events, to find events that are expensive to analyse. A few bytes describe
+//! each trace.
 #![allow(clippy::cast_possible_truncation, reason = "all lengths are short, and any number will do")]
 use nettrace::Version;
 
@@ -6,8 +7,9 @@ use super::made_up_events::{self, MadeUp, Naming};
 
 /// Makes a trace in which each part is repeated many times.
 ///
-/// The first byte is the version: even is V6, odd is V4. Each part has six bytes: its kind, a `u16` count, the number of
-/// addresses of its stacks, the length of its names, and what differs between its events. A trace has about 32 KiB.
+/// The first byte is the version: even is V6, odd is V4. Each part has six bytes: its kind, a `u16` count, the number
+/// of addresses of its stacks, the length of its names, and the parts in which its events differ. A trace has about 32
+/// KiB.
 pub(super) fn repeated_events(bytes: &[u8]) -> Vec<u8> {
     let Some((first, parts)) = bytes.split_first() else { return Vec::new() };
     let version = if first % 2 == 0 { Version::V6 } else { Version::V4 };

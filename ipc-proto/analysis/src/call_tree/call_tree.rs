@@ -26,7 +26,7 @@ impl NodeId {
     }
 }
 
-/// What a frame weighs in a tree.
+/// The weights of a frame in a tree.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Entry {
     /// The frame.
@@ -152,7 +152,7 @@ impl CallTree {
     /// allocate the object. So the innermost frame of a stack is the method that requested it. With
     /// [`Clock::AllocatedTypes`] it remains the type.
     ///
-    /// A stack without other frames stays whole. [`left_out`](Self::left_out) returns what is left out.
+    /// A stack without other frames stays whole. [`left_out`](Self::left_out) returns the frames that are left out.
     #[must_use]
     pub fn of_origins(
         samples: &mut Samples,
@@ -270,8 +270,8 @@ impl CallTree {
         place
     }
 
-    /// Sets the inclusive weight of each node: its exclusive weight and the weights of all nodes below it. Of these, the
-    /// own weight is what no node of the program below it has.
+    /// Sets the inclusive weight of each node: its exclusive weight and the weights of all nodes below it. Of these,
+    /// the own weight is the part that no node of the program below it has.
     fn add_up(&mut self) {
         for place in (0..to_u32(self.nodes.len())).rev() {
             let Some(node) = at_mut(&mut self.nodes, place) else { continue };

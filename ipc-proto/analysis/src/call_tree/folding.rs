@@ -1,80 +1,42 @@
-//! Which frames only carry threads, work items and continuations to the code that they run.
+//! The frames that only carry threads, work items and continuations to the code that they run.
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 
-use super::machinery::has;
+use super::machinery::{Starts, has};
 use crate::names::{FrameId, Names};
 
 /// Types and methods that start threads, dispatch work items, and start and continue asynchronous methods.
-const MACHINERY: &[&str] = &[
-    "System.Environment.CallEntryPoint",
-    "System.Threading.Thread.StartCallback",
-    "System.Threading.Thread.ThreadMain_ThreadStart",
-    "System.Threading.Thread.ThreadMain_ParameterizedThreadStart",
-    "System.Threading.Thread+StartHelper",
-    "System.Threading.ThreadHelper",
-    "System.Threading.PortableThreadPool",
-    "System.Threading.WindowsThreadPool",
-    "System.Threading._ThreadPoolWaitCallback",
-    "System.Threading.ThreadPool",
-    "System.Threading.ThreadPoolWorkQueue",
-    "System.Threading.QueueUserWorkItemCallback",
-    "System.Threading.QueueUserWorkItemCallbackDefaultContext",
-    "System.Threading.TimerQueue",
-    "System.Threading.TimerQueueTimer",
-    "System.Threading.ExecutionContext",
-    "System.Threading.Tasks.AwaitTaskContinuation",
-    "System.Threading.Tasks.SynchronizationContextAwaitTaskContinuation",
-    "System.Threading.Tasks.TaskSchedulerAwaitTaskContinuation",
-    "System.Threading.Tasks.TaskContinuation",
-    "System.Threading.Tasks.ContinueWithTaskContinuation",
-    "System.Threading.Tasks.ContinuationTaskFromTask",
-    "System.Threading.Tasks.ContinuationResultTaskFromTask",
-    "System.Threading.Tasks.ContinuationTaskFromResultTask",
-    "System.Threading.Tasks.ContinuationResultTaskFromResultTask",
-    "System.Threading.Tasks.UnwrapPromise",
-    "System.Threading.Tasks.ThreadPoolTaskScheduler",
-    "System.Threading.Tasks.TaskCompletionSource",
-    "System.Threading.Tasks.Sources.ManualResetValueTaskSourceCore",
-    "System.Threading.Tasks.ValueTask",
-    "System.Runtime.CompilerServices.AsyncHelpers",
-    "System.Runtime.CompilerServices.AsyncIteratorMethodBuilder",
-    "System.Runtime.CompilerServices.AsyncMethodBuilderCore",
-    "System.Runtime.CompilerServices.AsyncProfiler",
-    "System.Runtime.CompilerServices.AsyncStateMachineDispatcher",
-    "System.Runtime.CompilerServices.AsyncTaskMethodBuilder",
-    "System.Runtime.CompilerServices.AsyncValueTaskMethodBuilder",
-    "System.Runtime.CompilerServices.AsyncVoidMethodBuilder",
-    "System.Runtime.CompilerServices.PoolingAsyncValueTaskMethodBuilder",
-    "System.Runtime.CompilerServices.ConfiguredTaskAwaitable",
-    "System.Runtime.CompilerServices.ConfiguredValueTaskAwaitable",
-    "System.Runtime.CompilerServices.TaskAwaiter",
-    "System.Runtime.CompilerServices.ValueTaskAwaiter",
-    "System.Runtime.CompilerServices.YieldAwaitable",
+const MACHINERY: Starts = &[
+    ("System.Environment.", "CallEntryPoint"),
+    (
+        "System.Threading.Thread",
+        ".StartCallback .ThreadMain_ThreadStart .ThreadMain_ParameterizedThreadStart +StartHelper",
+    ),
+    (
+        "System.Threading.",
+        "ThreadHelper PortableThreadPool WindowsThreadPool _ThreadPoolWaitCallback ThreadPool ThreadPoolWorkQueue \
+         QueueUserWorkItemCallback QueueUserWorkItemCallbackDefaultContext TimerQueue TimerQueueTimer ExecutionContext",
+    ),
+    (
+        "System.Threading.Tasks.",
+        "AwaitTaskContinuation SynchronizationContextAwaitTaskContinuation TaskSchedulerAwaitTaskContinuation \
+         TaskContinuation ContinueWithTaskContinuation ContinuationTaskFromTask ContinuationResultTaskFromTask \
+         ContinuationTaskFromResultTask ContinuationResultTaskFromResultTask UnwrapPromise ThreadPoolTaskScheduler \
+         TaskCompletionSource Sources.ManualResetValueTaskSourceCore ValueTask",
+    ),
+    (
+        "System.Runtime.CompilerServices.",
+        "AsyncHelpers AsyncIteratorMethodBuilder AsyncMethodBuilderCore AsyncProfiler AsyncStateMachineDispatcher \
+         AsyncTaskMethodBuilder AsyncValueTaskMethodBuilder AsyncVoidMethodBuilder PoolingAsyncValueTaskMethodBuilder \
+         ConfiguredTaskAwaitable ConfiguredValueTaskAwaitable TaskAwaiter ValueTaskAwaiter YieldAwaitable",
+    ),
 ];
 
 /// Methods of a task that run or complete it. Others, such as `Wait`, state what the program does.
-const TASK_METHODS: &[&str] = &[
-    ".Execute",
-    ".ExecuteEntry",
-    ".ExecuteEntryUnsafe",
-    ".ExecuteFromThreadPool",
-    ".ExecuteWithThreadLocal",
-    ".InnerInvoke",
-    ".Finish",
-    ".FinishContinuations",
-    ".FinishSlow",
-    ".FinishStageTwo",
-    ".FinishStageThree",
-    ".NotifyParentIfPotentiallyAttachedTask",
-    ".RunContinuations",
-    ".ScheduleAndStart",
-    ".System.Threading.IThreadPoolWorkItem.Execute",
-    ".TrySetCanceled",
-    ".TrySetException",
-    ".TrySetFromTask",
-    ".TrySetResult",
-];
+const TASK_METHODS: &str = "Execute ExecuteEntry ExecuteEntryUnsafe ExecuteFromThreadPool ExecuteWithThreadLocal \
+     InnerInvoke Finish FinishContinuations FinishSlow FinishStageTwo FinishStageThree \
+     NotifyParentIfPotentiallyAttachedTask RunContinuations ScheduleAndStart TrySetCanceled TrySetException \
+     TrySetFromTask TrySetResult";
 
 /// Knows which frames are folded: a sequence of them becomes [`FrameId::FOLDED`].
 #[derive(Debug, Default)]
@@ -121,7 +83,8 @@ fn is_task_method(method: &str) -> bool {
         return false;
     }
     let is_promise = rest.split_once('+').is_some_and(|(_, promise)| promise.contains("Promise"));
-    is_promise || TASK_METHODS.iter().any(|method| without_arguments(rest).ends_with(method))
+    let method = without_arguments(rest).rsplit_once('.').map(|(_, method)| method);
+    is_promise || TASK_METHODS.split_ascii_whitespace().any(|known| method == Some(known))
 }
 
 /// Returns whether a method is the state machine of an asynchronous method or of an iterator:

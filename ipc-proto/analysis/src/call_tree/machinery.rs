@@ -1,9 +1,12 @@
-//! Which methods only carry out what a clock counts: they throw, wait, send events, allocate, or stop for a sample for
-//! their callers.
+//! The methods that only carry out the work that a clock counts: they throw, wait, send events, allocate, or stop for a
+//! sample for their callers.
 use crate::samples::Clock;
 use crate::{KnownProvider, RuntimeEvent};
 
-/// What a method carries out for its caller.
+/// Starts of the names of types and methods: a namespace, and the names in it, separated by spaces.
+pub(super) type Starts = &'static [(&'static str, &'static str)];
+
+/// The work that a method carries out for its caller.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Task {
     /// Throws an exception, and searches its handler.
@@ -25,50 +28,30 @@ pub(super) enum Task {
 }
 
 impl Task {
-    /// Returns the starts of the names of types and methods.
-    const fn starts(self) -> &'static [&'static str] {
+    const fn starts(self) -> Starts {
         match self {
             Self::Throw => &[
-                "System.Runtime.EH",
-                "System.Runtime.StackFrameIterator",
-                "System.Runtime.ExceptionServices.ExceptionDispatchInfo",
-                "System.Runtime.CompilerServices.TaskAwaiter",
-                "System.Runtime.CompilerServices.ValueTaskAwaiter",
-                "System.Runtime.CompilerServices.ConfiguredTaskAwaitable",
-                "System.Runtime.CompilerServices.ConfiguredValueTaskAwaitable",
-                "System.ThrowHelper",
+                ("System.Runtime.", "EH StackFrameIterator ExceptionServices.ExceptionDispatchInfo"),
+                (
+                    "System.Runtime.CompilerServices.",
+                    "TaskAwaiter ValueTaskAwaiter ConfiguredTaskAwaitable ConfiguredValueTaskAwaitable",
+                ),
+                ("System.", "ThrowHelper"),
             ],
-            Self::Lock => {
-                &["System.Threading.Monitor", "System.Threading.Lock", "System.Threading.ObjectHeader"]
-            }
-            Self::Send => &[
-                "System.Diagnostics.Tracing",
-                "System.Diagnostics.Metrics",
-                "System.Diagnostics.Activity",
-                "System.Diagnostics.ActivitySource",
-                "System.Diagnostics.DiagnosticListener",
-                "System.Diagnostics.DiagnosticSource",
-                "System.Diagnostics.DsesFilterAndTransform",
-            ],
+            Self::Lock => &[("System.Threading.", "Monitor Lock ObjectHeader")],
+            Self::Send => &[(
+                "System.Diagnostics.",
+                "Tracing Metrics Activity ActivitySource DiagnosticListener DiagnosticSource DsesFilterAndTransform",
+            )],
             Self::Allocate => &[
-                "System.String.FastAllocateString",
-                "System.GC.AllocateNewArray",
-                "System.GC.AllocateUninitializedArray",
-                "System.GC.AllocateArray",
-                "System.RuntimeTypeHandle.InternalAlloc",
-                "System.RuntimeTypeHandle.InternalAllocNoChecks",
+                ("System.String.", "FastAllocateString"),
+                ("System.GC.", "AllocateNewArray AllocateUninitializedArray AllocateArray"),
+                ("System.RuntimeTypeHandle.", "InternalAlloc InternalAllocNoChecks"),
             ],
-            Self::StartThread => &[
-                "System.Threading.Thread.Start",
-                "System.Threading.Thread.StartCore",
-                "System.Threading.Thread.StartInternal",
-                "System.Threading.Thread.UnsafeStart",
-            ],
-            Self::Enqueue => &["System.Threading.ThreadPool", "System.Threading.ThreadPoolWorkQueue"],
-            Self::Wait => &["System.Threading.WaitHandle"],
-            Self::Poll => {
-                &["System.Threading.Thread.PollGC", "System.Threading.Thread.<PollGC>g__PollGCWorker"]
-            }
+            Self::StartThread => &[("System.Threading.Thread.", "Start StartCore StartInternal UnsafeStart")],
+            Self::Enqueue => &[("System.Threading.", "ThreadPool ThreadPoolWorkQueue")],
+            Self::Wait => &[("System.Threading.", "WaitHandle")],
+            Self::Poll => &[("System.Threading.Thread.", "PollGC <PollGC>g__PollGCWorker")],
         }
     }
 
@@ -99,7 +82,7 @@ pub(super) fn of(clock: &Clock) -> &'static [Task] {
         Clock::Allocations | Clock::AllocatedTypes => &[Task::Allocate],
         Clock::Events { provider, event_id } => match KnownProvider::of(provider.as_str().into()) {
             Some(KnownProvider::Runtime) => of_runtime_event(*event_id),
-            // A sample is no event that the code sends.
+            // A sample is not an event that the code sends.
             Some(KnownProvider::SampleProfiler | KnownProvider::UniversalEvents) => of(&Clock::Wall),
             _ => &[Task::Send],
         },
@@ -134,12 +117,15 @@ fn of_runtime_event(event_id: Option<u32>) -> &'static [Task] {
     }
 }
 
-/// Returns whether a method has one of these starts, which end with the name of a type or of a method.
-pub(super) fn has(starts: &[&str], method: &str) -> bool {
+/// Returns whether a method has one of these starts.
+pub(super) fn has(starts: Starts, method: &str) -> bool {
     // Short names lack the module.
     let method = method.split_once('!').map_or(method, |(_, name)| name);
-    starts.iter().any(|start| {
-        let rest = method.strip_prefix(start);
-        rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(['.', ':', '+', '`', '(', '[', '|']))
+    let is_end = |rest: &str| rest.is_empty() || rest.starts_with(['.', ':', '+', '`', '(', '[', '|']);
+    starts.iter().any(|(namespace, names)| {
+        let begins = |rest: &str| {
+            names.split_ascii_whitespace().any(|name| rest.strip_prefix(name).is_some_and(is_end))
+        };
+        method.strip_prefix(namespace).is_some_and(begins)
     })
 }

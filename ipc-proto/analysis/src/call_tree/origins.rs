@@ -11,10 +11,10 @@ use crate::{StackId, Stacks};
 /// For each stack, the stack without its innermost machinery; empty if all frames are part of a tree.
 #[derive(Debug, Default)]
 pub(crate) struct Origins {
-    /// By the number of a stack: itself, or that of the first caller that is no machinery; the empty stack if there is
+    /// By the number of a stack: itself, or that of the first caller that is not machinery; the empty stack if there is
     /// none.
     origins: Vec<StackId>,
-    /// By the number of a stack: its caller in the tree. A label, which is no code, follows the origin of its caller.
+    /// By the number of a stack: its caller in the tree. A label, which is not code, follows the origin of its caller.
     callers: Vec<StackId>,
 }
 

@@ -1,4 +1,4 @@
-//! What one event states: a sample, an instrument or a problem.
+//! The content of one event: a sample, an instrument or a problem.
 use core::fmt;
 
 use nettrace::{FileTime, Str};
@@ -6,7 +6,7 @@ use nettrace::{FileTime, Str};
 use super::Sample;
 use crate::event::split_once;
 
-/// What an event states about counters and instruments.
+/// The statement of an event about counters and instruments.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub enum CounterEvent<'a> {
@@ -71,9 +71,9 @@ pub struct Instrument<'a> {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum InstrumentKind<'a> {
-    /// Counts something that only grows.
+    /// A number that only grows.
     Counter,
-    /// Counts something that grows and shrinks.
+    /// A number that grows and shrinks.
     UpDownCounter,
     /// Measures values, of which quantiles are reported.
     Histogram,

@@ -131,7 +131,7 @@ static SESSION_FIELDS: [&str; 14] = name_list! {
 };
 
 impl CounterReader {
-    /// Creates a reader of everything that a trace has, whatever session it is for.
+    /// Creates a reader of the counters of all sessions in a trace.
     #[must_use]
     pub fn new() -> Self {
         Self::default()

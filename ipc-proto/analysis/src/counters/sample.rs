@@ -1,4 +1,4 @@
-//! What a counter or an instrument measured in one interval.
+//! The measurement of a counter or an instrument in one interval.
 use alloc::string::{String, ToString};
 use alloc::sync::Arc;
 use alloc::vec::Vec;
@@ -7,7 +7,7 @@ use nettrace::{Str, TraceEvent};
 
 use super::{ExponentialHistogram, System, Tags, escaped_tags, tags};
 
-/// What a counter or an instrument measured in one interval.
+/// The measurement of a counter or an instrument in one interval.
 ///
 /// `T` is the type of the texts: see [`Sample`] and [`OwnedSample`].
 #[derive(Debug, Clone, PartialEq)]
@@ -140,7 +140,7 @@ impl<'a> Sample<'a> {
     }
 }
 
-/// What tells an instrument from others with the same names, and its samples do not repeat.
+/// The details that distinguish an instrument from others with the same names. Its samples do not repeat them.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub struct InstrumentDetails {

@@ -6,9 +6,7 @@ use core::str::FromStr;
 
 use nettrace::Str;
 
-use super::System;
-
-/// Which counters and instruments to read: all of a provider, or one of them.
+/// A selection of counters and instruments: all of a provider, or one of them.
 ///
 /// The text form is `PROVIDER` or `PROVIDER/NAME`. The prefix `EventCounters\` or `Meters\` selects only one of the
 /// systems. A provider that ends with `*` stands for all providers with that beginning. Case is ignored, as by the
@@ -108,7 +106,7 @@ impl fmt::Display for Selection {
     }
 }
 
-/// A text is no [`Selection`]: it has no provider, or characters that end a name.
+/// A text is not a [`Selection`]: it has no provider, or characters that end a name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ParseSelectionError;
 
@@ -121,3 +119,23 @@ impl fmt::Display for ParseSelectionError {
 }
 
 impl core::error::Error for ParseSelectionError {}
+
+/// The system that a sample comes from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum System {
+    /// An event counter of an event source.
+    EventCounter,
+    /// An instrument of a meter of System.Diagnostics.Metrics.
+    Meter,
+}
+
+impl System {
+    /// Returns the name in machine formats: `event_counter` or `meter`.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::EventCounter => "event_counter",
+            Self::Meter => "meter",
+        }
+    }
+}

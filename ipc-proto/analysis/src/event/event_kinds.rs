@@ -1,11 +1,11 @@
-//! What is known of each kind of events of a trace.
+//! Facts about each kind of events of a trace.
 use alloc::vec::Vec;
 
 use ipc_proto::wire::to_usize;
 use nettrace::TraceEvent;
 
-use super::known_provider::{KnownProvider, is_name};
 use super::runtime_event::RuntimeEvent;
+use super::runtime_event::{KnownProvider, is_name};
 
 /// The kinds of the events of one trace, each searched once.
 #[derive(Debug, Default)]

@@ -84,7 +84,7 @@ struct Function {
     filename: i64,
 }
 
-/// What the parts so far contain.
+/// The content of the parts so far.
 #[derive(Default)]
 struct Written {
     strings: i64,

@@ -1,7 +1,7 @@
 //! Ids of at most 32 bits for threads and processes, as some viewers need them.
 use alloc::collections::{BTreeMap, BTreeSet};
 
-/// Returns ids of 32 bits: an id that fits is itself, any other is the smallest number that is no id of the trace.
+/// Returns ids of 32 bits: an id that fits is itself, any other is the smallest number that is not an id of the trace.
 #[derive(Debug)]
 pub(super) struct SmallIds {
     used: BTreeSet<u64>,

@@ -9,7 +9,7 @@ use crate::StackId;
 use crate::names::{FrameId, at_mut};
 use crate::samples::{Clock, Interval, SampledThread, Samples, ThreadNumber, Unit};
 
-/// What the threads of a trace do, in the order of time.
+/// The stacks of the threads of a trace, in the order of time.
 ///
 /// For a clock in nanoseconds, a thread is in a stack for an interval of time. Intervals of one stack that follow each
 /// other directly become one. For other clocks, each event is a point in time. If the events of a thread are not in the
@@ -132,7 +132,8 @@ impl Timeline {
     }
 }
 
-/// What a file in the order of time shows: the stacks of each thread one after another. An example is at [`Timeline`].
+/// The content of a file in the order of time: the stacks of each thread one after another. An example is at
+/// [`Timeline`].
 ///
 /// Of a stack, a file has the innermost 256 frames, as the file of a [`Profile`](super::Profile) does.
 ///

@@ -83,8 +83,8 @@ const MAX_WAITING: usize = 16_384;
 const MAX_PROCESSES: usize = 1 << 16;
 
 impl Collections {
-    /// Returns only the collections of a part of the trace: those that overlap its times, whatever its threads are.
-    /// Takes all events of the trace nevertheless.
+    /// Returns only the collections of a part of the trace: collections that overlap its times, on any thread. Takes
+    /// all events of the trace nevertheless.
     #[must_use]
     pub fn of_part(self, part: Part) -> Self {
         Self { part, ..self }

@@ -1,10 +1,10 @@
 //! Finds the garbage collections of one process.
 use alloc::collections::VecDeque;
 
+use ipc_proto::DecodeError;
 use ipc_proto::wire::{Reader, to_u64};
 use nettrace::TraceEvent;
 
-use super::gc_rows::{GcHeapRow, GcStartRow};
 use super::{Collection, CollectionType, HeapSizes, Reason};
 use crate::RuntimeEvent;
 use crate::trace::elapsed;
@@ -158,10 +158,14 @@ impl ProcessCollections {
         }
     }
 
+    /// Takes a GCStart: `u32 number, u32 generation, u32 reason, u32 type`.
     fn start(&mut self, event: &TraceEvent<'_>, now: i64) {
-        let Ok(row) = GcStartRow::decode(event.payload()) else { return };
-        let GcStartRow { number, generation, .. } = row;
-        let (reason, collection_type) = (Reason(row.reason), CollectionType(row.collection_type));
+        let mut r = Reader::new(event.payload());
+        let (Ok(number), Ok(generation), Ok(reason), Ok(kind)) = (r.read(), r.read(), r.read(), r.read())
+        else {
+            return;
+        };
+        let (reason, collection_type) = (Reason(reason), CollectionType(kind));
         if self.last_number == Some(number) {
             return;
         }
@@ -213,9 +217,9 @@ impl ProcessCollections {
     }
 
     fn heap_stats(&mut self, event: &TraceEvent<'_>) {
-        let Ok(row) = GcHeapRow::decode(event.payload()) else { return };
+        let Ok(heap) = heap_sizes(event.payload()) else { return };
         let Some(current) = self.current() else { return };
-        current.collection.heap = Some(heap_sizes(&row));
+        current.collection.heap = Some(heap);
         if current.collection.is_background() || current.is_restarted {
             self.end_current();
         } else {
@@ -325,11 +329,23 @@ fn sum(a: Option<u64>, b: Option<u64>) -> Option<u64> {
     }
 }
 
-fn heap_sizes(row: &GcHeapRow) -> HeapSizes {
-    HeapSizes {
-        after: row.parts.map(|[size, _]| size),
-        promoted: row.parts.map(|[_, promoted]| promoted),
-        pinned_objects: row.pinned_objects.into(),
-        handles: row.handles.into(),
+/// Decodes the sizes after a garbage collection: GCHeapStats. The heap of pinned objects came with version 2.
+///
+/// ```text
+/// 4 x { u64 size, u64 promoted }, u64 finalized bytes, u64 finalized objects, u32 pinned objects, u32 sink blocks,
+/// u32 handles, u16 runtime, u64 size, u64 promoted
+/// ```
+fn heap_sizes(payload: &[u8]) -> Result<HeapSizes, DecodeError> {
+    let mut r = Reader::new(payload);
+    let mut parts = [[0; 2]; 5];
+    for part in parts.iter_mut().take(4) {
+        *part = [r.read()?, r.read()?];
     }
+    r.bytes(8 + 8)?;
+    let [pinned_objects, _sink_blocks, handles]: [u32; 3] = [r.read()?, r.read()?, r.read()?];
+    if let (Ok(_), Some(pinned)) = (r.bytes(2), parts.last_mut()) {
+        *pinned = [r.read().unwrap_or_default(), r.read().unwrap_or_default()];
+    }
+    let [after, promoted] = [parts.map(|[size, _]| size), parts.map(|[_, promoted]| promoted)];
+    Ok(HeapSizes { after, promoted, pinned_objects: pinned_objects.into(), handles: handles.into() })
 }

@@ -1,8 +1,10 @@
 //! One compilation of a method: its times, sizes and tier.
-use crate::event::named_number;
 use alloc::string::String;
 
 use ipc_proto::wire::low_u8;
+
+use crate::Durations;
+use crate::event::named_number;
 
 /// The compilation of a version of a method. Times are nanoseconds from the start of the trace.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -23,7 +25,7 @@ pub struct Compilation {
     pub il_size: Option<u64>,
     /// The size of the machine code in bytes; `None` without a load.
     pub native_size: Option<u64>,
-    /// How the method was compiled; `None` without a load.
+    /// The tier of the compilation; `None` without a load.
     pub tier: Option<Tier>,
     /// The version of the method's code: 0 is the first one, others come from tiered compilation and from profilers.
     pub version: u64,
@@ -32,7 +34,7 @@ pub struct Compilation {
 }
 
 named_number! {
-    /// How a method is compiled.
+    /// The tier of a compilation.
     Tier(u8) {
         /// Not reported, as before .NET Core 3.
         UNKNOWN = 0 "Unknown",
@@ -57,5 +59,53 @@ impl Tier {
     /// Returns the tier in the flags of a load event of a compiled method.
     pub(super) const fn from_flags(flags: u32) -> Self {
         Self(low_u8((flags.wrapping_shr(7) & 7) as u64))
+    }
+}
+
+/// Sums and quantiles over compilations whose load is in the trace.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[non_exhaustive]
+pub struct JitStatistics {
+    /// All compilations.
+    pub all: TierStatistics,
+    tiers: [TierStatistics; 8],
+}
+
+impl JitStatistics {
+    /// Returns each tier that occurs with its statistics.
+    pub fn tiers(&self) -> impl Iterator<Item = (Tier, &TierStatistics)> {
+        (0..).map(Tier).zip(&self.tiers).filter(|(_, statistics)| statistics.count > 0)
+    }
+
+    pub(super) fn add(&mut self, compilation: &Compilation) {
+        self.all.add(compilation);
+        if let Some(tier) = compilation.tier.and_then(|tier| self.tiers.get_mut(usize::from(tier.0))) {
+            tier.add(compilation);
+        }
+    }
+}
+
+/// Sums and quantiles over the compilations of a tier, or all.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[non_exhaustive]
+pub struct TierStatistics {
+    /// The number of compilations.
+    pub count: u64,
+    /// The times of the compilations that have a time.
+    pub durations: Durations,
+    /// The bytes of IL of all compilations together.
+    pub il_size: u64,
+    /// The bytes of machine code of all compilations together.
+    pub native_size: u64,
+}
+
+impl TierStatistics {
+    fn add(&mut self, compilation: &Compilation) {
+        self.count = self.count.saturating_add(1);
+        if let Some(duration) = compilation.duration {
+            self.durations.add(duration);
+        }
+        self.il_size = self.il_size.saturating_add(compilation.il_size.unwrap_or_default());
+        self.native_size = self.native_size.saturating_add(compilation.native_size.unwrap_or_default());
     }
 }

@@ -2,12 +2,12 @@
 use alloc::collections::{BTreeMap, VecDeque};
 use alloc::vec::Vec;
 
-use ipc_proto::wire::to_u64;
+use ipc_proto::DecodeError;
+use ipc_proto::wire::{Reader, to_u64};
 use nettrace::TraceEvent;
 
-use super::jitting_row::JittingRow;
 use super::{Compilation, JitStatistics, Tier};
-use crate::names::{MethodRow, method_name};
+use crate::names::{MethodNames, MethodRow, method_name};
 use crate::trace::elapsed;
 use crate::{Analysis, Part, RuntimeEvent};
 
@@ -228,4 +228,26 @@ impl Analysis for Compilations {
 /// Returns whether a compilation is in a part of the trace.
 fn includes(part: &Part, compilation: &Compilation) -> bool {
     part.has_time(compilation.start) && part.has_thread(compilation.thread)
+}
+
+/// The start of a compilation: MethodJittingStarted.
+///
+/// ```text
+/// u64 method, u64 module, u32 token, u32 size of the IL, names
+/// ```
+#[derive(Debug, Clone, Copy)]
+struct JittingRow<'a> {
+    method: u64,
+    module: u64,
+    il_size: u32,
+    names: MethodNames<'a>,
+}
+
+impl<'a> JittingRow<'a> {
+    fn decode(payload: &'a [u8]) -> Result<Self, DecodeError> {
+        let mut r = Reader::new(payload);
+        let [method, module]: [u64; 2] = [r.read()?, r.read()?];
+        let [_token, il_size]: [u32; 2] = [r.read()?, r.read()?];
+        Ok(Self { method, module, il_size, names: MethodNames::read(&mut r) })
+    }
 }

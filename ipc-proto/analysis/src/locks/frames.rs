@@ -18,7 +18,7 @@ pub(super) struct Frames<'a> {
     named: BTreeMap<StackId, Arc<NamedStack>>,
 }
 
-/// A stack, and what its names show.
+/// A stack, and the facts that its names show.
 #[derive(Debug)]
 pub(super) struct NamedStack {
     /// The full names, the innermost first.
@@ -26,7 +26,7 @@ pub(super) struct NamedStack {
     /// The innermost method of the program; without one, the innermost that does not only wait. `None` for an empty
     /// stack.
     pub(super) method: Option<StackMethod>,
-    /// What the innermost frames wait for, and how many they are.
+    /// The kind of object for which the innermost frames wait, and the number of these frames.
     pub(super) wait: Option<(WaitKind, usize)>,
     pub(super) roles: ThreadRoles,
     /// The number of innermost frames that only wait.

@@ -2,7 +2,6 @@
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 
-use super::wait_times::WaitTimes;
 use crate::WaitKind;
 use crate::samples::ThreadRoles;
 
@@ -94,7 +93,7 @@ pub struct LockThread {
     pub id: u64,
     /// The purpose of the thread in the runtime; empty if it is not known.
     pub name: &'static str,
-    /// What the last sample and the wait of the thread show it to be for.
+    /// The purposes of the thread, by its last sample and its wait.
     pub roles: ThreadRoles,
 }
 
@@ -119,14 +118,14 @@ pub struct LockOwner {
     /// The number of the thread that the events state. If it is a managed number and no event maps it to a thread, it is
     /// all that is known of the owner.
     pub number: u64,
-    /// What the owner itself waits for, if that is known.
+    /// The wait of the owner itself, if it is known.
     pub waits_for: Option<OwnerWait>,
     /// The stack of the owner in its last sample since the threads wait for the lock, or of its own wait; empty if there
     /// is none, or if it shows that the owner has released the lock.
     pub stack: Arc<[Arc<str>]>,
 }
 
-/// What the owner of a lock waits for.
+/// The wait of the owner of a lock.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum OwnerWait {
     /// The lock with this id.
@@ -167,7 +166,7 @@ pub struct CycleThread {
 pub struct WaitGroup {
     /// The id of the process; `None` if the trace does not state it.
     pub process_id: Option<u64>,
-    /// What the threads wait for.
+    /// The kind of object for which the threads wait.
     pub kind: WaitKind,
     /// The threads, by their ids.
     pub threads: Vec<LockThread>,
@@ -177,4 +176,28 @@ pub struct WaitGroup {
     pub is_own: bool,
     /// The stack of the first thread, without the innermost frames that only wait.
     pub stack: Vec<Arc<str>>,
+}
+
+/// The number of waits, and their time in nanoseconds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct WaitTimes {
+    /// The number of waits.
+    pub count: u64,
+    /// The time of all waits together.
+    pub total: u64,
+    /// The time of the longest wait.
+    pub longest: u64,
+}
+
+impl WaitTimes {
+    pub(super) fn add(&mut self, nanoseconds: u64) {
+        self.merge(Self { count: 1, total: nanoseconds, longest: nanoseconds });
+    }
+
+    /// Adds other waits.
+    pub fn merge(&mut self, other: Self) {
+        self.count = self.count.saturating_add(other.count);
+        self.total = self.total.saturating_add(other.total);
+        self.longest = self.longest.max(other.longest);
+    }
 }

@@ -3,11 +3,11 @@ use alloc::collections::BTreeMap;
 
 use nettrace::TraceEvent;
 
-use super::contention_row::{ContentionRow, contention_time, runtime_version};
 use super::lock_report::LockReport;
+use super::process_locks::{self, Room};
+use super::process_locks::{ContentionRow, contention_time, runtime_version};
 use super::process_locks::{ProcessLocks, WaitSample};
 use super::report::report;
-use super::room::{self, Room};
 use crate::event::{EventKinds, pointer_size};
 use crate::names::{Names, ThreadRow};
 use crate::trace::elapsed;
@@ -54,11 +54,11 @@ pub struct Locks {
 
 impl Locks {
     /// How many threads are distinguished at most.
-    pub const THREADS: usize = room::THREADS;
+    pub const THREADS: usize = process_locks::THREADS;
     /// How many locks are distinguished at most.
-    pub const LOCKS: usize = room::LOCKS;
+    pub const LOCKS: usize = process_locks::LOCKS;
     /// How many pairs of a lock and a stack are stored at most.
-    pub const ENTRIES: usize = room::ENTRIES;
+    pub const ENTRIES: usize = process_locks::ENTRIES;
 
     /// Finds the locks for which the threads of a part of the trace wait, as if only the part had been recorded. Takes all
     /// events of the trace nevertheless: any of them can name code and threads.

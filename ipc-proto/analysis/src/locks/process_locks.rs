@@ -1,10 +1,11 @@
 //! The locks and the threads of one process.
 use alloc::collections::{BTreeMap, BTreeSet};
 
-use super::contention_row::ContentionRow;
-use super::room::Room;
-use super::wait_times::WaitTimes;
+use ipc_proto::wire::Reader;
+
+use super::lock_report::WaitTimes;
 use crate::StackId;
+use crate::event::row_pointer;
 use crate::names::ThreadRow;
 use crate::trace::elapsed;
 
@@ -231,7 +232,8 @@ impl ProcessLocks {
         }
     }
 
-    /// Takes a thread from those that wait for a lock, which it has acquired unless the end of the wait was lost.
+    /// Removes a thread from the threads that wait for a lock, which it has acquired unless the end of the wait was
+    /// lost.
     fn leave(&mut self, key: LockKey, acquired_by: Option<u64>) {
         let Some(lock) = self.locks.get_mut(&key) else { return };
         lock.waiting = lock.waiting.saturating_sub(1);
@@ -255,4 +257,114 @@ impl ProcessLocks {
             self.contested.entry(owner).or_default().insert(key);
         }
     }
+}
+
+pub(super) const THREADS: usize = 1 << 16;
+pub(super) const LOCKS: usize = 1 << 16;
+pub(super) const ENTRIES: usize = 1 << 18;
+
+/// The sizes of the stored data of all processes together.
+#[derive(Debug)]
+pub(super) struct Room {
+    pub(super) threads: Store,
+    pub(super) locks: Store,
+    /// Pairs of a lock and a stack.
+    pub(super) entries: Store,
+    /// The number of events for which there was no room.
+    pub(super) dropped: u64,
+}
+
+/// How much of one kind is stored, and how much can be.
+#[derive(Debug)]
+pub(super) struct Store {
+    used: usize,
+    limit: usize,
+}
+
+impl Default for Room {
+    fn default() -> Self {
+        let store = |limit| Store { used: 0, limit };
+        Self { threads: store(THREADS), locks: store(LOCKS), entries: store(ENTRIES), dropped: 0 }
+    }
+}
+
+impl Room {
+    pub(super) const fn drop_event(&mut self) {
+        self.dropped = self.dropped.saturating_add(1);
+    }
+}
+
+impl Store {
+    /// Returns the value of a key, which is added if there is room. Otherwise, `dropped` counts the event.
+    pub(super) fn entry<'m, K: Ord, V: Default>(
+        &mut self,
+        map: &'m mut BTreeMap<K, V>,
+        key: K,
+        dropped: &mut u64,
+    ) -> Option<&'m mut V> {
+        if !map.contains_key(&key) {
+            if self.used >= self.limit {
+                *dropped = dropped.saturating_add(1);
+                return None;
+            }
+            self.used = self.used.saturating_add(1);
+        }
+        Some(map.entry(key).or_default())
+    }
+}
+
+/// The start of a wait for a lock: ContentionStart. `P` has the size of a pointer. Version 1 ends after the runtime.
+///
+/// ```text
+/// u8 flags, u16 runtime, P lock, P object, u64 owner
+/// ```
+#[derive(Debug, Clone, Copy)]
+pub(super) struct ContentionRow {
+    /// The id of the lock; `None` before .NET 8.
+    pub(super) lock: Option<u64>,
+    /// The address of the object, which the collector can move.
+    pub(super) object: Option<u64>,
+    /// The thread that has the lock, as the runtime counts threads; `None` if the runtime does not know it.
+    pub(super) owner: Option<u64>,
+}
+
+impl ContentionRow {
+    pub(super) fn decode(payload: &[u8], pointer_size: usize) -> Self {
+        let mut r = Reader::new(payload);
+        // The flags, and the number of the runtime.
+        let _ = r.bytes(1 + 2);
+        let lock = row_pointer(&mut r, pointer_size);
+        let object = row_pointer(&mut r, pointer_size);
+        let owner = object.and_then(|_| r.read().ok()).filter(|owner| *owner != 0);
+        Self { lock, object, owner }
+    }
+}
+
+/// Returns the nanoseconds of a wait for a lock, by its end: ContentionStop. `None` before .NET 5.
+///
+/// ```text
+/// u8 flags, u16 runtime, f64 nanoseconds
+/// ```
+pub(super) fn contention_time(payload: &[u8]) -> Option<u64> {
+    let mut r = Reader::new(payload);
+    r.bytes(1 + 2).ok()?;
+    let nanoseconds = f64::from_bits(r.read().ok()?);
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "the conversion saturates, and makes 0 of what is no number"
+    )]
+    let nanoseconds = nanoseconds as u64;
+    Some(nanoseconds)
+}
+
+/// Returns the major version of a runtime: RuntimeInformationStart, and the row of the rundown.
+///
+/// ```text
+/// u16 runtime, u16 kind, 4 x u16 version of the library, u16 major version of the runtime, ...
+/// ```
+pub(super) fn runtime_version(payload: &[u8]) -> Option<u16> {
+    let mut r = Reader::new(payload);
+    r.bytes(2 + 2 + 4 * 2).ok()?;
+    r.read().ok()
 }

@@ -5,10 +5,9 @@ use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::ops::Range;
 
-use ipc_proto::wire::to_u32;
+use ipc_proto::wire::{to_u32, to_usize};
 
 use super::spelling::short_name;
-use crate::names::place::{at, at_mut};
 
 /// An address of a process during the lifetime of the code there, or a label.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -176,7 +175,7 @@ impl FrameTable {
         at_mut(&mut self.frames, frame.0.checked_sub(FrameId::FIRST)?)
     }
 
-    /// Returns the text of a frame; `None` for those before [`FrameId::FIRST`].
+    /// Returns the text of a frame; `None` for ids before [`FrameId::FIRST`].
     pub(super) fn text(&self, frame: FrameId) -> Option<&Arc<str>> {
         self.get(frame).map(|frame| &frame.text)
     }
@@ -206,4 +205,14 @@ impl FrameTable {
     pub(super) const fn generation(&self) -> u32 {
         self.generation
     }
+}
+
+/// Returns the value at an index.
+pub(crate) fn at<T>(values: &[T], place: u32) -> Option<&T> {
+    values.get(to_usize(place))
+}
+
+/// Returns the value at an index, to change it.
+pub(crate) fn at_mut<T>(values: &mut [T], place: u32) -> Option<&mut T> {
+    values.get_mut(to_usize(place))
 }

@@ -6,10 +6,10 @@ use alloc::vec::Vec;
 use ipc_proto::wire::to_u32;
 use nettrace::TraceEvent;
 
-use super::module_row::ModuleRow;
+use super::frames::{at, at_mut};
+use super::rows::ModuleRow;
 use super::spelling::module_name;
 use crate::event::{number, owned, text};
-use crate::names::place::{at, at_mut};
 
 /// How many methods, modules and mappings are stored at most, each.
 pub(super) const ROWS: usize = 1 << 20;

@@ -4,11 +4,10 @@ use core::ops::Range;
 use nettrace::TraceEvent;
 
 use super::code_map::CodeMap;
-use super::code_name::CodeName;
-use super::code_row::CodeRow;
+use super::code_map::CodeName;
 use super::frames::{Address, AddressId, FOLDED, FrameId, FrameTable, State, UNKNOWN};
-use super::module_row::ModuleRow;
 use super::modules::{Modules, NO_MODULE, ROWS};
+use super::rows::{CodeRow, ModuleRow};
 use super::spelling::{MAX_METHOD, cut, is_method, module_name, short_name, split_managed};
 use crate::event::{is_named, number, owned, text};
 use crate::{KnownProvider, OwnCode, RuntimeEvent};
@@ -118,7 +117,7 @@ impl Names {
         self.frames.open(process, ip)
     }
 
-    /// Returns the id of a label: the text of a frame that is no code, such as the name of an event.
+    /// Returns the id of a label: the text of a frame that is not code, such as the name of an event.
     pub fn label(&mut self, text: &str) -> AddressId {
         self.frames.label(cut(text, MAX_METHOD))
     }

@@ -1,7 +1,7 @@
-//! How names are spelled: from rows of the runtime, paths of files and symbols of compiled code, and cut if long.
+//! The spelling of names: from rows of the runtime, paths of files and symbols of compiled code. Long names are cut.
 use alloc::string::String;
 
-use super::code_row::MethodNames;
+use super::rows::MethodNames;
 use crate::event::{push_text, split_once};
 
 /// Returns a full name without module and arguments. The name of an unknown method stays as it is.

@@ -12,13 +12,12 @@ use nettrace::{MetadataBuf, TraceClock, TraceEvent};
 use super::folded_path::FoldedPath;
 use super::operations::Operations;
 use super::own_stacks::OwnStacks;
-use super::request_state::{Group, GroupKey, OpenRequest, RequestKey};
 use super::routes::Routes;
 use super::summary::{Direction, OwnMethod, RequestGroup, RequestSummary, RouteDurations};
 use crate::event::{EventKinds, is_name, number, owned, text};
 use crate::names::{Names, at, at_mut, cut};
 use crate::trace::elapsed;
-use crate::{Analysis, OwnCode, Part, StackId, Stacks};
+use crate::{Analysis, Durations, OwnCode, Part, StackId, Stacks};
 
 /// Finds the HTTP requests in the events of a trace, which must come in the order of time: see
 /// [`EventOrder::Time`](nettrace::EventOrder::Time). The [module](super) has the rules.
@@ -69,6 +68,32 @@ pub struct Requests {
     without_activity: u64,
     dropped: u64,
     dropped_senders: u64,
+}
+
+/// A process, a direction and an activity.
+type RequestKey = (Option<u64>, Direction, [u8; 16]);
+/// A process, a direction, a method or an origin, and a path.
+type GroupKey = (Option<u64>, Direction, String, FoldedPath);
+
+/// A request in flight.
+#[derive(Debug, Clone, Copy)]
+struct OpenRequest {
+    group: u32,
+    start: i64,
+    /// The activity that sent the request; nil if there is none.
+    parent: [u8; 16],
+    /// The stack that sent the request; empty for incoming requests.
+    stack: StackId,
+    is_failed: bool,
+}
+
+/// The requests of a kind.
+#[derive(Debug, Clone, Default)]
+struct Group {
+    durations: Durations,
+    failed: u64,
+    /// The numbers of requests that ended with a status from 400 to 499, and from 500 on.
+    statuses: [u64; 2],
 }
 
 /// An event of a request.

@@ -1,9 +1,9 @@
 //! [`Clock::Allocations`](super::Clock::Allocations) and
 //! [`Clock::AllocatedTypes`](super::Clock::AllocatedTypes): allocated bytes.
 use super::allocation_row::AllocationRow;
+use super::interval::Weight;
 use super::interval::{Interval, Taken};
 use super::seen_event::SeenEvent;
-use super::weight::Weight;
 use crate::RuntimeEvent;
 use crate::event::push_text;
 

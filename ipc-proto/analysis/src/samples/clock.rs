@@ -1,7 +1,7 @@
-//! What samples are weighed by (CPU, time, bytes, events), and the unit of each.
+//! The quantities that weigh samples (CPU, time, bytes, events), and the unit of each.
 use alloc::string::String;
 
-/// What to weigh: see the [module](super).
+/// The quantity to weigh: see the [module](super).
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub enum Clock {

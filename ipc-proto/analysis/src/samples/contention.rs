@@ -56,7 +56,7 @@ impl Contention {
             return None;
         };
         let interval = event.inside(Interval::between(thread, stack, start, time, false));
-        // A wait that began before the part is counted here, any other one with its start.
+        // A wait that began before the part is counted here, any other wait is counted with its start.
         let count = u64::from(interval.is_some_and(|interval| start < interval.start));
         Some(Taken { count, interval })
     }

@@ -4,7 +4,7 @@ use crate::names::{Names, at};
 use crate::stacks::stack_values;
 use crate::{StackId, Stacks};
 
-/// The samples of threads that run by what causes them. [`Samples::cpu_causes`](super::Samples::cpu_causes) returns them.
+/// The samples of running threads, by their causes. [`Samples::cpu_causes`](super::Samples::cpu_causes) returns them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub struct CpuCauses {
@@ -17,21 +17,17 @@ pub struct CpuCauses {
     pub session: u64,
 }
 
-/// The methods in which an idle thread of the pool spins. What they call to wait is no CPU time.
-const POOL_SPIN: MethodTable =
-    MethodTable(&[("System.Threading.LowLevelLifoSemaphore", &["Wait", "WaitSlow"])]);
+/// The methods in which an idle thread of the pool spins. The methods that they call to wait take no CPU time.
+const POOL_SPIN: MethodTable = MethodTable(&[("System.Threading.LowLevelLifoSemaphore", "Wait WaitSlow")]);
 
 /// Methods that a session calls.
 const SESSION: MethodTable = MethodTable(&[
-    ("System.Diagnostics.Tracing.EventPipeEventProvider", &["Callback*"]),
-    (
-        "System.Diagnostics.Tracing.EventSource",
-        &["CreateManifest*", "SendManifest", "SendCommand", "DoCommand"],
-    ),
-    ("System.Diagnostics.Tracing.ManifestBuilder", &["*"]),
+    ("System.Diagnostics.Tracing.EventPipeEventProvider", "Callback*"),
+    ("System.Diagnostics.Tracing.EventSource", "CreateManifest* SendManifest SendCommand DoCommand"),
+    ("System.Diagnostics.Tracing.ManifestBuilder", "*"),
 ]);
 
-/// What the frames of a stack show.
+/// The causes that the frames of a stack show.
 #[derive(Debug, Clone, Copy, Default)]
 struct Cause {
     spins: bool,

@@ -1,17 +1,17 @@
 //! Lists of methods by their types.
 
-/// Methods of the runtime and its libraries, each type with its methods. A name that ends with `*` stands for all
-/// methods of the type that begin so.
+/// Methods of the runtime and its libraries: each type with the names of its methods, separated by spaces. A name that
+/// ends with `*` stands for all methods of the type that begin so.
 #[derive(Debug)]
-pub(super) struct MethodTable(pub(super) &'static [(&'static str, &'static [&'static str])]);
+pub(super) struct MethodTable(pub(super) &'static [(&'static str, &'static str)]);
 
 impl MethodTable {
     pub(super) fn has(&self, MethodName { type_name, method }: MethodName<'_>) -> bool {
-        let has = |known: &&str| match known.strip_suffix('*') {
+        let has = |known: &str| match known.strip_suffix('*') {
             Some(start) => method.starts_with(start),
-            None => method == *known,
+            None => method == known,
         };
-        self.0.iter().any(|(known, methods)| *known == type_name && methods.iter().any(has))
+        self.0.iter().any(|(known, methods)| *known == type_name && methods.split_ascii_whitespace().any(has))
     }
 }
 
@@ -43,7 +43,7 @@ mod tests {
     #[test]
     fn names_of_methods() {
         let has = |table: &MethodTable, name| MethodName::of(name).is_some_and(|name| table.has(name));
-        let table = MethodTable(&[("System.Threading.Thread", &["Sleep", "Poll*"]), ("A+B", &["*"])]);
+        let table = MethodTable(&[("System.Threading.Thread", "Sleep Poll*"), ("A+B", "*")]);
         for name in [
             "System.Private.CoreLib!System.Threading.Thread.Sleep(int32)",
             "System.Threading.Thread.Sleep",

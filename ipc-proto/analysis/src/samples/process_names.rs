@@ -88,7 +88,7 @@ fn program_name(command_line: &str) -> Option<&str> {
     Some(name)
 }
 
-/// Returns the first word, which can be in quotation marks, and what follows it.
+/// Returns the first word, which can be in quotation marks, and the text that follows it.
 fn first_word(text: &str) -> Option<(&str, &str)> {
     let text = text.trim_start();
     let split = match text.strip_prefix('"') {

@@ -1,14 +1,15 @@
 //! The weights by one clock, and the machine that drives the clock.
+use nettrace::EventSelector;
+
 use super::Clock;
 use super::allocations::Allocations;
 use super::contention::Contention;
 use super::interval::{Interval, Taken};
+use super::interval::{Weight, Weights};
 use super::seen_event::SeenEvent;
 use super::thread_time::ThreadTime;
 use super::waiting::WaitingStacks;
-use super::weight::Weights;
-use super::{cpu, events, exceptions, wall};
-use crate::{Part, StackId};
+use crate::{Part, RuntimeEvent, StackId};
 
 /// The weights by one clock.
 #[derive(Debug)]
@@ -21,7 +22,7 @@ pub(super) struct Recording {
     pub(super) count: u64,
 }
 
-/// How a clock weighs events.
+/// The method by which a clock weighs events.
 #[derive(Debug)]
 pub(super) enum Meter {
     /// Each event by itself.
@@ -69,12 +70,17 @@ impl Recording {
 
     /// Weighs an event by itself.
     fn weigh(&self, event: &mut SeenEvent<'_>) -> Option<Taken> {
+        const ONE: Weight = Weight::new(1, true);
         let weight = match &self.clock {
-            Clock::Cpu => cpu::weight(event)?,
-            Clock::Exceptions => exceptions::weight(event)?,
-            Clock::Events { provider, event_id } => events::weight(event, provider, *event_id)?,
-            Clock::AllEvents => events::ONE,
-            _ => wall::weight(event)?,
+            Clock::Cpu => event.sample().filter(|weight| weight.running > 0)?,
+            Clock::Exceptions if event.is(RuntimeEvent::ExceptionThrown) => ONE,
+            Clock::Exceptions => return None,
+            Clock::Events { provider, event_id } => {
+                let selector = EventSelector { provider, event_id: *event_id, event_name: None };
+                selector.keeps(&event.event.metadata()?).then_some(ONE)?
+            }
+            Clock::AllEvents => ONE,
+            _ => event.sample()?,
         };
         let (thread, stack) = event.place()?;
         if self.clock == Clock::AllEvents && stack == StackId::EMPTY {
@@ -112,13 +118,20 @@ impl Recording {
         }
     }
 
-    /// Takes samples whose stack waits for samples of waiting threads.
+    /// Makes the samples whose innermost method waits those of waiting threads: `Cpu` has only threads that run.
     pub(super) fn separate_waits(&mut self, waiting: &WaitingStacks) {
+        let Self { weights, count, .. } = self;
         match self.clock {
-            Clock::Cpu => {
-                self.count = self.count.saturating_sub(cpu::remove_waits(&mut self.weights, waiting))
+            Clock::Cpu => weights.retain(|(_, stack), weight| {
+                let waits = waiting.has(*stack);
+                *count = count.saturating_sub(if waits { weight.count } else { 0 });
+                !waits
+            }),
+            Clock::Wall => {
+                for (_, weight) in weights.iter_mut().filter(|((_, stack), _)| waiting.has(*stack)) {
+                    weight.waiting = weight.waiting.saturating_add(core::mem::take(&mut weight.running));
+                }
             }
-            Clock::Wall => wall::separate_waits(&mut self.weights, waiting),
             _ => {}
         }
     }

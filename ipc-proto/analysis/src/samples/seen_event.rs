@@ -4,8 +4,8 @@ use alloc::string::String;
 use nettrace::TraceEvent;
 
 use super::interval::Interval;
+use super::interval::Weight;
 use super::threads::{ThreadNumber, Threads};
-use super::weight::Weight;
 use crate::event::{EventKind, is_named, number};
 use crate::names::Names;
 use crate::{KnownProvider, Part, RuntimeEvent, StackId, Stacks};

@@ -1,4 +1,4 @@
-//! What a thread is for, by the methods in which it was seen.
+//! The purpose of a thread, by the methods in which samples show it.
 use super::method_table::{MethodName, MethodTable};
 
 /// The purposes of a thread that its stacks show. On Linux, a thread has the name of its creator until it gets one of
@@ -22,21 +22,15 @@ const ROLES: &[(&str, MethodTable)] = &[
     (
         ".NET TP Worker",
         MethodTable(&[
-            ("System.Threading.PortableThreadPool+WorkerThread", &["WorkerThreadStart"]),
-            ("System.Threading._ThreadPoolWaitCallback", &["PerformWaitCallback"]),
+            ("System.Threading.PortableThreadPool+WorkerThread", "WorkerThreadStart"),
+            ("System.Threading._ThreadPoolWaitCallback", "PerformWaitCallback"),
         ]),
     ),
-    (
-        ".NET TP Gate",
-        MethodTable(&[("System.Threading.PortableThreadPool+GateThread", &["GateThreadStart"])]),
-    ),
-    (
-        ".NET TP Wait",
-        MethodTable(&[("System.Threading.PortableThreadPool+WaitThread", &["WaitThreadStart"])]),
-    ),
-    (".NET TP IO", MethodTable(&[("System.Threading.PortableThreadPool+IOCompletionPoller", &["Poll"])])),
-    (".NET Timer", MethodTable(&[("System.Threading.TimerQueue", &["TimerThread"])])),
-    (".NET Sockets", MethodTable(&[("System.Net.Sockets.SocketAsyncEngine", &["EventLoop"])])),
+    (".NET TP Gate", MethodTable(&[("System.Threading.PortableThreadPool+GateThread", "GateThreadStart")])),
+    (".NET TP Wait", MethodTable(&[("System.Threading.PortableThreadPool+WaitThread", "WaitThreadStart")])),
+    (".NET TP IO", MethodTable(&[("System.Threading.PortableThreadPool+IOCompletionPoller", "Poll")])),
+    (".NET Timer", MethodTable(&[("System.Threading.TimerQueue", "TimerThread")])),
+    (".NET Sockets", MethodTable(&[("System.Net.Sockets.SocketAsyncEngine", "EventLoop")])),
 ];
 
 impl ThreadRoles {

@@ -1,8 +1,8 @@
-//! Which samples in managed code show a thread that waits.
+//! The samples in managed code that show a thread that waits.
 //!
 //! The runtime stops all threads for a sample. A thread whose wait ends in this moment is about to return to managed
 //! code, so its sample is one in managed code although the thread has not run. With many sleeping threads, these are
-//! most of the samples. What such a thread has in common is its innermost method: the one that waits.
+//! most of the samples. Such threads have their innermost method in common: the method that waits.
 use alloc::vec::Vec;
 
 use super::method_table::{MethodName, MethodTable};
@@ -13,60 +13,49 @@ use crate::{StackId, Stacks};
 /// Methods that call the operating system to wait, or that wait themselves. Methods that spin before they wait are
 /// not here, unless they also have the wait inside: a thread that spins runs.
 const WAITS: MethodTable = MethodTable(&[
-    ("System.Threading.Thread", &["Sleep*", "Join*"]),
-    ("System.Threading.WaitHandle", &["Wait*", "SignalAndWait*"]),
-    (
-        "System.Threading.Monitor",
-        &["Wait*", "ObjWait*", "Enter_Slowpath", "TryEnter_*", "ReliableEnter*", "Monitor_wait"],
-    ),
-    ("System.Threading.Lock", &["TryEnterSlow*"]),
-    ("System.Threading.Condition", &["Wait*"]),
-    ("System.Threading.ManualResetEventSlim", &["Wait"]),
-    ("System.Threading.SemaphoreSlim", &["Wait", "WaitCore", "WaitUntilCountOrTimeout"]),
+    ("System.Threading.Thread", "Sleep* Join*"),
+    ("System.Threading.WaitHandle", "Wait* SignalAndWait*"),
+    ("System.Threading.Monitor", "Wait* ObjWait* Enter_Slowpath TryEnter_* ReliableEnter* Monitor_wait"),
+    ("System.Threading.Lock", "TryEnterSlow*"),
+    ("System.Threading.Condition", "Wait*"),
+    ("System.Threading.ManualResetEventSlim", "Wait"),
+    ("System.Threading.SemaphoreSlim", "Wait WaitCore WaitUntilCountOrTimeout"),
     // The semaphore on which idle threads of the pool wait. Its methods `Wait` and, since .NET 11, `WaitSlow` spin
     // first.
     (
         "System.Threading.LowLevelLifoSemaphore",
-        &["WaitForSignal", "WaitCore", "WaitNative", "WaitInternal", "WaitNoSpin", "WaitAsWaiter", "Block"],
+        "WaitForSignal WaitCore WaitNative WaitInternal WaitNoSpin WaitAsWaiter Block",
     ),
-    ("System.Threading.LowLevelLock", &["WaitAndAcquire"]),
-    ("System.Threading.LowLevelMonitor", &["Wait*"]),
-    ("System.Threading.LowLevelThreadBlocker", &["Wait*", "TimedWait"]),
-    ("System.Threading.LowLevelFutex", &["Wait*"]),
-    ("System.Threading.WaitSubsystem", &["Wait*", "Sleep*", "SignalAndWait*"]),
-    ("System.Threading.WaitSubsystem+ThreadWaitInfo", &["Wait*", "Sleep*"]),
-    ("System.Threading.WaitSubsystem+WaitableObject", &["Wait*"]),
+    ("System.Threading.LowLevelLock", "WaitAndAcquire"),
+    ("System.Threading.LowLevelMonitor", "Wait*"),
+    ("System.Threading.LowLevelThreadBlocker", "Wait* TimedWait"),
+    ("System.Threading.LowLevelFutex", "Wait*"),
+    ("System.Threading.WaitSubsystem", "Wait* Sleep* SignalAndWait*"),
+    ("System.Threading.WaitSubsystem+ThreadWaitInfo", "Wait* Sleep*"),
+    ("System.Threading.WaitSubsystem+WaitableObject", "Wait*"),
     // Loops that wait and then pass on the work to others.
-    ("System.Threading.TimerQueue", &["TimerThread"]),
-    ("System.Threading.PortableThreadPool+GateThread", &["GateThreadStart"]),
-    ("System.Threading.PortableThreadPool+WaitThread", &["WaitThreadStart"]),
-    ("System.Threading.PortableThreadPool+IOCompletionPoller", &["Poll"]),
-    ("System.Net.Sockets.SocketAsyncEngine", &["EventLoop"]),
+    ("System.Threading.TimerQueue", "TimerThread"),
+    ("System.Threading.PortableThreadPool+GateThread", "GateThreadStart"),
+    ("System.Threading.PortableThreadPool+WaitThread", "WaitThreadStart"),
+    ("System.Threading.PortableThreadPool+IOCompletionPoller", "Poll"),
+    ("System.Net.Sockets.SocketAsyncEngine", "EventLoop"),
     // A collection on request is work of the thread that requests it.
-    ("System.GC", &["WaitFor*", "_WaitFor*"]),
+    ("System.GC", "WaitFor* _WaitFor*"),
     (
         "Interop+Sys",
-        &[
-            "LowLevelMonitor_Wait",
-            "LowLevelMonitor_TimedWait",
-            "LowLevelFutex_Wait*",
-            "WaitForSocketEvents",
-            "Poll",
-            "Read",
-            "ReadStdin",
-        ],
+        "LowLevelMonitor_Wait LowLevelMonitor_TimedWait LowLevelFutex_Wait* WaitForSocketEvents Poll Read ReadStdin",
     ),
-    ("Interop+RunLoop", &["CFRunLoopRun"]),
-    ("Interop+Kernel32", &["Sleep*", "WaitFor*", "GetQueuedCompletionStatus*", "ReadConsole*"]),
-    ("Interop+User32", &["GetMessage*", "WaitMessage", "MsgWaitForMultipleObjects*"]),
-    ("Windows.Win32.PInvoke", &["GetMessage*", "WaitMessage", "MsgWaitForMultipleObjects*"]),
-    ("MS.Win32.UnsafeNativeMethods", &["GetMessage*", "IntGetMessage*", "MsgWaitForMultipleObjects*"]),
+    ("Interop+RunLoop", "CFRunLoopRun"),
+    ("Interop+Kernel32", "Sleep* WaitFor* GetQueuedCompletionStatus* ReadConsole*"),
+    ("Interop+User32", "GetMessage* WaitMessage MsgWaitForMultipleObjects*"),
+    ("Windows.Win32.PInvoke", "GetMessage* WaitMessage MsgWaitForMultipleObjects*"),
+    ("MS.Win32.UnsafeNativeMethods", "GetMessage* IntGetMessage* MsgWaitForMultipleObjects*"),
 ]);
 
 /// Methods in which a running thread meets the stop for the sample. The thread was in their caller.
-const POLLS: MethodTable = MethodTable(&[("System.Threading.Thread", &["PollGC"])]);
+const POLLS: MethodTable = MethodTable(&[("System.Threading.Thread", "PollGC")]);
 
-/// What the innermost method of a stack shows about its thread.
+/// The state of a thread, as the innermost method of its stack shows it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 enum Kind {
     #[default]

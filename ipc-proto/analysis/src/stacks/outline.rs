@@ -1,9 +1,9 @@
-//! What tells the stacks of threads apart.
+//! The frames that distinguish the stacks of threads.
 use alloc::vec::Vec;
 
-/// Returns the frames that tell a stack apart from others: those up to the innermost one of the program, and then only
-/// those of the program. What runs the program's methods, and continues them, is left out: the same work can be
-/// dispatched in several ways. A stack without methods of the program has all of its frames.
+/// Returns the frames that distinguish a stack from others: the frames up to the innermost frame of the program, and
+/// then only frames of the program. The frames that run the program's methods, and continue them, are left out: the
+/// same work can be dispatched in several ways. A stack without methods of the program has all of its frames.
 ///
 /// ```
 /// let stack = ["Monitor.Wait", "Shop.Get", "Task.Run", "Shop.Main", "Thread.Start"];

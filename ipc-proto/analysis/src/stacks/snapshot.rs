@@ -1,7 +1,9 @@
-//! The frames of addresses at one moment.
+//! The frames of addresses at one moment, and a value for each stack from those of its frames.
+use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 
-use crate::names::{AddressId, FrameId, Names, at_mut};
+use super::stacks::Stacks;
+use crate::names::{AddressId, FrameId, Names, at, at_mut};
 
 /// The frames of addresses at one moment. The frame of each address is searched once.
 #[derive(Debug)]
@@ -27,4 +29,26 @@ impl<'n> Snapshot<'n> {
             None => self.names.frame(address),
         }
     }
+}
+
+/// Returns a value for each stack by the number of the stack: that of its innermost method, joined with the value of its
+/// caller.
+pub(crate) fn stack_values<T: Copy + Default>(
+    names: &mut Names,
+    stacks: &Stacks,
+    mut of_method: impl FnMut(&str) -> T,
+    join: impl Fn(T, T) -> T,
+) -> Vec<T> {
+    let mut frames = Snapshot::new(names);
+    let mut of_frames = BTreeMap::new();
+    let mut values = alloc::vec![T::default()];
+    // Callers come before their callees.
+    for (caller, address) in stacks.iter() {
+        let of_caller = at(&values, caller.0).copied().unwrap_or_default();
+        let frame = frames.of(address);
+        let names = frames.names();
+        let of_frame = *of_frames.entry(frame).or_insert_with(|| of_method(names.text(frame)));
+        values.push(join(of_caller, of_frame));
+    }
+    values
 }

@@ -63,7 +63,7 @@ struct Numbered {
 struct Recent {
     process: u64,
     node: u32,
-    /// One more than the generation of the names, so that 0 is no entry.
+    /// One more than the generation of the names, so that 0 is not an entry.
     generation: u64,
 }
 

@@ -1,7 +1,7 @@
-//! What a thread waits for, by its stack.
+//! The object for which a thread waits, by its stack.
 use crate::event::name_list;
 
-/// What a thread waits for, as far as its stack shows it.
+/// The kind of object for which a thread waits, as far as its stack shows it.
 ///
 /// ```
 /// use nettrace_analysis::WaitKind;
@@ -46,8 +46,8 @@ const PRIMITIVES: &[&str] = &name_list! {
 };
 
 impl WaitKind {
-    /// Returns what a thread waits for, and the number of its innermost frames that only wait. The stack has full names,
-    /// the innermost first. `None` if the stack shows no such wait.
+    /// Returns the kind of object for which a thread waits, and the number of its innermost frames that only wait. The
+    /// stack has full names, the innermost first. `None` if the stack shows no such wait.
     ///
     /// .NET 8 and 9 acquire a lock of `Monitor` in native code, so that the stack does not show it.
     #[must_use]

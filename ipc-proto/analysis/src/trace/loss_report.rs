@@ -3,8 +3,8 @@ use core::fmt;
 
 use nettrace::{End, Losses, TraceClock};
 
-/// What is known about the lost events of a trace: its `Display` says on how many threads, when and how they were lost.
-/// A trace does not state the cause.
+/// The known facts about the lost events of a trace: its `Display` states on how many threads, when and how they were
+/// lost. A trace does not state the cause.
 ///
 /// ```
 /// use nettrace_analysis::nettrace::{Event, LossCounter, TraceClock};
@@ -28,13 +28,13 @@ pub struct LossReport {
     pub losses: Losses,
     /// The clock of the trace, if it is known.
     pub clock: Option<TraceClock>,
-    /// What is known about the buffer of the runtime.
+    /// The known facts about the buffer of the runtime.
     pub buffer: EventBuffer,
-    /// How the trace ended, if it has. The events of a block that cannot be read count as lost.
+    /// The end of the trace, if it has ended. The events of a block that cannot be read count as lost.
     pub end: Option<End>,
 }
 
-/// What is known about the event buffer of a session.
+/// The known facts about the event buffer of a session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum EventBuffer {
     /// It can have been full; then the runtime dropped events.

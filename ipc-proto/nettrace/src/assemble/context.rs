@@ -1,17 +1,11 @@
-//! What the events of a stream refer to: descriptions, stacks, labels and threads, in limited memory.
+//! The records to which the events of a stream refer: descriptions, stacks, labels and threads, in limited memory.
 use alloc::vec::Vec;
 
 use ipc_proto::wire::{steps, to_u32};
 
-use crate::catalog::catalog::Catalog;
-use crate::join::byte_range::ByteRange;
-use crate::join::id_map::{IdMap, Slot};
-use crate::join::label_digest::LabelDigest;
-use crate::parse::event::Event;
-use crate::parse::label::{LabelList, Labels};
-use crate::parse::parser::Record;
-use crate::parse::sequence_point::SequencePoint;
-use crate::parse::stack::Stack;
+use crate::catalog::Catalog;
+use crate::join::{ByteRange, IdMap, LabelDigest, Slot};
+use crate::parse::{Event, LabelList, Labels, Record, SequencePoint, Stack};
 
 /// The most bytes that stacks and label lists take together.
 const MAX_BYTES: usize = 32 << 20;

@@ -1,15 +1,13 @@
 //! Whole events from bytes that arrive in pieces, in the order of the stream or of time.
 use ipc_proto::wire::copy;
 
-use crate::assemble::assembler_step::AssemblerStep;
-use crate::assemble::event_order::{BytesOrder, EventOrder};
 use crate::assemble::segment_buf::SegmentBuf;
 use crate::assemble::stream_assembler::StreamAssembler;
 use crate::assemble::trace_event::TraceEvent;
 use crate::assemble::whole_bytes::WholeBytes;
-use crate::catalog::trace_summary::TraceSummary;
-use crate::parse::end::End;
-use crate::segments::read_options::ReadOptions;
+use crate::catalog::TraceSummary;
+use crate::parse::End;
+use crate::segments::ReadOptions;
 
 /// Reads the events of a trace, each with its description, its stack and its thread, from bytes that arrive in pieces
 /// of any size.
@@ -219,4 +217,79 @@ impl EventAssembler {
     pub fn summary(&self) -> TraceSummary<'_> {
         either!(&self.0, assembler => assembler.summary())
     }
+}
+
+/// The next thing to do with an [`EventAssembler`](crate::EventAssembler).
+#[derive(Debug, Clone, Copy)]
+pub enum AssemblerStep<'a> {
+    /// The next event. It borrows from the assembler.
+    Event(TraceEvent<'a>),
+    /// The next event needs more bytes than have arrived. [`push`](crate::EventAssembler::push) them, or report by
+    /// [`finish`](crate::EventAssembler::finish) that there are none.
+    More,
+    /// There are no more events.
+    End(End),
+}
+
+/// The order in which an [`EventAssembler`](crate::EventAssembler) returns the events of bytes that arrive, and when.
+///
+/// | variant | events come | an event is returned | memory |
+/// |---|---|---|---|
+/// | [`Stream`](Self::Stream) | as in the stream | as soon as its bytes have arrived | no event waits |
+/// | [`Time`](Self::Time) | by time | as soon as no older event can follow | copies of the events that wait: up to `limit` |
+/// | [`Block`](Self::Block) | as in the stream | with some thousand others, or at the end of the bytes that have arrived | a buffer with the stacks and label lists up to the next sequence point |
+/// | [`Segment`](Self::Segment) | by time | after the next sequence point, or when the bytes that have arrived end with a sorted event | a buffer with all bytes up to the next sequence point, and 36 bytes for each event: up to `limit` |
+///
+/// The first two are for live streams. The last two take less time, because nothing is copied, but return events later:
+/// they are for traces that are complete, such as files. The order of the stream is that of time for each thread, but not
+/// between threads. Events of the same time are always in the order of the stream.
+///
+/// If sorting would exceed `limit`, events are returned early: [`late`](crate::TraceSummary::late) counts those that
+/// should have come before one of them.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum EventOrder {
+    /// The order of the stream, immediately.
+    #[default]
+    Stream,
+    /// The order of time, as soon as it is certain.
+    ///
+    /// A sorted event does not wait if no other event does. If more memory were needed, all waiting events are returned
+    /// first.
+    Time {
+        /// The most bytes of the events that wait; 2 GiB at most.
+        limit: usize,
+    },
+    /// The order of the stream, block by block.
+    Block,
+    /// The order of time, segment by segment: mostly the events between two sequence points.
+    ///
+    /// The buffer has 4 MiB, or up to one and a half times the bytes of the largest segment, of `limit`, or of
+    /// [`Limits::record`](crate::Limits::record). Its pages are used as far as bytes arrive. A change of an event's
+    /// thread or processor takes 48 bytes more, one of its activities 80, and a stack 36 bytes besides its bytes in the
+    /// buffer.
+    ///
+    /// Once the buffer has `limit` bytes, the events before the newest sorted event are returned, or else all. If stacks
+    /// and label lists take more than half of it then, all are removed, and events that refer to them have none.
+    Segment {
+        /// The length in bytes from which on the buffer does not grow before events are returned.
+        limit: usize,
+    },
+}
+
+impl EventOrder {
+    /// [`Time`](Self::Time) with a limit that is enough for the traces that runtimes were seen to write: 16 MiB.
+    pub const BY_TIME: Self = Self::Time { limit: 16 << 20 };
+
+    /// [`Segment`](Self::Segment) with a limit that is enough for the traces that runtimes were seen to write: 64 MiB.
+    pub const BY_SEGMENT: Self = Self::Segment { limit: 64 << 20 };
+}
+
+/// The order in which an [`EventAssembler`](crate::EventAssembler) returns the events of a trace that is in memory as a
+/// whole. There is nothing to wait for, so an order has no limit.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum BytesOrder {
+    /// The order of the stream, as [`EventOrder::Block`] has it.
+    Stream,
+    /// The order of time, as [`EventOrder::Segment`] has it.
+    Time,
 }

@@ -6,8 +6,8 @@ use ipc_proto::Guid;
 use ipc_proto::wire::{Reader, steps, to_u32, to_usize};
 
 use crate::assemble::context::References;
-use crate::join::order::{Held, Order};
-use crate::parse::event::Event;
+use crate::join::{Held, Order};
+use crate::parse::Event;
 
 /// An event that waits, in 40 bytes. What few events have is in the buffer of the queue, before the payload.
 #[derive(Debug, Clone, Copy)]

@@ -8,9 +8,7 @@ use ipc_proto::wire::steps;
 #[cfg(feature = "std")]
 use crate::assemble::read::read_uninterrupted;
 use crate::assemble::whole_bytes::{WholeBytes, bytes_of};
-use crate::parse::event::Event;
-use crate::parse::parser::{Limits, Parser, Record};
-use crate::parse::trace::Version;
+use crate::parse::{Event, Limits, Parser, Record, Version};
 
 /// A [`Parser`] that owns its window: bytes go in as they arrive, records come out.
 ///

@@ -3,8 +3,7 @@ use core::fmt;
 use core::iter::FusedIterator;
 
 use crate::assemble::trace_event::TraceEvent;
-use crate::segments::segment_event::SegmentEvent;
-use crate::segments::segment_view::SegmentView;
+use crate::segments::{SegmentEvent, SegmentView};
 
 /// Events of a [`WholeTrace`](crate::WholeTrace) that are ready together: mostly those up to a sequence point.
 #[derive(Clone, Copy)]

@@ -5,11 +5,9 @@ use ipc_proto::wire::{copy, steps};
 
 use crate::assemble::trace_event::TraceEvent;
 use crate::assemble::whole_bytes::{WholeBytes, bytes_of};
-use crate::catalog::trace_summary::TraceSummary;
-use crate::parse::end::End;
-use crate::segments::read_options::ReadOptions;
-use crate::segments::segment_core::{Rest, SegmentCore};
-use crate::segments::segment_event::SegmentEvent;
+use crate::catalog::TraceSummary;
+use crate::parse::End;
+use crate::segments::{ReadOptions, Rest, SegmentCore, SegmentEvent};
 
 /// A [`SegmentCore`] with the bytes of its segment, or with those of the whole trace.
 #[derive(Debug)]
@@ -180,8 +178,8 @@ impl SegmentBuf {
         self.end = self.end.saturating_add(n).min(self.buf.len());
     }
 
-    /// Makes space, in this order: without the bytes before the segment, without those that nothing refers to, or in a
-    /// larger buffer. Each is done only if it frees as many bytes as it copies.
+    /// Makes space, in this order: without the bytes before the segment, without the records that no event refers to,
+    /// or in a larger buffer. Each is done only if it frees as many bytes as it copies.
     #[cold]
     fn make_space(&mut self) {
         let first = self.first();

@@ -6,13 +6,9 @@ use crate::assemble::event_queue::EventQueue;
 use crate::assemble::parser_buf::ParserBuf;
 use crate::assemble::stream_event::StreamEvent;
 use crate::assemble::trace_event::TraceEvent;
-use crate::catalog::trace_log::TraceLog;
-use crate::catalog::trace_summary::TraceSummary;
-use crate::parse::end::End;
-use crate::parse::event::Event;
-use crate::parse::parser::Record;
-use crate::parse::sequence_point::SequencePoint;
-use crate::segments::read_options::ReadOptions;
+use crate::catalog::{TraceLog, TraceSummary};
+use crate::parse::{End, Event, Record, SequencePoint};
+use crate::segments::ReadOptions;
 
 /// Joins the records of a stream, and returns each event as soon as its bytes have arrived, or as soon as it is certain
 /// that no older event follows.

@@ -1,9 +1,8 @@
 //! One event as it comes in the stream, or from the queue.
 use crate::assemble::context::{References, StreamContext};
-use crate::catalog::thread_buf::ThreadBuf;
-use crate::join::label_digest::LabelDigest;
-use crate::parse::event::Event;
-use crate::parse::label::Labels;
+use crate::catalog::ThreadBuf;
+use crate::join::LabelDigest;
+use crate::parse::{Event, Labels};
 
 /// An event, and what it refers to in its stream.
 #[derive(Clone, Copy)]

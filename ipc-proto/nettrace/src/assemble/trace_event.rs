@@ -4,21 +4,12 @@ use core::fmt;
 use ipc_proto::Guid;
 
 use crate::assemble::stream_event::StreamEvent;
-use crate::catalog::catalog::Catalog;
-use crate::catalog::metadata_buf::MetadataBuf;
-use crate::catalog::thread_buf::ThreadBuf;
-use crate::describe::field::Fields;
-use crate::describe::metadata::Metadata;
-use crate::join::label_digest::LabelDigest;
-use crate::parse::event::Event;
-use crate::parse::label::Labels;
-use crate::parse::stack::frames;
-use crate::parse::thread::Thread;
-use crate::parse::trace::Trace;
-use crate::parse::trace_clock::TraceClock;
-use crate::segments::segment_event::SegmentEvent;
-use crate::values::Values;
-use crate::values::value::Value;
+use crate::catalog::{Catalog, MetadataBuf, ThreadBuf};
+use crate::describe::{Fields, Metadata};
+use crate::join::LabelDigest;
+use crate::parse::{Event, Labels, Thread, Trace, TraceClock, frames};
+use crate::segments::SegmentEvent;
+use crate::values::{Value, Values};
 
 /// An event of an [`EventAssembler`](crate::EventAssembler) or of a [`WholeTrace`](crate::WholeTrace), with everything
 /// that it refers to.
@@ -46,7 +37,7 @@ use crate::values::value::Value;
 #[derive(Clone, Copy)]
 pub struct TraceEvent<'a>(EventParts<'a>);
 
-/// Where the parts of an event are.
+/// The places of the parts of an event.
 #[derive(Clone, Copy)]
 enum EventParts<'a> {
     Stream(StreamEvent<'a>),

@@ -3,12 +3,12 @@ use core::task::Poll;
 use std::io::{self, Read};
 
 use crate::assemble::event_assembler::EventAssembler;
-use crate::assemble::event_order::EventOrder;
+use crate::assemble::event_assembler::EventOrder;
 use crate::assemble::read::read_uninterrupted;
 use crate::assemble::trace_event::TraceEvent;
-use crate::catalog::trace_summary::TraceSummary;
-use crate::parse::end::End;
-use crate::segments::read_options::ReadOptions;
+use crate::catalog::TraceSummary;
+use crate::parse::End;
+use crate::segments::ReadOptions;
 
 /// Reads the events of a trace, each with its description, its stack and its thread: from a file, from a
 /// `TraceSession` of `ipc_std` that is still recording, or from any other reader.

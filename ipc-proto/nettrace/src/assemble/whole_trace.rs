@@ -1,8 +1,7 @@
 //! A reader of a trace that is in memory as a whole.
 use crate::assemble::segment::Segment;
-use crate::catalog::trace_summary::TraceSummary;
-use crate::segments::read_options::ReadOptions;
-use crate::segments::segment_core::{Rest, SegmentCore};
+use crate::catalog::TraceSummary;
+use crate::segments::{ReadOptions, Rest, SegmentCore};
 
 /// Reads the events of a trace that is in memory as a whole, in the order of time, each with its description, its stack
 /// and its thread. Events borrow from the bytes of the trace: nothing is copied.

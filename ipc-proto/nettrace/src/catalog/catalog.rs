@@ -1,4 +1,4 @@
-//! What outlives the segments of a trace: descriptions, threads, the trace's first block, and the clock.
+//! The parts of a trace that outlive its segments: descriptions, threads, the trace's first block, and the clock.
 use alloc::boxed::Box;
 use alloc::vec::Vec;
 
@@ -6,13 +6,8 @@ use ipc_proto::wire::{steps, to_u32, to_usize};
 
 use crate::catalog::metadata_buf::MetadataBuf;
 use crate::catalog::thread_buf::ThreadBuf;
-use crate::join::id_map::{IdMap, Slot};
-use crate::parse::parser::Record;
-use crate::parse::sequence_point::SequencePoint;
-use crate::parse::thread::Thread;
-use crate::parse::time_filter::TimeFilter;
-use crate::parse::trace::{Pairs, Trace, Version};
-use crate::parse::trace_clock::TraceClock;
+use crate::join::{IdMap, Slot};
+use crate::parse::{Pairs, Record, SequencePoint, Thread, TimeFilter, Trace, TraceClock, Version};
 
 /// The most bytes that the descriptions of a trace take together, and the most that its threads take.
 const MAX_BYTES: usize = 32 << 20;

@@ -7,12 +7,11 @@ use ipc_proto::wire::steps;
 
 #[cfg(feature = "clr")]
 use crate::clr::Layouts;
-use crate::describe::field::{Fields, Format};
-use crate::describe::metadata::{Attributes, Metadata};
-use crate::encoding::text::Str;
+use crate::describe::{Attributes, Fields, Format, Metadata};
+use crate::encoding::Str;
 use crate::error::DecodeError;
-use crate::join::label_digest::LabelDigest;
-use crate::parse::trace::Version;
+use crate::join::LabelDigest;
+use crate::parse::Version;
 
 /// A [`Metadata`] that owns its texts and fields, for streams that are read in pieces.
 ///
@@ -226,7 +225,8 @@ impl MetadataBuf {
         self.lacks_version || (labels.is_some() && !self.layouts.is_empty())
     }
 
-    /// Returns the fields of an event that may have others than this description.
+    /// Returns the fields of an event for which [`may_have_other_fields`](Self::may_have_other_fields) is true: the
+    /// fields of the version of the event.
     #[cfg(feature = "clr")]
     #[cold]
     pub(crate) fn fields_of(

@@ -3,7 +3,7 @@ use alloc::boxed::Box;
 
 use ipc_proto::wire::steps;
 
-use crate::parse::thread::{Thread, ThreadEntries};
+use crate::parse::{Thread, ThreadEntries};
 
 /// A [`Thread`] that owns its entries. Its ids are read once, because many events can refer to the thread.
 #[derive(Debug)]

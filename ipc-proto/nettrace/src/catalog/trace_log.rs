@@ -1,14 +1,10 @@
-//! What a reader notes about a trace besides its events.
+//! The notes of a reader about a trace besides its events.
 use alloc::vec::Vec;
 
 use crate::catalog::catalog::Catalog;
-use crate::catalog::trace_summary::TraceSummary;
-use crate::join::id_map::Slot;
-use crate::join::loss::{Counter, LossCounter};
-use crate::parse::end::End;
-use crate::parse::event::Event;
-use crate::parse::parser::Record;
-use crate::parse::time_filter::TimeFilter;
+use crate::join::Losses;
+use crate::join::{Counter, LossCounter, Slot};
+use crate::parse::{End, Event, Record, TimeFilter, Trace};
 
 /// Counts losses, selects blocks by their times, and has the end of the trace.
 #[derive(Debug, Default)]
@@ -56,4 +52,35 @@ impl TraceLog {
             time_filter: self.times.as_ref(),
         }
     }
+}
+
+/// The known facts about a trace besides its events, as far as a reader has read.
+///
+/// ```
+/// use nettrace::{End, Limits, ReadOptions, WholeTrace};
+///
+/// let mut trace = WholeTrace::new(b"Nettrace\x14\0\0\0!Fast", ReadOptions::default());
+/// assert!(trace.next_segment().is_none());
+/// let summary = trace.summary();
+/// assert!(matches!(summary.end, Some(End::Truncated { offset: 17, .. })));
+/// assert_eq!((summary.trace, summary.losses.lost, summary.late), (None, 0, 0));
+/// ```
+#[derive(Debug, Clone, Copy, PartialEq)]
+#[non_exhaustive]
+pub struct TraceSummary<'a> {
+    /// The record of the trace's first block, which is known with the first event at the latest.
+    pub trace: Option<Trace<'a>>,
+    /// The end of the trace, once its last event was returned.
+    pub end: Option<End>,
+    /// The events that the runtime did not record, or that a bad block had. A loss is known with the next event of the
+    /// same thread, or at a sequence point. The missing end of a truncated trace is not in this number, but in
+    /// [`end`](Self::end). [`Losses`] has the details.
+    pub losses: Losses,
+    /// How many events came after a younger one although they should have come in the order of time.
+    pub late: u64,
+    /// Whether so many events waited that some were returned before it was certain that no older one follows. If not,
+    /// events are late because their clock went back, or their writer marked them wrongly.
+    pub exceeded_limit: bool,
+    /// The filter of [`skip_outside`](crate::EventAssembler::skip_outside), which counts the blocks that were skipped.
+    pub time_filter: Option<&'a TimeFilter>,
 }

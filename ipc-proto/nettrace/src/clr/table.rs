@@ -4,8 +4,7 @@
 //! the elements of the arrays after them. `[…]` is an array that such a number counts, of fields or of one type. A
 //! Boolean has 4 bytes. `..NAME` begins with the fields of another list.
 
-use crate::clr::row::Row;
-use crate::describe::field::code;
+use crate::describe::code;
 
 const fn len(mut parts: &[&[u8]]) -> usize {
     let mut len = 0usize;
@@ -104,6 +103,16 @@ macro_rules! rows {
     ($($id:literal $version:literal $name:ident { $($fields:tt)* })*) => {
         &[$(Row { id: $id, version: $version, name: stringify!($name), fields: fields!($($fields)*) }),*]
     };
+}
+
+/// An event of the runtime.
+#[derive(Debug)]
+pub(crate) struct Row {
+    pub(crate) id: u16,
+    pub(crate) version: u8,
+    pub(crate) name: &'static str,
+    /// The description of the fields: a `u16` count, then the fields in this layout.
+    pub(crate) fields: &'static [u8],
 }
 
 // Fields that several events have, or begin with.

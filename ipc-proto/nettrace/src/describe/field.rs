@@ -4,7 +4,7 @@ use core::fmt;
 use ipc_proto::wire::{Reader, to_usize};
 
 use crate::describe::scalar::Scalar;
-use crate::encoding::text::{Str, utf8, utf16_z};
+use crate::encoding::{Str, utf8, utf16_z};
 use crate::error::{DecodeError, DecodeErrorKind};
 
 /// The number of levels of nested objects and arrays that a description may have. The format has no limit;

@@ -5,10 +5,9 @@ use ipc_proto::Guid;
 use ipc_proto::wire::{Reader, to_usize};
 
 use crate::describe::field::{Fields, Format, tag};
-use crate::encoding::text::{Str, utf8, utf16_z};
-use crate::encoding::varint::Varint32;
+use crate::encoding::{Str, Varint32, utf8, utf16_z};
 use crate::error::{DecodeError, DecodeErrorKind};
-use crate::parse::trace::Version;
+use crate::parse::Version;
 
 /// The description of a kind of event: its name, and the fields of its payloads.
 ///

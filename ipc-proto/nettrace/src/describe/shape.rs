@@ -1,7 +1,7 @@
 //! The shapes of fields: a description without names, for readers that decode it once.
 use crate::describe::field::{ArrayKind, FieldIter, FieldType, Fields, MAX_DEPTH};
 use crate::describe::scalar::Scalar;
-use crate::encoding::text::Str;
+use crate::encoding::Str;
 
 /// The type of a field, and its place among all fields of a description.
 ///

@@ -33,7 +33,7 @@ pub trait Backing {
     }
 }
 
-/// The slots of what is itself a slice of them.
+/// The slots of a type that is itself a slice of slots.
 macro_rules! own_slots {
     () => {
         type Slot = T;

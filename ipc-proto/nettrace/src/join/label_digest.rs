@@ -1,10 +1,11 @@
 //! The labels of a list that replace parts of an event or of its description.
 use ipc_proto::Guid;
 
-use crate::describe::metadata::Metadata;
-use crate::encoding::text::Str;
-use crate::join::byte_range::ByteRange;
-use crate::parse::label::{Label, Labels};
+use crate::describe::Metadata;
+use crate::encoding::Str;
+use crate::parse::{Label, Labels};
+use core::ops::Range;
+use ipc_proto::wire::{to_u32, to_usize};
 
 /// A label list, with the labels that replace parts of an event or of its description.
 ///
@@ -68,4 +69,32 @@ fn small_number(text: Str<'_>) -> Option<u8> {
     let digit = |c: char| u8::try_from(c.to_digit(10)?).ok();
     let number = text.chars().try_fold(0u8, |number, c| number.checked_mul(10)?.checked_add(digit(c)?));
     number.filter(|_| !text.is_empty())
+}
+
+/// A part of a buffer or of a window of less than 4 GiB.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct ByteRange {
+    pub(crate) start: u32,
+    pub(crate) len: u32,
+}
+
+impl ByteRange {
+    /// Returns the range of `len` bytes that begins at `start`. A number that does not fit into 32 bits counts as the
+    /// largest one.
+    #[inline]
+    pub(crate) fn new(start: usize, len: usize) -> Self {
+        Self { start: to_u32(start), len: to_u32(len) }
+    }
+
+    #[inline]
+    pub(crate) fn range(self) -> Range<usize> {
+        let start = to_usize(self.start);
+        start..start.saturating_add(to_usize(self.len))
+    }
+
+    /// Returns the bytes of this range in `bytes`; none if the range is not in them.
+    #[inline]
+    pub(crate) fn of(self, bytes: &[u8]) -> &[u8] {
+        bytes.get(self.range()).unwrap_or_default()
+    }
 }

@@ -1,10 +1,7 @@
 //! Lost events, counted by the gaps in the sequence numbers of threads.
 use crate::join::backing::Backing;
 use crate::join::id_map::{IdMap, Slot, StoreFull};
-use crate::parse::event::Event;
-use crate::parse::parser::Record;
-use crate::parse::sequence_point::{SequencePoint, ThreadSequence};
-use crate::parse::trace::Version;
+use crate::parse::{Event, Record, SequencePoint, ThreadSequence, Version};
 
 /// Counts the events that a runtime did not record. The counter has a slot for each capture
 /// thread, in memory of the caller or in a `Vec`, which grows with the number of threads.
@@ -69,9 +66,9 @@ pub struct LossCounter<B> {
 pub struct Losses {
     /// All lost events.
     pub lost: u64,
-    /// Those before the first event of their thread; V4.
+    /// The lost events before the first event of their thread; V4.
     pub at_start: u64,
-    /// Those after the last event of their thread, as when the session stops.
+    /// The lost events after the last event of their thread, as when the session stops.
     pub at_end: u64,
     /// The number of capture threads with losses after their first event.
     pub threads: u64,

@@ -5,7 +5,7 @@ use core::ops::Range;
 use ipc_proto::Guid;
 use ipc_proto::wire::{Reader, low_u32, steps, to_usize};
 
-use crate::encoding::varint::{Varint32, Varint64};
+use crate::encoding::{Varint32, Varint64};
 use crate::error::{DecodeError, DecodeErrorKind};
 use crate::parse::trace::Version;
 

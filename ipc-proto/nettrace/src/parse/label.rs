@@ -2,8 +2,7 @@
 use ipc_proto::Guid;
 use ipc_proto::wire::Reader;
 
-use crate::encoding::text::{Str, utf8};
-use crate::encoding::varint::Zigzag64;
+use crate::encoding::{Str, Zigzag64, utf8};
 use crate::error::{DecodeError, DecodeErrorKind};
 
 /// A list of labels that events refer to by its id; V6.

@@ -1,8 +1,7 @@
 //! Threads of V6 and their properties.
 use ipc_proto::wire::Reader;
 
-use crate::encoding::text::{Str, utf8};
-use crate::encoding::varint::Varint64;
+use crate::encoding::{Str, Varint64, utf8};
 use crate::error::DecodeError;
 
 /// A thread that events refer to by its index; V6.

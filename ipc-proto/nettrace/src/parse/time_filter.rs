@@ -1,4 +1,4 @@
-//! Which blocks a reader of a range of times can skip.
+//! The blocks that a reader of a range of times can skip.
 use crate::parse::block::TimeRange;
 use crate::parse::event::Event;
 use crate::parse::parser::Record;

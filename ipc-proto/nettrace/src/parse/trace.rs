@@ -4,7 +4,7 @@ use core::fmt;
 use ipc_proto::wire;
 use ipc_proto::wire::Reader;
 
-use crate::encoding::text::{Str, utf8};
+use crate::encoding::{Str, utf8};
 use crate::error::DecodeError;
 use crate::parse::calendar_time::CalendarTime;
 

@@ -1,10 +1,8 @@
-//! Where a trace has the command line of the process, and what cannot be judged.
+//! The places at which a trace has the command line of the process, and the parts of a trace that may have it.
 use ipc_proto::wire::steps;
 
-use crate::describe::field::FieldType;
-use crate::describe::metadata::Metadata;
-use crate::describe::scalar::Scalar;
-use crate::encoding::text::Str;
+use crate::describe::{FieldType, Metadata, Scalar};
+use crate::encoding::Str;
 
 /// The position of the command line in the payloads of an event.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -22,7 +20,7 @@ pub(super) enum CommandLine {
     Unknown,
 }
 
-/// What a payload loses.
+/// The loss of a payload.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Removed {
     Nothing,

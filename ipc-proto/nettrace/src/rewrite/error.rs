@@ -1,7 +1,7 @@
 //! The errors of a rewrite.
 use core::fmt;
 
-use crate::write::error::WriteError;
+use crate::write::WriteError;
 
 /// A reason why a stream cannot be rewritten.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -1,8 +1,7 @@
-//! Which events a rewrite keeps, and in which version it writes them.
-use crate::describe::metadata::Metadata;
-use crate::encoding::text::Str;
-use crate::parse::trace::Version;
-use crate::rewrite::names::can_name_code;
+//! The events that a rewrite keeps, and the version in which it writes them.
+use crate::describe::Metadata;
+use crate::encoding::Str;
+use crate::parse::Version;
 
 /// The events of a stream to keep, and the form of the result. The default keeps the stream as it is.
 #[derive(Debug, Clone, Copy)]
@@ -20,9 +19,9 @@ pub struct RewriteOptions<'o> {
     /// cut out, or the payload does not match its description, for example because bytes follow the last field, the
     /// whole payload is removed. V6: also removes labels, attributes and pairs of the trace with such a name.
     ///
-    /// What cannot be judged is removed too: the payload of an event whose description is missing, damaged or without
-    /// fields, of a `ProcessInfo` or `RuntimeInformationStart` whose description has no command line, and a description
-    /// that cannot be read; V6: the payload that names a process, if the name has a space.
+    /// Parts that may have a command line are removed too: the payload of an event whose description is missing,
+    /// damaged or without fields, of a `ProcessInfo` or `RuntimeInformationStart` whose description has no command
+    /// line, and a description that cannot be read; V6: the payload that names a process, if the name has a space.
     /// [`RewriteCounts::unjudged`](crate::RewriteCounts::unjudged) counts these. Events of the runtime need no
     /// description.
     ///
@@ -86,4 +85,22 @@ fn name_of<'m>(metadata: &Metadata<'m>) -> Str<'m> {
 #[cfg(not(feature = "clr"))]
 const fn name_of<'m>(metadata: &Metadata<'m>) -> Str<'m> {
     metadata.name
+}
+
+/// The providers whose events all name code, or the process that ran it.
+const NAMING: [&str; 3] =
+    ["Microsoft-Windows-DotNETRuntimeRundown", "Microsoft-DotNETCore-EventPipe", "Universal.System"];
+/// The provider that also has other events.
+const RUNTIME: &str = "Microsoft-Windows-DotNETRuntime";
+
+/// Returns whether the events that `metadata` describes name code.
+pub(super) fn names_code(metadata: &Metadata<'_>) -> bool {
+    can_name_code(|name| metadata.provider == *name, Some(metadata.event_id))
+}
+
+/// Returns whether events of a provider name code: the events with this id, or any of its events if there is no id.
+pub(super) fn can_name_code(is_provider: impl Fn(&str) -> bool, event_id: Option<u32>) -> bool {
+    // Loads and unloads of methods, and of modules, assemblies and domains.
+    let is_load = event_id.is_none_or(|id| matches!(id, 141..=144 | 151..=157));
+    NAMING.iter().any(|name| is_provider(name)) || (is_load && is_provider(RUNTIME))
 }

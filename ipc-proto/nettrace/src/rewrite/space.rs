@@ -1,8 +1,8 @@
 //! The memory that the caller lends to a rewrite, and the slots in it for metadata records and activity ids.
 use ipc_proto::Guid;
 
-use crate::join::id_map::Slot;
-use crate::parse::label::Label;
+use crate::join::Slot;
+use crate::parse::Label;
 use crate::rewrite::command_line::CommandLine;
 use crate::rewrite::thread_state::ThreadState;
 

@@ -1,7 +1,5 @@
 //! The sequence numbers of one thread in the source and in the result of a rewrite.
-use crate::parse::event::Event;
-use crate::parse::sequence_point::ThreadSequence;
-use crate::parse::trace::Version;
+use crate::parse::{Event, ThreadSequence, Version};
 
 /// The sequence numbers of a capture thread, in the source and in the result.
 ///

@@ -4,13 +4,9 @@ use alloc::vec::Vec;
 use ipc_proto::Guid;
 use ipc_proto::wire::{steps, to_u32, to_usize};
 
-use crate::catalog::catalog::{Catalog, NOWHERE, UNDESCRIBED, key};
-use crate::join::byte_range::ByteRange;
-use crate::join::id_map::{IdMap, Slot};
-use crate::join::label_digest::LabelDigest;
-use crate::parse::event::{Changes, Event};
-use crate::parse::event_block::EventBlock;
-use crate::parse::label::LabelList;
+use crate::catalog::{Catalog, NOWHERE, UNDESCRIBED, key};
+use crate::join::{ByteRange, IdMap, LabelDigest, Slot};
+use crate::parse::{Changes, Event, EventBlock, LabelList};
 use crate::segments::event_entry::{Capture, EventEntry, Origin};
 use crate::segments::runs::{Release, Runs, RunsMark};
 

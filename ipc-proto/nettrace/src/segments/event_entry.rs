@@ -1,7 +1,7 @@
 //! An event in 32 bytes, and the parts of its header that rarely change.
 use ipc_proto::wire::to_u32;
 
-use crate::join::byte_range::ByteRange;
+use crate::join::ByteRange;
 
 /// An event of a batch: places and indexes, so that nothing is copied and nothing is borrowed.
 #[derive(Debug, Clone, Copy)]

@@ -1,22 +1,17 @@
 //! The reader of segments, which works on a window of the stream.
 use alloc::vec::Vec;
 
-use crate::catalog::catalog::Catalog;
-use crate::catalog::trace_log::TraceLog;
-use crate::catalog::trace_summary::TraceSummary;
-use crate::parse::end::End;
-use crate::parse::parser::{Parser, Record};
-use crate::parse::sequence_point::SequencePoint;
-use crate::parse::trace::Version;
+use crate::catalog::{Catalog, TraceLog, TraceSummary};
+use crate::parse::Limits;
+use crate::parse::{End, Parser, Record, SequencePoint, Version};
 use crate::segments::batch::{Batch, LONGEST_BLOCK};
-use crate::segments::read_options::ReadOptions;
 use crate::segments::runs::Release;
 use crate::segments::segment_view::SegmentView;
 
 /// Joins the records of a window to events, segment by segment. The owner of the window decides where its bytes are.
 ///
-/// The window keeps all bytes from the first one of the segment on, or the owner [moves](Self::move_to) those that are
-/// still needed.
+/// The window keeps all bytes from the first one of the segment on, or the owner [moves](Self::move_to) the bytes that
+/// are still needed.
 #[derive(Debug)]
 pub(crate) struct SegmentCore {
     parser: Parser,
@@ -225,5 +220,28 @@ impl SegmentCore {
     /// Returns what is known about the trace.
     pub(crate) fn summary(&self) -> TraceSummary<'_> {
         self.log.summary(&self.catalog, self.batch.late(), self.batch.exceeded_limit())
+    }
+}
+
+/// The limits of a reader of events, and the parts of events that it stores. They do not depend on the order of the
+/// events.
+///
+/// ```
+/// use nettrace::{EventAssembler, EventOrder, ReadOptions};
+///
+/// let without_stacks = ReadOptions { stacks: false, ..ReadOptions::default() };
+/// let assembler = EventAssembler::new(EventOrder::Stream, without_stacks);
+/// ```
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ReadOptions {
+    /// The limits on the lengths that the stream can claim.
+    pub limits: Limits,
+    /// Whether stacks are stored. If not, events have none, and memory and time are saved. True by default.
+    pub stacks: bool,
+}
+
+impl Default for ReadOptions {
+    fn default() -> Self {
+        Self { limits: Limits::default(), stacks: true }
     }
 }

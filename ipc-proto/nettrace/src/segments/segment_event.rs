@@ -1,11 +1,9 @@
 //! One event of a segment.
 use ipc_proto::Guid;
 
-use crate::catalog::catalog::UNDESCRIBED;
-use crate::catalog::thread_buf::ThreadBuf;
-use crate::join::label_digest::LabelDigest;
-use crate::parse::event::Event;
-use crate::parse::label::Labels;
+use crate::catalog::{ThreadBuf, UNDESCRIBED};
+use crate::join::LabelDigest;
+use crate::parse::{Event, Labels};
 use crate::segments::event_entry::{Capture, EventEntry, Origin};
 use crate::segments::segment_view::SegmentView;
 

@@ -1,7 +1,7 @@
-//! What the events of a segment refer to.
+//! The records to which the events of a segment refer.
 use core::fmt;
 
-use crate::catalog::catalog::Catalog;
+use crate::catalog::Catalog;
 use crate::segments::batch::Batch;
 
 /// The bytes of a segment, its batch, and the catalog of the trace.

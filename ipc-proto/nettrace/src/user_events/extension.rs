@@ -6,7 +6,7 @@ use ipc_proto::{Encode, Guid};
 
 use crate::error::{DecodeError, DecodeErrorKind};
 use crate::user_events::inline_metadata::{InlineMetadata, finish};
-use crate::write::error::WriteError;
+use crate::write::WriteError;
 
 /// The information about an event apart from its payload: a sequence of [items](ExtensionItem).
 ///

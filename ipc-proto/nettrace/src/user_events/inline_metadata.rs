@@ -1,10 +1,10 @@
 //! Metadata that is sent with an event, in the three layouts of runtimes.
 use ipc_proto::wire::Writer;
 
-use crate::describe::metadata::Metadata;
+use crate::describe::Metadata;
 use crate::error::{DecodeError, DecodeErrorKind};
-use crate::parse::trace::Version;
-use crate::write::error::WriteError;
+use crate::parse::Version;
+use crate::write::WriteError;
 
 /// The description of an event, which the runtime sends with the event itself: a [`Metadata`] record of V4.
 ///

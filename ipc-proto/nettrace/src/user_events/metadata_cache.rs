@@ -4,8 +4,8 @@ use alloc::collections::BTreeMap;
 
 use ipc_proto::Guid;
 
-use crate::catalog::metadata_buf::MetadataBuf;
-use crate::describe::metadata::Metadata;
+use crate::catalog::MetadataBuf;
+use crate::describe::Metadata;
 use crate::error::DecodeError;
 use crate::user_events::extension::ExtensionItem;
 use crate::user_events::inline_metadata::InlineMetadata;

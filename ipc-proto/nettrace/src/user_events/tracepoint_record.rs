@@ -5,7 +5,7 @@ use ipc_proto::wire::{Reader, Writer};
 use crate::error::{DecodeError, DecodeErrorKind};
 use crate::user_events::extension::Extension;
 use crate::user_events::inline_metadata::finish;
-use crate::write::error::WriteError;
+use crate::write::WriteError;
 
 /// An event in a tracepoint. See [the module](super) for its layout.
 ///

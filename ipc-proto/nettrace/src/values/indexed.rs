@@ -1,8 +1,7 @@
 //! The values of a payload with the indexes of their fields, in place of names.
 use ipc_proto::wire::{steps, to_usize};
 
-use crate::describe::field::{ArrayKind, MAX_DEPTH};
-use crate::describe::shape::{FieldShape, ShapeKind};
+use crate::describe::{ArrayKind, FieldShape, MAX_DEPTH, ShapeKind};
 use crate::error::{DecodeError, DecodeErrorKind};
 use crate::values::payload_reader::{Elements, PayloadReader};
 use crate::values::value::Value;
@@ -27,10 +26,10 @@ pub enum IndexedPart<'a> {
 /// The caller stores the [shapes](crate::Fields::shapes) of a description once, in the order of their indexes. It
 /// stores what it needs for a field, such as its name, at the same index. An `S` is a [`FieldShape`], or becomes one.
 ///
-/// An item is the index of a field, and a part. The values, the errors, and what is valid before an error are those of
-/// [`Values`](crate::Values), but the limit of the work does not include descriptions, which this type does not read:
-/// each byte of the payload allows four items, and 32 items are free. Shapes that no description has are errors or
-/// other values, and no more work.
+/// An item is the index of a field, and a part. The values, the errors, and the valid values before an error are those
+/// of [`Values`](crate::Values), but the limit of the work does not include descriptions, which this type does not
+/// read: each byte of the payload allows four items, and 32 items are free. Shapes that no description has are errors
+/// or other values, and no more work.
 #[derive(Clone, Debug)]
 pub struct IndexedValues<'s, 'a, S> {
     shapes: &'s [S],

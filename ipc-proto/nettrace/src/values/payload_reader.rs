@@ -1,9 +1,8 @@
-//! A payload, read value by value, whatever describes its fields.
+//! A payload, read value by value. It does not matter in which form the fields are described.
 use ipc_proto::wire::{Reader, to_usize};
 
-use crate::describe::field::ArrayKind;
-use crate::describe::scalar::Scalar;
-use crate::encoding::text::Str;
+use crate::describe::{ArrayKind, Scalar};
+use crate::encoding::Str;
 use crate::error::{DecodeError, DecodeErrorKind};
 use crate::values::value::Value;
 
@@ -12,7 +11,7 @@ use crate::values::value::Value;
 pub(crate) struct PayloadReader<'a> {
     payload: &'a [u8],
     pub(crate) r: Reader<'a>,
-    /// Where to continue after an array that lies elsewhere in the payload.
+    /// The place to continue after an array that lies elsewhere in the payload.
     back: Option<Reader<'a>>,
     /// The remaining work, in items.
     pub(crate) work: usize,

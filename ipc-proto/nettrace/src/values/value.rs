@@ -4,9 +4,8 @@ use core::fmt;
 use ipc_proto::Guid;
 use ipc_proto::wire::Reader;
 
-use crate::describe::scalar::Scalar;
-use crate::encoding::text::{Str, utf16_z};
-use crate::encoding::varint::{Varint64, Zigzag64};
+use crate::describe::Scalar;
+use crate::encoding::{Str, Varint64, Zigzag64, utf16_z};
 use crate::error::DecodeError;
 
 /// A value of a payload.
@@ -55,10 +54,7 @@ impl<'a> Value<'a> {
     /// Returns the boolean.
     #[must_use]
     pub const fn as_bool(&self) -> Option<bool> {
-        match *self {
-            Self::Boolean(value) => Some(value),
-            _ => None,
-        }
+        if let Self::Boolean(value) = *self { Some(value) } else { None }
     }
 
     /// Returns the value, if it is an integer that is not negative.
@@ -99,37 +95,25 @@ impl<'a> Value<'a> {
     /// `&str`, and its `to_string` copies it.
     #[must_use]
     pub const fn as_str(&self) -> Option<Str<'a>> {
-        match *self {
-            Self::Text(text) => Some(text),
-            _ => None,
-        }
+        if let Self::Text(text) = *self { Some(text) } else { None }
     }
 
     /// Returns the array of `Byte`.
     #[must_use]
     pub const fn as_bytes(&self) -> Option<&'a [u8]> {
-        match *self {
-            Self::Bytes(bytes) => Some(bytes),
-            _ => None,
-        }
+        if let Self::Bytes(bytes) = *self { Some(bytes) } else { None }
     }
 
     /// Returns the GUID.
     #[must_use]
     pub const fn as_guid(&self) -> Option<Guid> {
-        match *self {
-            Self::Guid(guid) => Some(guid),
-            _ => None,
-        }
+        if let Self::Guid(guid) = *self { Some(guid) } else { None }
     }
 
     /// Returns the point in time.
     #[must_use]
     pub const fn as_time(&self) -> Option<FileTime> {
-        match *self {
-            Self::DateTime(time) => Some(time),
-            _ => None,
-        }
+        if let Self::DateTime(time) = *self { Some(time) } else { None }
     }
 
     /// Reads a value of this type.

@@ -1,7 +1,7 @@
 //! The errors of writers.
 use core::fmt;
 
-use crate::parse::trace::Version;
+use crate::parse::Version;
 
 /// A reason why a record cannot be written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

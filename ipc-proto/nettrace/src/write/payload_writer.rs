@@ -1,9 +1,8 @@
 //! The payload of one event, value by value.
 use ipc_proto::{Encode, Guid, wire};
 
-use crate::encoding::text::Str;
-use crate::encoding::varint::{Varint64, Zigzag64};
-use crate::values::value::FileTime;
+use crate::encoding::{Str, Varint64, Zigzag64};
+use crate::values::FileTime;
 use crate::write::error::WriteError;
 use crate::write::trace_writer::layout::utf8_len;
 
@@ -69,99 +68,9 @@ impl<'b> PayloadWriter<'b> {
         }
     }
 
-    /// Writes a boolean of 4 bytes.
-    pub fn boolean32(self, value: bool) -> Self {
-        self.uint32(value.into())
-    }
-
-    /// Writes a boolean of 1 byte.
-    pub fn boolean8(self, value: bool) -> Self {
-        self.byte(value.into())
-    }
-
-    /// Writes a code unit of UTF-16.
-    pub fn utf16_code_unit(self, unit: u16) -> Self {
-        self.uint16(unit)
-    }
-
-    /// Writes a code unit of UTF-8.
-    pub fn utf8_code_unit(self, unit: u8) -> Self {
-        self.byte(unit)
-    }
-
-    /// Writes a signed integer of 1 byte.
-    pub fn sbyte(self, number: i8) -> Self {
-        self.bytes(&[number as u8])
-    }
-
-    /// Writes an unsigned integer of 1 byte.
-    pub fn byte(self, number: u8) -> Self {
-        self.bytes(&[number])
-    }
-
-    /// Writes a signed integer of 2 bytes.
-    pub fn int16(self, number: i16) -> Self {
-        self.bytes(&number.to_le_bytes())
-    }
-
-    /// Writes an unsigned integer of 2 bytes.
-    pub fn uint16(self, number: u16) -> Self {
-        self.encode(&number)
-    }
-
-    /// Writes a signed integer of 4 bytes.
-    pub fn int32(self, number: i32) -> Self {
-        self.encode(&number)
-    }
-
-    /// Writes an unsigned integer of 4 bytes.
-    pub fn uint32(self, number: u32) -> Self {
-        self.encode(&number)
-    }
-
-    /// Writes a signed integer of 8 bytes.
-    pub fn int64(self, number: i64) -> Self {
-        self.bytes(&number.to_le_bytes())
-    }
-
-    /// Writes an unsigned integer of 8 bytes.
-    pub fn uint64(self, number: u64) -> Self {
-        self.encode(&number)
-    }
-
-    /// Writes a signed integer of up to 10 bytes. Only V6 can describe it.
-    pub fn var_int(self, number: i64) -> Self {
-        self.encode(&Zigzag64(number))
-    }
-
-    /// Writes an unsigned integer of up to 10 bytes. Only V6 can describe it.
-    pub fn var_uint(self, number: u64) -> Self {
-        self.encode(&Varint64(number))
-    }
-
-    /// Writes a float of 4 bytes.
-    pub fn single(self, number: f32) -> Self {
-        self.bytes(&number.to_le_bytes())
-    }
-
-    /// Writes a float of 8 bytes.
-    pub fn double(self, number: f64) -> Self {
-        self.bytes(&number.to_le_bytes())
-    }
-
     /// Writes the 16 bytes of a .NET `Decimal`.
     pub fn decimal(self, bytes: [u8; 16]) -> Self {
         self.bytes(&bytes)
-    }
-
-    /// Writes a point in time.
-    pub fn date_time(self, time: FileTime) -> Self {
-        self.uint64(time.0)
-    }
-
-    /// Writes a GUID.
-    pub fn guid(self, guid: Guid) -> Self {
-        self.encode(&guid)
     }
 
     /// Writes a text in UTF-16 and a NUL. A NUL in the text is an error, because readers would end the text there.
@@ -257,4 +166,57 @@ impl<'b> PayloadWriter<'b> {
         self.w.bytes(bytes);
         self
     }
+}
+
+/// Makes the method of each scalar: its name, its value, and the number that it writes.
+macro_rules! scalars {
+    ($($(#[$doc:meta])* $name:ident($value:ident: $type:ty) => $encoded:expr;)*) => {
+        impl PayloadWriter<'_> {
+            $(
+                $(#[$doc])*
+                pub fn $name(self, $value: $type) -> Self {
+                    self.encode(&($encoded))
+                }
+            )*
+        }
+    };
+}
+
+scalars! {
+    /// Writes a boolean of 4 bytes.
+    boolean32(value: bool) => u32::from(value);
+    /// Writes a boolean of 1 byte.
+    boolean8(value: bool) => u8::from(value);
+    /// Writes a code unit of UTF-16.
+    utf16_code_unit(unit: u16) => unit;
+    /// Writes a code unit of UTF-8.
+    utf8_code_unit(unit: u8) => unit;
+    /// Writes a signed integer of 1 byte.
+    sbyte(number: i8) => number as u8;
+    /// Writes an unsigned integer of 1 byte.
+    byte(number: u8) => number;
+    /// Writes a signed integer of 2 bytes.
+    int16(number: i16) => number as u16;
+    /// Writes an unsigned integer of 2 bytes.
+    uint16(number: u16) => number;
+    /// Writes a signed integer of 4 bytes.
+    int32(number: i32) => number;
+    /// Writes an unsigned integer of 4 bytes.
+    uint32(number: u32) => number;
+    /// Writes a signed integer of 8 bytes.
+    int64(number: i64) => number as u64;
+    /// Writes an unsigned integer of 8 bytes.
+    uint64(number: u64) => number;
+    /// Writes a signed integer of up to 10 bytes. Only V6 can describe it.
+    var_int(number: i64) => Zigzag64(number);
+    /// Writes an unsigned integer of up to 10 bytes. Only V6 can describe it.
+    var_uint(number: u64) => Varint64(number);
+    /// Writes a float of 4 bytes.
+    single(number: f32) => number.to_bits();
+    /// Writes a float of 8 bytes.
+    double(number: f64) => number.to_bits();
+    /// Writes a point in time.
+    date_time(time: FileTime) => time.0;
+    /// Writes a GUID.
+    guid(guid: Guid) => guid;
 }

@@ -4,7 +4,6 @@ mod blob;
 mod block;
 pub(crate) mod layout;
 pub(crate) mod record;
-pub(crate) mod trace_bytes;
 mod trace_writer;
 
-pub use trace_writer::TraceWriter;
+pub use trace_writer::{TraceBytes, TraceWriter};

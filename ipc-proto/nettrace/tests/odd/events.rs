@@ -73,7 +73,7 @@ fn long_payloads() {
     assert_eq!((&steps[1..], end), (&want[..], End::Complete));
 }
 
-/// A block that ends within an event is invalid, whatever follows it: the bytes after it are no part of the event.
+/// A block that ends within an event is invalid, whatever follows it: the bytes after it are not part of the event.
 #[test]
 fn a_block_that_ends_within_an_event() {
     // Its header has numbers of two bytes, and its payload looks like headers.

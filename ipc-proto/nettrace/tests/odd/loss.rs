@@ -51,7 +51,7 @@ fn numbered(version: u32, parts: &[&[(u64, u32)]]) -> Vec<u8> {
 fn loss_v4() {
     let lost = |parts: &[&[(u64, u32)]]| lost(&numbered(V4, parts));
     assert_eq!(lost(&[&[(1, 1), (1, 2), (1, 3)]]), (0, 0, 0, 0));
-    // A first number is no loss; a gap is, also before a sequence point.
+    // A first number is not a loss; a gap is, also before a sequence point.
     assert_eq!(lost(&[&[(1, 100), (1, 101), (1, 103)], &[(1, 110)], &[(1, 112)]]), (9, 3, 0, 0));
     // A sequence point alone makes a thread known: the gap after it is a loss.
     assert_eq!(lost(&[&[], &[(1, 50)], &[(1, 53)]]), (2, 1, 0, 0));

@@ -152,7 +152,7 @@ fn numbers_become_contiguous_and_losses_remain() {
     assert_eq!(v6(&[(7, 1, 2), (8, 1, 1)], &[(7, 5)]), [(8, 1)]);
     assert_eq!(v4(&[(7, 1, 2), (7, 5, 2), (8, 1, 1)], &[]), [(8, 1)]);
     assert_eq!(v6(&[(7, 1, 2), (7, 5, 2), (8, 1, 1)], &[]), [(8, 1)]);
-    // The number 5 after 10 is no loss.
+    // The number 5 after 10 is not a loss.
     assert_eq!(v4(&[(7, 10, 1), (7, 5, 2), (7, 6, 1)], &[]), [(7, 10), (7, 11)]);
     assert_eq!(v4(&[(7, 10, 1), (7, 5, 1), (7, 6, 1)], &[]), [(7, 10), (7, 5), (7, 6)]);
     assert_eq!(v6(&[(7, 10, 1), (7, 5, 1), (7, 6, 1)], &[(7, 3)]), [(7, 10), (7, 11), (7, 12)]);
@@ -160,7 +160,7 @@ fn numbers_become_contiguous_and_losses_remain() {
     let (much, more) = (0x7fff_fff0, 0xffff_0000);
     let events = [(7, 1, 1), (7, much, 2), (7, more, 2), (7, more + 1, 1), (7, more + 2, 1)];
     assert_eq!(v4(&events, &[]), [(7, 1), (7, 0x8000_0001), (7, 0xffff_0000)]);
-    // The number after the largest one is 0, which is no loss.
+    // The number after the largest one is 0, which is not a loss.
     let events = [(7, u32::MAX - 1, 1), (7, u32::MAX, 2), (7, 1, 1), (7, 2, 1)];
     assert_eq!(v4(&events, &[(7, 3)]), [(7, u32::MAX - 1), (7, 1), (7, 2)]);
     // A reader would not notice a gap that ends at number 1, so the loss is reported later.
@@ -260,14 +260,14 @@ fn command_lines_are_removed_from_any_event() {
     // The command line cannot be found after a field of unknown length, so the whole payload is removed.
     let fields = [("n", Scalar::VarUInt), ("CommandLine", text)];
     assert_eq!(strip("Elsewhere", 1, &fields, &[&[7][..], &secret].concat()), (vec![], 1));
-    // A field with this name that is no text, and two fields with this name: the whole payload is removed.
+    // A field with this name that is not text, and two fields with this name: the whole payload is removed.
     let fields = [("CommandLine", Scalar::UInt32), ("CommandLine", text)];
     assert_eq!(strip("Elsewhere", 1, &fields, &[&[1; 4][..], &secret].concat()), (vec![], 1));
     let fields = [("CommandLine", text), ("CommandLine", text)];
     assert_eq!(strip("Elsewhere", 1, &fields, &[&secret[..], &secret].concat()), (vec![], 1));
 }
 
-/// What a description does not show is removed.
+/// Payloads are removed if their description does not show their fields.
 #[test]
 fn what_cannot_be_judged_is_removed() {
     let utf16 = |s: &str| s.encode_utf16().chain([0]).flat_map(u16::to_le_bytes).collect::<Vec<u8>>();
@@ -293,7 +293,7 @@ fn what_cannot_be_judged_is_removed() {
     let slack = [&names(&all)[..], &20u32.to_le_bytes(), &[9], &payload[..20]].concat();
     let rest = &payload[32..];
     let kept = [&[0, 0][..], rest].concat();
-    // The provider, what follows the level in the description, and the payload and the counts of the result.
+    // The provider, the bytes after the level in the description, and the payload and the counts of the result.
     for (provider, fields, want, command_lines, unjudged) in [
         (info, names(&all), &kept[..], 1, 0),
         (info, tag(&all), &kept, 1, 0),

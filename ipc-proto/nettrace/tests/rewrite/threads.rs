@@ -1,7 +1,7 @@
 //! Threads, sequence points, and records of single streams.
 use super::*;
 
-/// A thread of which only the losses remain is introduced first, by a number that is no loss. It is not 0, which
+/// A thread of which only the losses remain is introduced first, by a number that is not a loss. It is not 0, which
 /// Microsoft's reader takes for "not seen yet".
 #[test]
 fn threads_are_introduced() {
@@ -411,7 +411,7 @@ fn the_most_that_can_be_lost() {
     }
 }
 
-/// A thread that is declared twice continues its numbers, or starts again at 1. Both are no loss.
+/// A thread that is declared twice continues its numbers, or starts again at 1. Neither is a loss.
 #[test]
 fn threads_that_are_declared_twice() {
     let source = stream!(Version::V6,

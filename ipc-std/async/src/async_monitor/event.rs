@@ -1,4 +1,4 @@
-//! What happens at the port of an asynchronous monitor.
+//! An event at the port of an asynchronous monitor.
 use ipc_proto::port::{Rejection, RuntimeEntry};
 
 /// An event at a port.

@@ -1,4 +1,4 @@
-//! Names of an HTTP server: where it listens, and what its clients can call it.
+//! Names of an HTTP server: the address at which it listens, and the names that its clients can use.
 use core::fmt;
 use core::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
 
@@ -19,7 +19,7 @@ impl AllowedHosts {
     }
 
     /// Returns whether a client can use the authority `HOST` or `HOST:PORT`, with any port. Returns `None` if the text
-    /// is no authority.
+    /// is not an authority.
     pub fn allow(&self, authority: &str) -> Option<bool> {
         if let Some(rest) = authority.strip_prefix('[') {
             let (address, port) = rest.split_once(']')?;
@@ -34,7 +34,7 @@ impl AllowedHosts {
             None => authority,
         };
         let Ok(name) = parse_name(host) else {
-            // A client without a name for the server, which is no browser, can send an empty field.
+            // A client without a name for the server, which is not a browser, can send an empty field.
             return host.is_empty().then_some(false);
         };
         let is_address = name.parse::<Ipv4Addr>().is_ok();

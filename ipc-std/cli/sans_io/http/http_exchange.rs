@@ -50,7 +50,7 @@ pub struct HttpExchange {
     buffer: Vec<u8>,
     /// The received bytes that belong to no request yet. The bytes before them are empty lines.
     unread: Range<usize>,
-    /// The number of unread bytes that were parsed, and are no complete head.
+    /// The number of unread bytes that were parsed, and are not a complete head.
     parsed: usize,
     state: State,
     deadline: Duration,

@@ -40,7 +40,7 @@ fn listen_path(text: &str) -> Result<PathBuf, String> {
     }
 }
 
-/// Returns why a network address is no path of a socket.
+/// Returns why a network address is not a path of a socket.
 pub(crate) fn refusal(address: &str) -> String {
     format!(
         "{address} is a network address, but runtimes use a socket in the file system: give its path, such as \

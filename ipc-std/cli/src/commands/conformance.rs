@@ -203,7 +203,7 @@ fn version(client: &Client) -> Result<Option<u8>, Failure> {
         }
         // .NET Core 3 does not know the commands that request process information.
         Err(e) if e.hresult() == Some(HResult::UNKNOWN_COMMAND) => Ok(Some(3)),
-        // The cases show what is wrong with the response.
+        // The cases show the error of the response.
         Err(e) if e.hresult().is_some() || e.kind() == ErrorKind::Protocol => Ok(None),
         Err(e) => Err(e.into()),
     }

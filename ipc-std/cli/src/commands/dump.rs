@@ -91,7 +91,7 @@ pub(crate) fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
         let failure = Failure::from(e);
         if refused { failure.with_hint(REFUSED) } else { failure }
     })?;
-    // `DumpMessage` is no loss here: only a refusal has a message, and this dump succeeded.
+    // `DumpMessage` is not a loss here: only a refusal has a message, and this dump succeeded.
     let lost = outcome.lost_features.iter().filter(|feature| *feature != LostFeature::DumpMessage);
     let lost: Vec<String> = lost.map(|feature| feature.to_string()).collect();
     if !globals.json {

@@ -135,8 +135,8 @@ fn show_file(file: &Path, args: &Args, part: TracePart, globals: &Globals) -> Re
     trace_file::report_lost(&events.trace, globals);
     events.report(globals);
     let end = end?;
-    // After the reader of the output has closed the pipe, an error of the trace is no failure: it is chance whether the
-    // closed pipe is noticed before that error.
+    // After the reader of the output has closed the pipe, an error of the trace is not a failure: it is chance whether
+    // the closed pipe is noticed before that error.
     if !output.borrow().is_closed() {
         source::check(end, &name)?;
     }

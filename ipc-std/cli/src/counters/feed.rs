@@ -58,7 +58,7 @@ struct State {
     /// The processes without a session so far, by their sockets: the system lacked something, or the process accepted no
     /// connection.
     left_out: BTreeMap<PathBuf, (Arc<Process>, String)>,
-    /// The sockets of those that the next search tries again: their last attempt is over.
+    /// The sockets of the processes that the next search tries again: their last attempt is over.
     retry: BTreeSet<PathBuf>,
     /// Whether nothing read the reports for too long, so that samples are missing.
     is_stalled: bool,

@@ -28,7 +28,7 @@ pub(super) struct HttpConnections {
     least_time: Duration,
     /// The connections that are to have a turn.
     ready: VecDeque<Token>,
-    /// The connections by their last progress: those that are expendable, and the others.
+    /// The connections by their last progress: the expendable connections, and the others.
     expendable: BTreeSet<(Duration, Token)>,
     others: BTreeSet<(Duration, Token)>,
 }
@@ -39,7 +39,7 @@ struct HttpConnection {
     is_readable: bool,
     is_writable: bool,
     is_ready: bool,
-    /// Whether it is in the set of those that are expendable, and its last progress there.
+    /// Whether it is in the set of expendable connections, and its last progress there.
     place: (bool, Duration),
 }
 
@@ -89,7 +89,7 @@ impl HttpConnections {
     /// Closes the connection whose client is the least likely to miss it. Returns `false` if there is none.
     ///
     /// It is the oldest one that has no request, or if they are fewer than the others, the one without progress for the
-    /// longest time. So neither silent clients nor those that request, and then read nothing, take all places.
+    /// longest time. So neither silent clients nor clients that request, and then read nothing, take all places.
     pub(super) fn evict(&mut self) -> bool {
         let Some((_, token)) = self.candidate() else { return false };
         self.close(token);

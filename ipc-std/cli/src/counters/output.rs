@@ -1,4 +1,4 @@
-//! Where samples go: lines, the text format of Prometheus, or OTLP.
+//! The outputs of samples: lines, the text format of Prometheus, or OTLP.
 use core::time::Duration;
 use std::io::{self, BufWriter, Write};
 use std::sync::mpsc::Receiver;
@@ -101,7 +101,7 @@ impl Output {
         if matches!(self, Self::Table(..)) { KEYS } else { interval.max(KEYS) }
     }
 
-    /// Shows a remark in the table. Returns `false` if the output is no table.
+    /// Shows a remark in the table. Returns `false` if the output is not a table.
     pub(crate) fn note(&mut self, note: &str) -> bool {
         if let Self::Table(table, ..) = self {
             table.note(note);

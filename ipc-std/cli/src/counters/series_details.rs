@@ -1,4 +1,4 @@
-//! What tells series apart that have the same names and tags.
+//! The details that distinguish series with the same names and tags.
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 

@@ -5,7 +5,7 @@ use nettrace_analysis::counters::{OwnedSample, Selection};
 
 use super::series_details::{all_tags, details};
 
-/// Series of counters: all of a provider, or those of a counter, or those of them with some tags.
+/// A selection of series: all series of a provider, of one of its counters, or of a counter with some tags.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct SeriesFilter {
     pub(crate) selection: Selection,

@@ -277,7 +277,7 @@ impl Row {
         let mut rate = self.rate.map_or_else(String::new, |rate| format!("{}/s", shown(rate)));
         let mut value = self.value.map_or_else(|| "-".to_owned(), shown);
         if let Measurement::UpDownCounter { value: Some(sum), since_start: true, .. } = measurement {
-            // Without a rate, there is room to say that it is no level.
+            // Without a rate, there is room to say that it is not a level.
             rate = "since start".to_owned();
             if *sum >= 0.0 {
                 value.insert(0, '+');

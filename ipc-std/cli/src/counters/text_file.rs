@@ -41,7 +41,7 @@ impl TextFile {
         Ok(())
     }
 
-    /// Writes the last text. Fails if nothing was written.
+    /// Writes the last text. Fails if the path is a pipe, and no process has read a text from it.
     pub(crate) fn finish(&mut self, text: &str) -> io::Result<()> {
         self.write(text)?;
         let unread = || io::Error::new(ErrorKind::NotConnected, "no process has read the pipe");

@@ -8,7 +8,7 @@ use nettrace_analysis::{StackId, WaitKind};
 use super::entry_point::is_entry_point;
 use super::own_shares::OwnFrames;
 
-/// What blocks a thread, as the frames between the method of the program and the end of its stack show.
+/// The object that blocks a thread, as the frames between the method of the program and the end of its stack show.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Blocker {
     Lock,
@@ -72,7 +72,7 @@ pub(super) struct BlockedGroup {
     pub(super) ids: Vec<u64>,
 }
 
-/// The place of a wait: what blocks the thread, and the method of the program.
+/// The place of a wait: the object that blocks the thread, and the method of the program.
 pub(super) type Place = (Blocker, String);
 
 /// A thread of the recording.

@@ -1,4 +1,4 @@
-//! What the events of a recording show, event by event.
+//! The evidence of a recording, event by event.
 use std::collections::{BTreeMap, BTreeSet};
 
 use nettrace::{Str, TraceEvent};
@@ -52,7 +52,7 @@ pub(super) struct HeapGrowth {
     /// Bytes after the first and the last complete collection.
     pub(super) first: Option<u64>,
     pub(super) last: Option<u64>,
-    /// Complete collections, those of generation 2, and those of them that large objects caused.
+    /// Complete collections, collections of generation 2, and those of generation 2 that large objects caused.
     pub(super) complete: u64,
     pub(super) full: u64,
     pub(super) by_large_objects: u64,

@@ -1,4 +1,4 @@
-//! What a recording amounts to: the input of the rules.
+//! The facts of a recording, which are the input of the rules.
 use nettrace_analysis::locks::LockReport;
 use nettrace_analysis::requests::RequestSummary;
 use nettrace_analysis::samples::Clock;

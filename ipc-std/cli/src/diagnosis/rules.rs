@@ -1,4 +1,4 @@
-//! What counts as a sickness. Each rule looks at the facts for one kind; the limits are in the rules.
+//! The rules that find problems. Each rule checks the facts for one kind of problem; the limits are in the rules.
 mod code;
 mod memory;
 mod requests;
@@ -7,7 +7,7 @@ mod threads;
 use super::facts::Facts;
 use super::finding::Finding;
 
-/// The rules, in the order of what hurts most among findings of the same severity.
+/// The rules. Among findings of the same severity, the finding of the earlier rule is the worse one.
 const RULES: [fn(&Facts) -> Option<Finding>; 17] = [
     threads::deadlock,
     threads::starved_pool,

@@ -1,9 +1,9 @@
-//! What the operating system knows about a process.
+//! Figures of the operating system about a process.
 use std::fs;
 
 use crate::process::cpu_usage::CpuTime;
 
-/// What Linux shows about a process at one moment.
+/// The figures that Linux shows about a process at one moment.
 #[derive(Debug, Clone)]
 pub(crate) struct SystemFigures {
     cpu: Option<CpuTime>,

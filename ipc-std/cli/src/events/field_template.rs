@@ -15,7 +15,7 @@ pub(crate) struct FieldTemplate {
     texts: Vec<u8>,
 }
 
-/// What precedes the value of a field, an object or an array.
+/// The text before the value of a field, an object or an array.
 #[derive(Debug)]
 struct TemplateField {
     /// The place of the text, which has the name.

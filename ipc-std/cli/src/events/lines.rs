@@ -20,11 +20,11 @@ pub(crate) struct Lines {
     pub(crate) buffer: LineBuffer,
     templates: Templates,
     stacks: StackTexts,
-    /// What all events of the trace have in common, once the first one is read.
+    /// The facts that all events of the trace have in common, once the first one is read.
     trace: Option<TraceFacts>,
 }
 
-/// An event with what its line shows.
+/// An event with the facts that its line shows.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct ShownEvent<'s, 'e> {
     pub(crate) event: &'s TraceEvent<'e>,

@@ -35,7 +35,7 @@ struct EventNumbers {
     keywords: u64,
 }
 
-/// What is known of the fields of a kind.
+/// The known facts about the fields of a kind.
 #[derive(Debug, Default)]
 pub(crate) enum KindFields {
     /// No event of the kind was formatted.

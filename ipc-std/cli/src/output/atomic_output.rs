@@ -70,7 +70,7 @@ impl AtomicOutput {
         Ok(())
     }
 
-    /// Returns whether the reader of the pipe closed it, which is no error.
+    /// Returns whether the reader of the pipe closed it, which is not an error.
     pub(crate) const fn is_closed(&self) -> bool {
         self.is_closed
     }

@@ -80,7 +80,7 @@ impl BulkStdout {
         matches!(self, Self::Closed(_))
     }
 
-    /// Waits until everything is written. A reader that closed the pipe wants no more, which is no error.
+    /// Waits until everything is written. A reader that closed the pipe wants no more, which is not an error.
     pub(crate) fn finish(&mut self) -> Result<(), Failure> {
         self.join();
         match self {

@@ -44,7 +44,7 @@ impl LiveStdout {
         (!matches!(*lock(&STATE), State::Unused)).then_some(Self)
     }
 
-    /// Waits until everything is written. A reader that closed the pipe wants no more, which is no error.
+    /// Waits until everything is written. A reader that closed the pipe wants no more, which is not an error.
     pub(crate) fn finish(self) -> Result<(), Failure> {
         match self.end() {
             Err(e) if e.kind() != ErrorKind::BrokenPipe => Err(cannot_write(&e)),

@@ -14,7 +14,7 @@ use crate::run::stderr::{json_to_stderr, to_stderr};
 use crate::text::printable::json_line;
 use crate::text::terminal_text::TerminalText;
 
-/// Writes a result to standard output. A reader that closed the pipe wants no more, which is no error.
+/// Writes a result to standard output. A reader that closed the pipe wants no more, which is not an error.
 pub(crate) fn to_stdout(write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Result<(), Failure> {
     to_open_stdout(write).map(|_| ())
 }
@@ -37,7 +37,7 @@ pub(crate) fn to_open_stdout(write: impl FnOnce(&mut dyn Write) -> io::Result<()
     }
 }
 
-/// Returns standard output for bytes that are no text: fails if it is a terminal.
+/// Returns standard output for bytes that are not text: fails if it is a terminal.
 pub(crate) fn binary_stdout() -> Result<File, Failure> {
     if io::stdout().is_terminal() {
         return Err(Failure::new(Kind::Usage, "a trace is binary and not for a terminal")

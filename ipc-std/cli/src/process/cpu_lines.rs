@@ -1,4 +1,5 @@
-//! What the samples of threads that run leave out, as lines: the system's figure, and what is not the program's work.
+//! Lines about the CPU time that the samples of running threads leave out: the system's figure, and work that is not
+//! the program's.
 use indicatif::HumanCount;
 use nettrace_analysis::report::{CpuTime, NOTABLE};
 

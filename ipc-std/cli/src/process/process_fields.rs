@@ -1,4 +1,4 @@
-//! Process information in JSON, and what replaces it if the runtime does not report its process.
+//! Process information in JSON, and the fields that replace it if the runtime does not report its process.
 use ipc_proto::wire::TextBuf;
 use ipc_std::{ProcessInfo, SystemProcess};
 use serde_json::{Map, Value, json};

@@ -62,7 +62,7 @@ impl TraceTarget<'_> {
     }
 }
 
-/// Returns the process ID in an operand; `None` if the operand is no number, and so names a file.
+/// Returns the process ID in an operand; `None` if the operand is not a number, and so names a file.
 pub(crate) fn process_id(operand: &str) -> Result<Option<u32>, Failure> {
     if operand.is_empty() || !operand.bytes().all(|byte| byte.is_ascii_digit()) {
         return Ok(None);

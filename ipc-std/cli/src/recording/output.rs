@@ -27,7 +27,7 @@ pub(crate) struct TraceOutput {
     written: Arc<Mutex<Written>>,
 }
 
-/// What a file or pipe has received.
+/// The bytes that a file or pipe has received, and the events in them.
 #[derive(Debug)]
 struct Written {
     bytes: u64,

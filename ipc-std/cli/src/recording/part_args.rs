@@ -148,7 +148,7 @@ fn named(
     )))
 }
 
-/// The part of a trace that a command reads, and what was found of it.
+/// The part of a trace that a command reads, and the events of it that exist.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct TracePart {
     part: Part,

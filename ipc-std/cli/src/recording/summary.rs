@@ -1,4 +1,4 @@
-//! What a recording contains.
+//! The contents of a recording.
 use core::fmt;
 use core::time::Duration;
 
@@ -8,7 +8,7 @@ use serde_json::{Map, Value, json};
 
 use super::output::{TraceOutput, WrittenCounts};
 
-/// What a recording contains.
+/// The contents of a recording.
 #[derive(Debug)]
 pub(crate) struct RecordingSummary<'o> {
     output: &'o TraceOutput,
@@ -58,7 +58,7 @@ impl fmt::Display for RecordingSummary<'_> {
     }
 }
 
-/// What a session recorded, and into which buffer.
+/// The recording of a session, and its buffer.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct RecordedAmount {
     pub(crate) events: u64,

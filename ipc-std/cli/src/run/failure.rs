@@ -45,7 +45,7 @@ pub(crate) enum Kind {
     UnsupportedVersion,
     Gone,
     Different,
-    /// What the user named, or what is to be drawn, is not there.
+    /// The thing that the user named, or the data to draw, does not exist.
     NothingFound,
 }
 
@@ -159,7 +159,7 @@ fn is_too_long(e: &io::Error) -> bool {
     e.raw_os_error() == Some(code)
 }
 
-/// Names the help of the command on the command line, which is its first argument that is no option.
+/// Names the help of the command on the command line, which is its first argument that is not an option.
 fn usage_hint() -> String {
     let mut args = std::env::args_os().skip(1).filter_map(|arg| arg.into_string().ok());
     let command = args.find(|arg| !arg.starts_with('-')).filter(|arg| arg.chars().all(is_command_letter));

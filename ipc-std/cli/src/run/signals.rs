@@ -61,7 +61,7 @@ pub(crate) fn refuse_long_files() {
 
 /// Makes signals end the tool as [`handle`] does, unless a handler exists.
 pub(crate) fn handle_ends() -> Result<(), Failure> {
-    // A handler that is locked exists.
+    // If the lock is taken, another thread holds the handler, so a handler exists.
     let is_missing = HANDLER.try_lock().is_ok_and(|handler| handler.is_none());
     if is_missing { handle(|_| false) } else { Ok(()) }
 }

@@ -26,7 +26,7 @@ impl NarrowTerminal {
     }
 }
 
-/// Returns standard error as the target of a progress bar, which shows nothing if it is no terminal.
+/// Returns standard error as the target of a progress bar, which shows nothing if it is not a terminal.
 pub(crate) fn stderr() -> ProgressDrawTarget {
     let stderr = Term::stderr();
     if stderr.is_term() {

@@ -3,8 +3,8 @@ use std::io::{self, IsTerminal, Write};
 
 use super::printable::is_control;
 
-/// A standard stream for text. If it is a terminal, characters that control it are escaped, except for the ends of lines
-/// and tabs, and bytes that are no UTF-8 are replaced. Otherwise all bytes are unchanged.
+/// A standard stream for text. If it is a terminal, characters that control it are escaped, except for the ends of
+/// lines and tabs, and bytes that are not UTF-8 are replaced. Otherwise all bytes are unchanged.
 #[derive(Debug)]
 pub(crate) struct TerminalText<W> {
     out: W,
@@ -43,7 +43,7 @@ impl<W: Write> TerminalText<W> {
     }
 }
 
-/// Returns whether bytes that are no character begin one.
+/// Returns whether bytes that are not a character begin one.
 fn is_start(bytes: &[u8]) -> bool {
     core::str::from_utf8(bytes).is_err_and(|e| e.error_len().is_none())
 }
@@ -74,7 +74,7 @@ mod tests {
         let escaped = "a\\u{1b}[31m\\u{7}\\u{d}\t\\u{7f}\\u{9b}2J\\u{202e}b\\u{2066}\n";
         assert_eq!(written(&[text.as_bytes()], true), escaped.as_bytes());
         assert_eq!(written(&[text.as_bytes()], false), text.as_bytes());
-        // Characters that are written byte by byte, and bytes that are no character.
+        // Characters that are written byte by byte, and bytes that are not a character.
         let bytes: Vec<&[u8]> = text.as_bytes().chunks(1).collect();
         assert_eq!(written(&bytes, true), escaped.as_bytes());
         assert_eq!(

@@ -80,7 +80,7 @@ fn deadly_requests_are_sent_only_on_demand() {
     assert!(runtime.requests().iter().all(|request| !request.bytes.ends_with(&[0x14, 0, 1, 1, 0, 0])));
 }
 
-/// A server that has few commands refuses all others. What was not tried is counted apart from what passed.
+/// A server that has few commands refuses all others. Cases that did not run are counted apart from cases that passed.
 #[test]
 fn a_small_server_names_its_commands() {
     let runtime = FakeRuntime::start(Profile::net10()).unwrap();

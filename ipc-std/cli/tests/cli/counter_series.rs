@@ -25,7 +25,7 @@ struct MeterEvent {
     payload: Vec<u8>,
 }
 
-/// What names an instrument.
+/// The parts of the name of an instrument.
 #[derive(Clone, Copy)]
 pub(crate) struct Instrument<'a> {
     pub(crate) process: u64,

@@ -1,4 +1,4 @@
-//! Which samples `report`, `flame` and `top` take for CPU time, and what they say about it.
+//! The samples that `report`, `flame` and `top` take for CPU time, and their text about it.
 
 use std::fs;
 
@@ -66,7 +66,7 @@ fn report(trace: &[u8], options: &[&str]) -> Ran {
     run_with(&[&["report", "-", "--short"], options].concat(), trace).well()
 }
 
-/// Sleepers that wake for a sample are in managed code, and are no CPU time.
+/// Sleepers that wake for a sample are in managed code, and are not CPU time.
 #[test]
 fn sleepers_are_not_cpu() {
     let mut samples = Vec::new();
@@ -114,7 +114,7 @@ fn what_is_not_the_work_of_the_program() {
     assert!(!text.contains("of these samples") && !text.contains("?!?"), "{text}");
 }
 
-/// The shares of a handful of samples are no answer.
+/// The shares of a handful of samples are not an answer.
 #[test]
 fn nearly_idle() {
     let mut samples = vec![(1, EXTERNAL, &[0x200, 0x100][..]); 999];

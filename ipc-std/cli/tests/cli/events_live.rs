@@ -152,7 +152,7 @@ fn an_event_ends_the_session() {
         .fails(2, "the provider Other of --until is not enabled");
 }
 
-/// .NET 8 cannot leave out stacks, which is no reason for a note.
+/// .NET 8 cannot leave out stacks, which is not a reason for a note.
 #[test]
 fn an_older_runtime_sends_stacks_without_a_note() {
     let runtime = traced(fs::read(path("gen-net10-lab-small.nettrace")).unwrap());

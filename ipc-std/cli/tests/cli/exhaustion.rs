@@ -126,7 +126,7 @@ fn a_full_standard_output() {
     assert!(wrong.is_empty(), "{wrong:#?}");
 }
 
-/// Commands that write files, and the files that remain: the beginning of what is useful in parts.
+/// Commands that write files, and the files that remain: of files that are useful in parts, the beginning.
 const TO_FILES: &[(&str, &[&str])] = &[
     ("trace --socket SOCKET -o OUT --duration 100ms", &["OUT"]),
     ("flame TRACE -o OUT.html", &[]),

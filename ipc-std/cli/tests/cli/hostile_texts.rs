@@ -160,7 +160,7 @@ impl Hostile {
         }
     }
 
-    /// Runs the tool on a terminal, and returns what that gets.
+    /// Runs the tool on a terminal, and returns the bytes that the terminal receives.
     fn run(&self, command: &str, args: &[String]) -> String {
         let mut setsid = crate::tool::program("setsid");
         let tool = tool(&[command]);

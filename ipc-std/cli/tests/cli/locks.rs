@@ -237,7 +237,7 @@ fn unknown_owners() {
     );
 }
 
-/// Nothing found is no failure, and a note says what a trace would need.
+/// Nothing found is not a failure, and a note says what a trace would need.
 #[test]
 fn no_waits() {
     let ran = run(&["locks", &analysed("net10-collections.nettrace")]);

@@ -158,7 +158,7 @@ fn a_file_that_another_user_may_have_written_is_not_read() {
         assert_eq!((sessions, threads == expected), (vec![SAMPLES], true), "{fault}");
         assert!(mode(&file) == 0o600 && !file.is_symlink() && fs::read(&beside).unwrap() == good, "{fault}");
     }
-    // A folder in the place of the file cannot be replaced, which is no error.
+    // A folder in the place of the file cannot be replaced, which is not an error.
     fs::remove_file(&file).unwrap();
     fs::create_dir(&file).unwrap();
     for _ in 0..2 {

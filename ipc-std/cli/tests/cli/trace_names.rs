@@ -218,7 +218,7 @@ fn names_that_cannot_be_taken_are_a_note() {
         assert_eq!(notes.contains("note: the names of the process cannot be taken first: "), is_noted);
         assert_eq!(fs::read(fixture.file()).unwrap(), part);
     }
-    // A rundown that is no trace has no names.
+    // A rundown that is not a trace has no names.
     let fixture = Fixture::new(part.clone(), Response::Trace(b"no trace".to_vec()));
     fixture.trace(&[]);
     assert_eq!(fs::read(fixture.file()).unwrap(), part);

@@ -223,7 +223,7 @@ fn universal_events() {
     assert_eq!(events(&rewritten(&bytes, "4"))[1]["fields"], shown[1]["fields"]);
 }
 
-/// What version 4 cannot state is reported.
+/// The command reports the values that version 4 cannot state.
 #[test]
 fn a_copy_of_version_4_reports_its_losses() {
     let mut space = [0; 64];

@@ -1,4 +1,4 @@
-//! What the tool writes for a trace, and the memory that it needs, are in proportion to the trace.
+//! The output of the tool for a trace, and the memory that it needs, are in proportion to the trace.
 use std::fs;
 
 use nettrace::{Event, Metadata, Stack, Trace, TraceWriter, Version};

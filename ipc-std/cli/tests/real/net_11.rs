@@ -1,4 +1,4 @@
-//! What .NET 11 has and older runtimes lack: sessions that block, and the sign that a runtime listens.
+//! Features of .NET 11 that older runtimes lack: sessions that block, and the sign that a runtime listens.
 use std::ffi::OsStr;
 use std::fs;
 

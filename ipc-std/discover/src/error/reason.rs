@@ -8,29 +8,43 @@ use super::kind::ErrorKind;
 use crate::sys::Credentials;
 
 /// A reason why a process or a socket cannot be used. Its text is a clause about "it", the process.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, thiserror::Error)]
 #[non_exhaustive]
 pub enum Reason {
     /// There is no process with this id, or it ended during the search.
+    #[error("there is no such process")]
     NoProcess,
     /// The process has ended, and its parent has not read its exit status yet.
+    #[error("it has ended, and its parent has not read its exit status yet")]
     Ended,
     /// The id belongs to a thread of another process.
+    #[error("it is a thread of process {process_id}: use that process id")]
     Thread {
         /// The process that has the thread.
         process_id: u32,
     },
     /// The `TMPDIR` of the process does not exist, so its runtime could not make a socket.
+    #[error(
+        "its TMPDIR {tmpdir} does not exist, so the runtime cannot make its socket: create the directory and \
+         restart the process"
+    )]
     NoTmpdir {
         /// The directory, as the process sees it.
         tmpdir: PathBuf,
     },
     /// The `TMPDIR` of the process was removed or renamed after its runtime had made a socket there.
+    #[error(
+        "its TMPDIR {tmpdir} was removed or renamed after the runtime had made its socket there: use the new path \
+         of the socket, or restart the process"
+    )]
     TmpdirGone {
         /// The directory, as the process sees it.
         tmpdir: PathBuf,
     },
     /// A variable in the environment of the process switches its diagnostics off.
+    #[error(
+        "its diagnostics are switched off by {variable}={value} in its environment: restart it without that"
+    )]
     DiagnosticsOff {
         /// The variable's name.
         variable: &'static str,
@@ -38,6 +52,7 @@ pub enum Reason {
         value: String,
     },
     /// No socket has the name of the process.
+    #[error("it has no diagnostic socket in {}{}", listed(searched), signs.explanation())]
     NoSocket {
         /// The directories that were searched.
         searched: Vec<PathBuf>,
@@ -45,6 +60,7 @@ pub enum Reason {
         signs: Signs,
     },
     /// The `TMPDIR` of the process is too long for the path of a socket, so its runtime could not make a socket.
+    #[error("its TMPDIR {tmpdir} is too long for a socket: restart it with one of at most {limit} bytes")]
     TmpdirTooLong {
         /// The directory, as the process sees it.
         tmpdir: PathBuf,
@@ -52,6 +68,7 @@ pub enum Reason {
         limit: usize,
     },
     /// A file or directory could not be read.
+    #[error("{path} cannot be read: {denied}")]
     Unreadable {
         /// The path.
         path: PathBuf,
@@ -59,13 +76,21 @@ pub enum Reason {
         denied: Denied,
     },
     /// A file system did not respond in time.
+    #[error("the file system of {path} does not respond: check its server")]
     Unresponsive {
         /// The path on that file system.
         path: PathBuf,
     },
     /// A process with this id exists, but the system hides everything else about it.
+    #[error(
+        "the system hides it, for example because /proc is mounted with hidepid: run as its user or as root"
+    )]
     Hidden,
     /// The socket belongs to a user who does not own the process. The search did not connect to the socket.
+    #[error(
+        "{path} belongs to user {owner}, but the process to user {user_id}: it was not connected to, check who \
+         made it"
+    )]
     Foreign {
         /// The socket.
         path: PathBuf,
@@ -75,6 +100,7 @@ pub enum Reason {
         user_id: u32,
     },
     /// The operating system denied access to the socket.
+    #[error("no permission to connect to {path}: {denied}")]
     Permission {
         /// The socket.
         path: PathBuf,
@@ -82,11 +108,15 @@ pub enum Reason {
         denied: Denied,
     },
     /// No process listens at the socket of this process.
+    #[error(
+        "no process listens at {path}: the runtime is ending or has closed its port; restart the process"
+    )]
     NoListener {
         /// The socket.
         path: PathBuf,
     },
     /// No process listens at the socket, which an earlier process with this id made.
+    #[error("no process listens at {path}, {}: remove it", maker(*key, *started))]
     Stale {
         /// The socket.
         path: PathBuf,
@@ -97,6 +127,7 @@ pub enum Reason {
         started: Option<u64>,
     },
     /// Another process listens at the socket. Nothing was sent to it.
+    #[error("another process listens at {path}: {peer}; nothing was sent to it, check what it is")]
     Impostor {
         /// The socket.
         path: PathBuf,
@@ -105,6 +136,10 @@ pub enum Reason {
     },
     /// The process that made the socket has ended, and another process that inherited its listener accepts connections.
     /// Nothing was sent to that process.
+    #[error(
+        "another process has inherited the listener of {path}, {}; nothing was sent: end the process that \
+         inherited it, and then remove the socket", maker(*key, *started)
+    )]
     Inherited {
         /// The socket.
         path: PathBuf,
@@ -114,6 +149,9 @@ pub enum Reason {
         started: Option<u64>,
     },
     /// The runtime that listens at the socket reports another process id.
+    #[error(
+        "the runtime that listens at {path} reports process id {reported} instead of {expected}: check what it is"
+    )]
     OtherProcess {
         /// The socket.
         path: PathBuf,
@@ -123,6 +161,9 @@ pub enum Reason {
         expected: u32,
     },
     /// Runtimes in several other PID namespaces have this process id.
+    #[error(
+        "runtimes in several other PID namespaces have this id, at {other} and {path}: choose one by its socket"
+    )]
     Ambiguous {
         /// The path of the socket of one such runtime.
         path: PathBuf,
@@ -130,16 +171,19 @@ pub enum Reason {
         other: PathBuf,
     },
     /// The file has the name of a socket, but is not a socket.
+    #[error("{path} has the name of its socket, but is none: remove it and restart the process")]
     NotASocket {
         /// The file.
         path: PathBuf,
     },
     /// The socket disappeared during the search.
+    #[error("{path} disappeared during the search: the process is ending")]
     Vanished {
         /// The socket.
         path: PathBuf,
     },
     /// The path is too long to connect to, and this system has no shorter path to the socket.
+    #[error("the path of its socket is longer than {limit} bytes: {path}; restart it with a shorter TMPDIR")]
     PathTooLong {
         /// The socket.
         path: PathBuf,
@@ -147,6 +191,7 @@ pub enum Reason {
         limit: usize,
     },
     /// A process listens at the socket, but did not identify itself.
+    #[error("{error}")]
     Unanswered {
         /// The socket.
         path: PathBuf,
@@ -269,115 +314,19 @@ impl Reason {
     }
 }
 
-impl fmt::Display for Reason {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::NoProcess => f.write_str("there is no such process"),
-            Self::Ended => f.write_str("it has ended, and its parent has not read its exit status yet"),
-            Self::Thread { process_id } => {
-                write!(f, "it is a thread of process {process_id}: use that process id")
-            }
-            Self::NoTmpdir { tmpdir } => write!(
-                f,
-                "its TMPDIR {} does not exist, so the runtime cannot make its socket: create the directory and \
-                 restart the process",
-                tmpdir.display()
-            ),
-            Self::TmpdirGone { tmpdir } => write!(
-                f,
-                "its TMPDIR {} was removed or renamed after the runtime had made its socket there: use the new path of \
-                 the socket, or restart the process",
-                tmpdir.display()
-            ),
-            Self::DiagnosticsOff { variable, value } => write!(
-                f,
-                "its diagnostics are switched off by {variable}={value} in its environment: restart it without that"
-            ),
-            Self::NoSocket { searched, signs } => {
-                f.write_str("it has no diagnostic socket in ")?;
-                for (i, path) in searched.iter().enumerate() {
-                    write!(f, "{}{}", if i == 0 { "" } else { " or " }, path.display())?;
-                }
-                f.write_str(signs.explanation())
-            }
-            Self::TmpdirTooLong { tmpdir, limit } => write!(
-                f,
-                "its TMPDIR {} is too long for a socket: restart it with one of at most {limit} bytes",
-                tmpdir.display()
-            ),
-            Self::Unreadable { path, denied } => write!(f, "{} cannot be read: {denied}", path.display()),
-            Self::Unresponsive { path } => {
-                write!(f, "the file system of {} does not respond: check its server", path.display())
-            }
-            Self::Hidden => f.write_str(
-                "the system hides it, for example because /proc is mounted with hidepid: run as its user or as root",
-            ),
-            Self::Foreign { path, owner, user_id } => write!(
-                f,
-                "{} belongs to user {owner}, but the process to user {user_id}: it was not connected to, check who \
-                 made it",
-                path.display()
-            ),
-            Self::Permission { path, denied } => {
-                write!(f, "no permission to connect to {}: {denied}", path.display())
-            }
-            Self::NoListener { path } => write!(
-                f,
-                "no process listens at {}: the runtime is ending or has closed its port; restart the process",
-                path.display()
-            ),
-            Self::Stale { path, key, started: Some(started) } => write!(
-                f,
-                "no process listens at {}, which an earlier process with this id made (started at {key}, this one \
-                 at {started}): remove it",
-                path.display()
-            ),
-            Self::Stale { path, started: None, .. } => {
-                write!(f, "no process listens at {}, whose process has ended: remove it", path.display())
-            }
-            Self::Impostor { path, peer } => write!(
-                f,
-                "another process listens at {}: {peer}; nothing was sent to it, check what it is",
-                path.display()
-            ),
-            Self::Inherited { path, key, started } => {
-                write!(f, "another process has inherited the listener of {}, ", path.display())?;
-                match started {
-                    Some(started) => write!(
-                        f,
-                        "which an earlier process with this id made (started at {key}, this one at {started})"
-                    )?,
-                    None => f.write_str("whose process has ended")?,
-                }
-                f.write_str("; nothing was sent: end the process that inherited it, and then remove the socket")
-            }
-            Self::OtherProcess { path, reported, expected } => write!(
-                f,
-                "the runtime that listens at {} reports process id {reported} instead of {expected}: check what it is",
-                path.display()
-            ),
-            Self::Ambiguous { path, other } => write!(
-                f,
-                "runtimes in several other PID namespaces have this id, at {} and {}: choose one by its socket",
-                other.display(),
-                path.display()
-            ),
-            Self::NotASocket { path } => write!(
-                f,
-                "{} has the name of its socket, but is none: remove it and restart the process",
-                path.display()
-            ),
-            Self::Vanished { path } => {
-                write!(f, "{} disappeared during the search: the process is ending", path.display())
-            }
-            Self::PathTooLong { path, limit } => write!(
-                f,
-                "the path of its socket is longer than {limit} bytes: {}; restart it with a shorter TMPDIR",
-                path.display()
-            ),
-            Self::Unanswered { error, .. } => error.fmt(f),
-        }
-    }
+/// Joins the paths of directories for a sentence.
+fn listed(paths: &[PathBuf]) -> String {
+    paths.iter().map(|path| path.display().to_string()).collect::<Vec<_>>().join(" or ")
+}
+
+/// Returns a clause about the process that made a socket.
+fn maker(key: u64, started: Option<u64>) -> String {
+    started.map_or_else(
+        || "whose process has ended".to_owned(),
+        |started| {
+            format!("which an earlier process with this id made (started at {key}, this one at {started})")
+        },
+    )
 }
 
 impl Signs {

@@ -158,8 +158,8 @@ impl Environ {
         value.map(OsStr::from_bytes)
     }
 
-    /// Returns whether no diagnostic port suspends a runtime with this environment, of whatever kind. A variable that
-    /// is not UTF-8 may name a port that suspends, so the result is false then.
+    /// Returns whether no diagnostic port suspends a runtime of any kind with this environment. A variable that is not
+    /// UTF-8 may name a port that suspends, so the result is false then.
     pub fn never_suspends(&self) -> bool {
         let is_text = |name| self.variable(name).is_none_or(|value| value.to_str().is_some());
         Variable::ALL.iter().all(|variable| is_text(variable.name()) && is_text(variable.old_name()))

@@ -87,7 +87,7 @@ trait Numbers {
 }
 
 impl Numbers for Status {
-    /// A client also accepts an answer without a payload. A server must send one, so an empty payload is no valid
+    /// A client also accepts an answer without a payload. A server must send one, so an empty payload is not a valid
     /// answer here.
     fn numbers(payload: &[u8]) -> Option<Vec<(&'static str, u64)>> {
         Some(vec![("status", exactly::<HResult>(payload)?.0.into())])

@@ -239,7 +239,7 @@ impl Case {
     }
 }
 
-/// The reason why a line is no case.
+/// The reason why a line is not a case.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct InvalidCase {

@@ -1,9 +1,9 @@
-//! What became of cases that were tried, and of those that were not.
+//! The results of cases: of cases that ran, and of cases that did not.
 use core::fmt;
 
 use super::difference::Difference;
 
-/// What became of a case without a [`Difference`].
+/// The result of a case without a [`Difference`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[must_use = "a case that was not tried has not passed"]
 pub enum Outcome {
@@ -33,7 +33,7 @@ impl fmt::Display for NotTried {
     }
 }
 
-/// What became of many cases, by their names.
+/// The results of many cases, by their names.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 #[must_use = "it has the differences"]
 #[non_exhaustive]

@@ -24,8 +24,8 @@ pub(super) enum Deviation {
 impl FakeCore {
     /// Returns how this runtime deviates from a careful server when it receives these bytes; `None` if it does not.
     ///
-    /// The rules hold for every request. The recorded answers are for what follows no rule: what a runtime before .NET
-    /// 11 finds after the end of a request, and what takes .NET 11 too long.
+    /// The rules hold for every request. The recorded answers are for behaviour without a rule: for the bytes that a
+    /// runtime before .NET 11 finds after the end of a request, and for requests that take .NET 11 too long.
     pub(super) fn deviation(&self, bytes: &[u8], suspended: bool) -> Option<Deviation> {
         self.deviation_by_rule(bytes, suspended).or_else(|| {
             let recorded = self.recorded_deviations.get_or_init(|| RecordedDeviations::new(&self.profile));

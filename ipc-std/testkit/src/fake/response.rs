@@ -40,7 +40,7 @@ pub enum Response {
     /// * The process, the time and the event `ProcessInfo` are those of the [`Profile`](crate::Profile). Recorded
     ///   events of the provider `Microsoft-Windows-DotNETRuntimeRundown` are sent at the end, if the session has a
     ///   rundown.
-    /// * Of a V6 recording, only what V4 can carry is sent, as by [`Rewrite`](nettrace::Rewrite): no labels but
+    /// * Of a V6 recording, only the parts that V4 has are sent, as by [`Rewrite`](nettrace::Rewrite): no labels but
     ///   activity ids, and no description of a thread but its number.
     /// * When the session is stopped, the stream ends with a sequence point and the end mark. If the session is stopped
     ///   while the runtime is suspended, no byte is sent; since .NET 11, a stream without events of the program is

@@ -49,7 +49,7 @@ impl<S: Read> ServedConnection<'_, S> {
         Ok(())
     }
 
-    /// Receives the descriptor that comes with the next byte; `None` for a connection that is no socket of this
+    /// Receives the descriptor that comes with the next byte; `None` for a connection that is not a socket of this
     /// package.
     pub(super) fn receive_descriptor(&mut self) -> Option<Descriptor> {
         #[cfg(unix)]

@@ -1,7 +1,7 @@
 //! Records in the bodies of blocks.
 use ipc_proto::wire::Reader;
 
-use crate::encoding::varint::{Varint32, Varint64};
+use crate::encoding::{Varint32, Varint64};
 use crate::error::{DecodeError, DecodeErrorKind};
 use crate::parse::block::TimeRange;
 use crate::parse::event::{Blob, BlobReader, Event};

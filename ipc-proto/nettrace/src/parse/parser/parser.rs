@@ -258,13 +258,13 @@ impl Parser {
             return None;
         }
         if self.body == Body::Events && self.skip == 0 {
-            // Whatever is no event here, the next call finds again.
+            // The next call finds a record that is not an event again.
             return match self.next_blob(self.rest(window)) {
                 Ok(Some(Record::Event(event))) => Some(event),
                 _ => None,
             };
         }
-        // The next call must return a record that is no event, so a copy reads it.
+        // The next call must return a record that is not an event, so a copy reads it.
         let mut copy = self.clone();
         let Record::Event(event) = copy.next(window) else { return None };
         *self = copy;

@@ -2,9 +2,8 @@
 use ipc_proto::wire::{to_u32, to_usize};
 use ipc_proto::{Encode, wire};
 
-use crate::encoding::varint::{Varint32, Varint64};
-use crate::parse::event::Event;
-use crate::parse::trace::Version;
+use crate::encoding::{Varint32, Varint64};
+use crate::parse::{Event, Version};
 use crate::write::trace_writer::record::Payload;
 
 /// The longest compressed header in bytes, which is one of V4: flags, five `u32`, three `u64`, two activity ids.

@@ -5,9 +5,7 @@ use ipc_proto::wire::{to_u32, to_u64, to_usize};
 
 use ipc_proto::{Encode, wire};
 
-use crate::parse::block::BlockKind;
-use crate::parse::event::Event;
-use crate::parse::trace::Version;
+use crate::parse::{BlockKind, Event, Version};
 use crate::write::error::WriteError;
 use crate::write::trace_writer::blob::{self, BlobWriter};
 use crate::write::trace_writer::layout::{

@@ -2,14 +2,8 @@
 use ipc_proto::wire::{low_u8, to_u32, to_u64};
 use ipc_proto::{Encode, Guid, wire};
 
-use crate::encoding::text::Str;
-use crate::encoding::varint::{Varint32, Varint64, Zigzag64};
-use crate::parse::block::BlockKind;
-use crate::parse::calendar_time::CalendarTime;
-use crate::parse::label::Label;
-use crate::parse::sequence_point::ThreadSequence;
-use crate::parse::thread::ThreadEntry;
-use crate::parse::trace::{Trace, Version};
+use crate::encoding::{Str, Varint32, Varint64, Zigzag64};
+use crate::parse::{BlockKind, CalendarTime, Label, ThreadEntry, ThreadSequence, Trace, Version};
 
 /// The length of a block's size and kind, which precede the body in V6.
 pub(super) const V6_HEADER: usize = 4;

@@ -2,12 +2,11 @@
 use ipc_proto::wire::{low_u8, low_u16, to_u32};
 use ipc_proto::{Encode, wire};
 
-use crate::describe::field::{ArrayKind, Field, FieldIter, FieldType, Fields, Format, MAX_DEPTH, code};
-use crate::describe::metadata::Metadata;
-use crate::describe::scalar::Scalar;
-use crate::encoding::text::Str;
-use crate::encoding::varint::Varint32;
-use crate::parse::trace::Version;
+use crate::describe::{
+    ArrayKind, Field, FieldIter, FieldType, Fields, Format, MAX_DEPTH, Metadata, Scalar, code,
+};
+use crate::encoding::{Str, Varint32};
+use crate::parse::Version;
 use crate::write::error::WriteError;
 use crate::write::trace_writer::layout::{Utf8, item, pair, utf8};
 

@@ -3,16 +3,11 @@ use core::ops::Range;
 
 use ipc_proto::{Encode, wire};
 
-use crate::describe::metadata::Metadata;
-use crate::encoding::text::Str;
-use crate::encoding::varint::Varint64;
-use crate::parse::block::BlockKind;
-use crate::parse::event::Event;
-use crate::parse::label::Label;
-use crate::parse::sequence_point::{SequencePoint, ThreadSequence};
-use crate::parse::stack::Stack;
-use crate::parse::thread::ThreadEntry;
-use crate::parse::trace::{Trace, Version};
+use crate::describe::Metadata;
+use crate::encoding::{Str, Varint64};
+use crate::parse::{
+    BlockKind, Event, Label, SequencePoint, Stack, ThreadEntry, ThreadSequence, Trace, Version,
+};
 use crate::write::error::WriteError;
 use crate::write::trace_writer::blob::BlobWriter;
 use crate::write::trace_writer::layout::{
@@ -20,7 +15,7 @@ use crate::write::trace_writer::layout::{
     v6_header,
 };
 use crate::write::trace_writer::record::{Payload, V4Record, V6Row, expressible, sized};
-use crate::write::trace_writer::trace_bytes::TraceBytes;
+use core::ops::Deref;
 
 /// A writer of streams, record by record, into a buffer of the caller.
 ///
@@ -506,5 +501,50 @@ impl<'b> TraceWriter<'b> {
             Version::V6 => Ok(()),
             version => Err(WriteError::Version(version)),
         }
+    }
+}
+
+/// Bytes of a stream that the caller of a [`TraceWriter`](crate::TraceWriter) or a [`Rewrite`](crate::Rewrite)
+/// must output before it writes the next record.
+///
+/// Most calls return no bytes, because the writer collects records in its buffer. Many sinks accept an empty slice. A
+/// caller for which an empty write is expensive can check for one:
+///
+/// ```
+/// # use nettrace::{Event, TraceWriter, WriteError};
+/// fn write(writer: &mut TraceWriter<'_>, event: &Event<'_>, packets: &mut Vec<Vec<u8>>) -> Result<(), WriteError> {
+///     let bytes = writer.event(event)?;
+///     if !bytes.is_empty() {
+///         packets.push(bytes.to_vec());
+///     }
+///     Ok(())
+/// }
+/// ```
+///
+/// Without these bytes the stream is not valid, so the compiler warns if they are ignored:
+///
+/// ```compile_fail
+/// #![deny(unused_must_use)]
+/// # use nettrace::{Event, TraceWriter, WriteError};
+/// fn write(writer: &mut TraceWriter<'_>, event: &Event<'_>) -> Result<(), WriteError> {
+///     writer.event(event)?;
+///     Ok(())
+/// }
+/// ```
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[must_use = "these bytes are a part of the stream: output them before the next record"]
+pub struct TraceBytes<'w>(pub(crate) &'w [u8]);
+
+impl Deref for TraceBytes<'_> {
+    type Target = [u8];
+
+    fn deref(&self) -> &[u8] {
+        self.0
+    }
+}
+
+impl AsRef<[u8]> for TraceBytes<'_> {
+    fn as_ref(&self) -> &[u8] {
+        self.0
     }
 }

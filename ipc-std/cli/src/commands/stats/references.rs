@@ -1,4 +1,4 @@
-//! References of a trace that lead nowhere: what events refer to by number, and no record declares.
+//! References of a trace that lead nowhere: numbers in events that no record declares.
 use nettrace::{Event, IdMap, Record, Slot, Version};
 use serde_json::{Value, json};
 

@@ -1,4 +1,4 @@
-//! Threads that wait, and those that are too many.
+//! Rules about threads: threads that wait, and too many threads.
 use nettrace_analysis::names::{short_name, source_name};
 
 use crate::diagnosis::blocked_threads::{BlockedGroup, Blocker};
@@ -53,7 +53,7 @@ pub(super) fn starved_pool(facts: &Facts) -> Option<Finding> {
     let queue = facts.series("queue");
     let blocked = facts.blocked.groups.iter().max_by_key(|group| group.pool_threads);
     let blocked = blocked.filter(|group| group.pool_threads >= 2);
-    // A queue that is long for a moment is no sickness.
+    // A queue that is long for a moment is not a sickness.
     let usual = median(queue).filter(|usual| *usual >= QUEUE)?;
     let longest = queue.iter().copied().fold(0.0, f64::max);
     let queue = format!("{usual:.0} work items usually wait for a thread of the pool, up to {longest:.0}");

@@ -1,4 +1,4 @@
-//! The rows of the code and the names of methods.
+//! The rows that name code, modules and threads.
 use ipc_proto::DecodeError;
 use ipc_proto::wire::Reader;
 use nettrace::Str;
@@ -18,7 +18,7 @@ pub(crate) struct CodeRow<'a> {
     pub(crate) start: u64,
     pub(crate) size: u32,
     pub(crate) flags: u32,
-    /// The names, and what follows them.
+    /// The names, and the bytes that follow them.
     pub(crate) names: &'a [u8],
 }
 
@@ -79,5 +79,60 @@ impl<'a> MethodNames<'a> {
     pub(crate) fn read(r: &mut Reader<'a>) -> Self {
         let [type_name, name, signature] = [row_text(r), row_text(r), row_text(r)];
         Self { type_name, name, signature }
+    }
+}
+
+/// A module: ModuleLoad, ModuleUnload, and both rows of the rundown.
+///
+/// ```text
+/// u64 module, u64 assembly, u32 flags, u32 0, path, path of the precompiled image               strings UTF-16 and NUL
+/// ```
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct ModuleRow<'a> {
+    pub(crate) module: u64,
+    pub(crate) path: Str<'a>,
+    pub(crate) native_path: Str<'a>,
+}
+
+impl<'a> ModuleRow<'a> {
+    pub(crate) fn decode(payload: &'a [u8]) -> Result<Self, DecodeError> {
+        let mut r = Reader::new(payload);
+        let [module, _assembly]: [u64; 2] = [r.read()?, r.read()?];
+        let [_flags, _reserved]: [u32; 2] = [r.read()?, r.read()?];
+        Ok(Self { module, path: row_text(&mut r), native_path: row_text(&mut r) })
+    }
+}
+
+/// A thread: ThreadCreated, and the row of the rundown.
+///
+/// ```text
+/// u64 managed id, u64 domain, u32 flags, u32 index, u32 the operating system's id
+/// ```
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct ThreadRow {
+    flags: u32,
+    /// The number that the runtime gives the thread: its `ManagedThreadId`.
+    pub(crate) number: u32,
+    /// The operating system's id.
+    pub(crate) id: u32,
+}
+
+impl ThreadRow {
+    pub(crate) const FINALIZER: &str = ".NET Finalizer";
+
+    pub(crate) fn decode(payload: &[u8]) -> Result<Self, DecodeError> {
+        let mut r = Reader::new(payload);
+        let [_managed_id, _domain]: [u64; 2] = [r.read()?, r.read()?];
+        let [flags, number, id]: [u32; 3] = [r.read()?, r.read()?, r.read()?];
+        Ok(Self { flags, number, id })
+    }
+
+    /// Returns the purpose of the thread in the runtime; empty if it has none.
+    pub(crate) const fn name(&self) -> &'static str {
+        match self.flags {
+            flags if flags & 2 != 0 => Self::FINALIZER,
+            flags if flags & 4 != 0 => ".NET ThreadPool",
+            _ => "",
+        }
     }
 }
