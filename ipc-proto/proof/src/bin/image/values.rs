@@ -2,7 +2,7 @@
 use ipc_proto::types::*;
 use ipc_proto::{Array, Guid, HResult, Text};
 
-use crate::register::{number, storage, text, write_number};
+use crate::register::{number, storage, text, write_bytes, write_number};
 
 /// A value that is read from the register.
 pub(crate) trait Input {
@@ -64,8 +64,8 @@ impl<T: 'static> Input for Array<'_, T> {
 
 /// Implements [`Input`] for structs, field by field.
 macro_rules! structs {
-    ($($name:ident $(<$lt:lifetime>)? { $($field:ident)* })*) => {$(
-        impl $(<$lt>)? Input for $name $(<$lt>)? {
+    ($($name:ident { $($field:ident)* })*) => {$(
+        impl Input for $name<'_> {
             fn input() -> Self {
                 Self { $($field: Input::input()),* }
             }
@@ -73,88 +73,65 @@ macro_rules! structs {
     )*};
 }
 structs! {
-    SessionId { session_id }
-    ProcessEnvironment { incoming_bytes future }
-    StreamingSession<'a> { buffer_mb format rundown_keyword stackwalk providers }
-    StreamingSession6<'a> { buffer_mb format rundown_keyword stackwalk providers session_buffer_mode }
-    UserEventsSession<'a> { rundown_keyword providers }
-    ProcessInfo3<'a> {
-        version process_id runtime_cookie command_line os arch managed_entrypoint_assembly_name
-        clr_product_version portable_rid
-    }
+    StreamingSession { buffer_mb format rundown_keyword stackwalk providers }
+    StreamingSession6 { buffer_mb format rundown_keyword stackwalk providers session_buffer_mode }
+    UserEventsSession { rundown_keyword providers }
 }
 
-/// Reads the fields of every kind of process information, so that the code is in the image only once.
-#[inline(never)]
-fn process_info() -> ProcessInfo3<'static> {
-    Input::input()
-}
-
-impl Input for ProcessInfo<'_> {
-    fn input() -> Self {
-        let ProcessInfo3 { process_id, runtime_cookie, command_line, os, arch, .. } = process_info();
-        Self { process_id, runtime_cookie, command_line, os, arch }
-    }
-}
-impl Input for ProcessInfo2<'_> {
-    fn input() -> Self {
-        let ProcessInfo3 {
-            process_id,
-            runtime_cookie,
-            command_line,
-            os,
-            arch,
-            managed_entrypoint_assembly_name,
-            clr_product_version,
-            ..
-        } = process_info();
-        Self {
-            process_id,
-            runtime_cookie,
-            command_line,
-            os,
-            arch,
-            managed_entrypoint_assembly_name,
-            clr_product_version,
-        }
-    }
-}
-
-/// A response that is written to the register.
+/// A response, or a field of one, that is written to the register.
 pub(crate) trait Output {
     fn output(&self);
 }
 
 impl Output for Status {
     fn output(&self) {
-        write_number(self.0.0);
+        self.0.output();
     }
 }
-impl Output for SessionId {
+impl Output for HResult {
     fn output(&self) {
-        write_number(self.session_id as u32);
+        write_number(self.0);
     }
 }
-impl Output for ProcessEnvironment {
+/// Implements [`Output`] for integers.
+macro_rules! integers {
+    ($($name:ident)*) => {$(
+        impl Output for $name {
+            fn output(&self) {
+                write_number(*self as u32);
+            }
+        }
+    )*};
+}
+integers! { u16 u32 u64 }
+
+impl Output for Guid {
     fn output(&self) {
-        write_number(self.incoming_bytes);
+        write_bytes(&self.0);
     }
 }
-impl Output for ProcessInfo<'_> {
+impl Output for Text<'_> {
     fn output(&self) {
-        write_texts(&[self.command_line, self.os, self.arch]);
+        write_texts(&[*self]);
     }
 }
-impl Output for ProcessInfo2<'_> {
-    fn output(&self) {
-        write_texts(&[self.command_line, self.os, self.arch, self.clr_product_version]);
-    }
+
+/// Implements [`Input`] and [`Output`] for responses, field by field.
+macro_rules! responses {
+    ($([$name:ident: $response:ty { $($field:ident: $ty:ty,)* }])*) => {$(
+        impl<'r> Input for $response {
+            fn input() -> Self {
+                Self { $($field: Input::input()),* }
+            }
+        }
+        impl<'r> Output for $response {
+            fn output(&self) {
+                $(self.$field.output();)*
+            }
+        }
+    )*};
 }
-impl Output for ProcessInfo3<'_> {
-    fn output(&self) {
-        write_texts(&[self.command_line, self.os, self.arch, self.clr_product_version, self.portable_rid]);
-    }
-}
+ipc_proto::for_each_response!(responses);
 
 #[inline(never)]
 pub(crate) fn write_texts(texts: &[Text<'_>]) {
