@@ -3,7 +3,7 @@ use ipc_proto::types::*;
 use ipc_proto::*;
 
 use crate::register::{drive, number, receive, storage, write_bytes, write_number};
-use crate::values::{Input, Output, write_texts};
+use crate::values::{Input, write_response, write_texts};
 
 pub fn run() {
     match number() {
@@ -30,13 +30,10 @@ macro_rules! command {
 }
 ipc_proto::for_each_command!(command);
 
-fn call<C: Command>(command: &C)
-where
-    C::Response<'static>: Output,
-{
+fn call<C: Command>(command: &C) {
     let Some(call) = complete(C::CODE, command) else { return };
     match call.finish_as::<C::Response<'static>>() {
-        Ok(Answer::Ok(response)) => response.output(),
+        Ok(Answer::Ok(response)) => write_response(&response),
         Ok(Answer::Refused(error)) => refused(&error),
         Err(_) => write_number(0),
     }
@@ -103,6 +100,6 @@ fn session() {
     }
     write_number(session.until().is_some().into());
     if let Some(Ok(Answer::Ok(id))) = session.stop_answer() {
-        id.output();
+        write_response(&id);
     }
 }

@@ -1,6 +1,7 @@
 //! Input and output of values: the parts of requests and responses.
 use ipc_proto::types::*;
-use ipc_proto::{Array, Guid, HResult, Text};
+use ipc_proto::wire::Writer;
+use ipc_proto::{Array, Encode, Guid, HResult, Text};
 
 use crate::register::{number, storage, text, write_bytes, write_number};
 
@@ -78,55 +79,12 @@ structs! {
     UserEventsSession { rundown_keyword providers }
 }
 
-/// A response, or a field of one, that is written to the register.
-pub(crate) trait Output {
-    fn output(&self);
-}
-
-impl Output for Status {
-    fn output(&self) {
-        self.0.output();
-    }
-}
-impl Output for HResult {
-    fn output(&self) {
-        write_number(self.0);
-    }
-}
-/// Implements [`Output`] for integers.
-macro_rules! integers {
-    ($($name:ident)*) => {$(
-        impl Output for $name {
-            fn output(&self) {
-                write_number(*self as u32);
-            }
-        }
-    )*};
-}
-integers! { u16 u32 u64 }
-
-impl Output for Guid {
-    fn output(&self) {
-        write_bytes(&self.0);
-    }
-}
-impl Output for Text<'_> {
-    fn output(&self) {
-        write_texts(&[*self]);
-    }
-}
-
-/// Implements [`Input`] and [`Output`] for responses, field by field.
+/// Implements [`Input`] for responses, field by field.
 macro_rules! responses {
     ($([$name:ident: $response:ty { $($field:ident: $ty:ty,)* }])*) => {$(
         impl<'r> Input for $response {
             fn input() -> Self {
                 Self { $($field: Input::input()),* }
-            }
-        }
-        impl<'r> Output for $response {
-            fn output(&self) {
-                $(self.$field.output();)*
             }
         }
     )*};
@@ -136,4 +94,14 @@ ipc_proto::for_each_response!(responses);
 #[inline(never)]
 pub(crate) fn write_texts(texts: &[Text<'_>]) {
     texts.iter().for_each(|text| text.units().for_each(|unit| write_number(unit.into())));
+}
+
+/// Writes a response to the register.
+#[inline(never)]
+pub(crate) fn write_response(response: &dyn Encode) {
+    let mut w = Writer::new(storage());
+    response.encode(&mut w);
+    if let Ok(bytes) = w.finish() {
+        write_bytes(bytes);
+    }
 }
