@@ -1,9 +1,11 @@
 //! Carries out the plan of a trace, a dump or process information: connects, sends each command, and reads the answer.
+use core::hint::black_box;
+
+use ipc_proto::Answer;
 use ipc_proto::plan::{Fallback, FallbackStep, InfoConfig, PlanStep};
-use ipc_proto::{Answer, Encode};
 
 use crate::register::{number, receive, storage, write_bytes, write_number};
-use crate::values::{write_response, write_texts};
+use crate::values::write_texts;
 use crate::wishes::{dump, runtime, trace};
 
 pub fn run() {
@@ -15,10 +17,7 @@ pub fn run() {
     }
 }
 
-fn carry_out<S: PlanStep>(first: S)
-where
-    for<'r> S::Response<'r>: Encode,
-{
+fn carry_out<S: PlanStep>(first: S) {
     let mut buf: &mut [u8] = storage();
     let mut fallback = Fallback::new(first, number().into());
     loop {

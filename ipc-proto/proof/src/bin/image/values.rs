@@ -1,9 +1,8 @@
 //! Input and output of values: the parts of requests and responses.
 use ipc_proto::types::*;
-use ipc_proto::wire::Writer;
-use ipc_proto::{Array, Encode, Guid, HResult, Text};
+use ipc_proto::{Array, Guid, HResult, Text};
 
-use crate::register::{number, storage, text, write_bytes, write_number};
+use crate::register::{number, storage, text, write_number};
 
 /// A value that is read from the register.
 pub(crate) trait Input {
@@ -94,14 +93,4 @@ ipc_proto::for_each_response!(responses);
 #[inline(never)]
 pub(crate) fn write_texts(texts: &[Text<'_>]) {
     texts.iter().for_each(|text| text.units().for_each(|unit| write_number(unit.into())));
-}
-
-/// Writes a response to the register.
-#[inline(never)]
-pub(crate) fn write_response(response: &dyn Encode) {
-    let mut w = Writer::new(storage());
-    response.encode(&mut w);
-    if let Ok(bytes) = w.finish() {
-        write_bytes(bytes);
-    }
 }
