@@ -1,11 +1,9 @@
 //! A client: calls every command, receives the environment, a session and an advertise frame.
-use core::hint::black_box;
-
 use ipc_proto::types::*;
 use ipc_proto::*;
 
 use crate::register::{drive, number, receive, storage, write_bytes, write_number};
-use crate::values::{Input, write_texts};
+use crate::values::{Input, Output, write_texts};
 
 pub fn run() {
     match number() {
@@ -32,10 +30,13 @@ macro_rules! command {
 }
 ipc_proto::for_each_command!(command);
 
-fn call<C: Command>(command: &C) {
+fn call<C: Command>(command: &C)
+where
+    C::Response<'static>: Output,
+{
     let Some(call) = complete(C::CODE, command) else { return };
     match call.finish_as::<C::Response<'static>>() {
-        Ok(Answer::Ok(response)) => write_response(&response),
+        Ok(Answer::Ok(response)) => response.output(),
         Ok(Answer::Refused(error)) => refused(&error),
         Err(_) => write_number(0),
     }
@@ -102,6 +103,6 @@ fn session() {
     }
     write_number(session.until().is_some().into());
     if let Some(Ok(Answer::Ok(id))) = session.stop_answer() {
-        black_box(id);
+        id.output();
     }
 }

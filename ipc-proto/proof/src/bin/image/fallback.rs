@@ -1,11 +1,9 @@
 //! Carries out the plan of a trace, a dump or process information: connects, sends each command, and reads the answer.
-use core::hint::black_box;
-
 use ipc_proto::Answer;
 use ipc_proto::plan::{Fallback, FallbackStep, InfoConfig, PlanStep};
 
 use crate::register::{number, receive, storage, write_bytes, write_number};
-use crate::values::write_texts;
+use crate::values::{Output, write_texts};
 use crate::wishes::{dump, runtime, trace};
 
 pub fn run() {
@@ -17,7 +15,10 @@ pub fn run() {
     }
 }
 
-fn carry_out<S: PlanStep>(first: S) {
+fn carry_out<S: PlanStep>(first: S)
+where
+    for<'r> S::Response<'r>: Output,
+{
     let mut buf: &mut [u8] = storage();
     let mut fallback = Fallback::new(first, number().into());
     loop {
@@ -45,7 +46,7 @@ fn carry_out<S: PlanStep>(first: S) {
         write_number(fallback.until().is_some().into());
     }
     match fallback.finish(buf) {
-        Ok(Answer::Ok(response)) => write_response(&response),
+        Ok(Answer::Ok(response)) => response.output(),
         Ok(Answer::Refused(error)) => {
             write_number(error.hresult.0);
             write_texts(error.message.as_slice());

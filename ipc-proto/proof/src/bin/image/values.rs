@@ -78,12 +78,58 @@ structs! {
     UserEventsSession { rundown_keyword providers }
 }
 
-/// Implements [`Input`] for responses, field by field.
+/// A response that is written to the register.
+pub(crate) trait Output {
+    fn output(&self);
+}
+
+impl Output for Status {
+    fn output(&self) {
+        write_number(self.0.0);
+    }
+}
+
+/// A field of a response. Only numbers and texts are written.
+trait Field {
+    fn number(&self) -> u32 {
+        0
+    }
+    fn text(&self) -> Text<'_> {
+        Text::NULL
+    }
+}
+
+/// Implements [`Field`] for integers.
+macro_rules! integers {
+    ($($name:ident)*) => {$(
+        impl Field for $name {
+            fn number(&self) -> u32 {
+                *self as u32
+            }
+        }
+    )*};
+}
+integers! { u16 u32 u64 }
+
+impl Field for Guid {}
+impl Field for Text<'_> {
+    fn text(&self) -> Text<'_> {
+        *self
+    }
+}
+
+/// Implements [`Input`] and [`Output`] for responses, field by field.
 macro_rules! responses {
     ($([$name:ident: $response:ty { $($field:ident: $ty:ty,)* }])*) => {$(
         impl<'r> Input for $response {
             fn input() -> Self {
                 Self { $($field: Input::input()),* }
+            }
+        }
+        impl<'r> Output for $response {
+            fn output(&self) {
+                write_number(0 $(^ self.$field.number())*);
+                write_texts(&[$(self.$field.text()),*]);
             }
         }
     )*};
