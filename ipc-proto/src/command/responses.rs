@@ -1,8 +1,47 @@
 //! The table of the responses that have fields.
 //!
 //! [`Status`](super::types::Status), the response of commands that return no data, is in `types.rs`. All other code that
-//! handles every response uses `for_each_response!`, which `define.rs` generates from the rows.
+//! handles every response uses `for_each_response!`, which is generated from the rows.
 use crate::{Guid, Text};
+
+/// Turns each row of the table of responses into a struct with its codec, and all rows together into
+/// `for_each_response!`. The table begins with the token `$`, as that of `commands!`.
+macro_rules! responses {
+    ($dollar:tt $(
+        $(#[$meta:meta])*
+        $name:ident $(<$lt:lifetime>)? { $($(#[$field_meta:meta])* $field:ident : $ty:ty),* $(,)? }
+    )*) => {
+        $($crate::wire::wire_struct! {
+            $(#[$meta])*
+            pub struct $name $(<$lt>)? { $($(#[$field_meta])* $field: $ty,)* }
+        })*
+
+        /// Passes the table of the responses that have fields to a macro, as one list of rows: all responses except
+        /// [`Status`]($crate::types::Status).
+        ///
+        /// Each row is in brackets, as those of [`for_each_command!`]($crate::for_each_command):
+        ///
+        /// ```text
+        /// [NAME: PATH { FIELD: TYPE, … }]
+        /// ```
+        ///
+        /// ```
+        /// macro_rules! names {
+        ///     ($([$name:ident: $response:ty { $($field:ident: $ty:ty,)* }])*) => {
+        ///         [$((stringify!($name), [$(stringify!($field)),*].as_slice())),*]
+        ///     };
+        /// }
+        /// let names: &[(&str, &[&str])] = &ipc_proto::for_each_response!(names);
+        /// assert!(names.contains(&("SessionId", &["session_id"])));
+        /// ```
+        #[macro_export]
+        macro_rules! for_each_response {
+            ($dollar callback:ident) => {
+                $dollar callback! { $([$name: $crate::types::$name $(<$lt>)? { $($field: $ty,)* }])* }
+            };
+        }
+    };
+}
 
 responses! {
     $
