@@ -350,7 +350,7 @@ static void describe(void) {
     process_info(DIPC_COMMAND_GET_PROCESS_INFO2);
     process_info(DIPC_COMMAND_GET_PROCESS_INFO3);
     detail = 0;
-    status = dipc_read_session_id(message, message_len, &session_id, &detail);
+    status = dipc_read_SessionId(message, message_len, &session_id, &detail);
     print_status("session", status, detail);
     if (status == DIPC_STATUS_OK)
         fprintf(out, "%" PRIu64 "\n", session_id);

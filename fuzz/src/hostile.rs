@@ -2,11 +2,10 @@
 use core::iter;
 
 use arbitrary::{Arbitrary, Unstructured};
-use ipc_proto::types::{ProcessEnvironment, ProcessInfo, ProcessInfo2, ProcessInfo3, SessionId, Status};
 use ipc_proto::wire::to_u32;
 use ipc_proto::{
     Advertise, Code, Command, DecodeError, DecodeErrorKind, Encode, GenerateCoreDump3, HResult, Message,
-    Parsed, ProtocolError, ReceiveAdvertise, Request, ServerError, Text, encode_to_vec,
+    Parsed, ProtocolError, ReceiveAdvertise, Request, Response, ServerError, Text, encode_to_vec,
 };
 
 use crate::message::encoded;
@@ -35,12 +34,7 @@ pub fn hostile(bytes: &[u8]) {
 #[derive(Debug, Arbitrary)]
 enum Action<'a> {
     Request(Request<'a>),
-    Status(Status),
-    SessionId(SessionId),
-    ProcessInfo(ProcessInfo<'a>),
-    ProcessInfo2(ProcessInfo2<'a>),
-    ProcessInfo3(ProcessInfo3<'a>),
-    ProcessEnvironment(ProcessEnvironment),
+    Response(Response<'a>),
     Refusal(ServerError<'a>),
     /// A message that a runtime sends on another connection or at another time.
     Advertise(Advertise),
@@ -71,12 +65,7 @@ pub(crate) fn hostile_bytes(u: &mut Unstructured<'_>) -> arbitrary::Result<Vec<u
         let before = stream.len();
         match action {
             Action::Request(request) => push_message(&mut stream, request.code(), &request),
-            Action::Status(status) => push_message(&mut stream, Code::OK, &status),
-            Action::SessionId(session) => push_message(&mut stream, Code::OK, &session),
-            Action::ProcessInfo(info) => push_message(&mut stream, Code::OK, &info),
-            Action::ProcessInfo2(info) => push_message(&mut stream, Code::OK, &info),
-            Action::ProcessInfo3(info) => push_message(&mut stream, Code::OK, &info),
-            Action::ProcessEnvironment(announced) => push_message(&mut stream, Code::OK, &announced),
+            Action::Response(response) => push_message(&mut stream, Code::OK, &response),
             Action::Refusal(error) => push_message(&mut stream, Code::ERROR, &error),
             Action::Advertise(advertise) => stream.extend(encoded(&advertise)),
             Action::Environment(entries) => {
@@ -174,30 +163,12 @@ fn inspect(bytes: &[u8], answer_to: Option<Code>) {
     }
 }
 
-/// Decodes the payload as the response of the command of this request.
-fn response<'r, C: Command>(
-    _: impl FnOnce(C) -> Request<'r>,
-    message: &Message<'_>,
-) -> Result<(), DecodeError> {
-    message.decode::<C::Response<'_>>().map(|_| ())
-}
-
-/// Decodes the payload as the response of this command.
-fn response_of(command: Code, message: &Message<'_>) -> Result<(), DecodeError> {
-    macro_rules! responses {
-        ($([$code:literal $name:ident $($rest:tt)*])*) => {
-            match command {
-                $(ipc_proto::$name::CODE => response(Request::$name, message),)*
-                other => panic!("{other} is no command"),
-            }
-        };
-    }
-    ipc_proto::for_each_command!(responses)
-}
-
 fn decoded(message: &Message<'_>, answer_to: Option<Code>) -> Result<(), DecodeError> {
     match (message.code, answer_to) {
-        (Code::OK, Some(command)) => response_of(command, message),
+        (Code::OK, Some(command)) => match message.response(command) {
+            Err(ProtocolError::Decode(error)) => Err(error),
+            answer => answer.map(|_| ()).map_err(|error| panic!("{error}")),
+        },
         (Code::OK, None) => Ok(()),
         (Code::ERROR, Some(GenerateCoreDump3::CODE)) => message.decode::<ServerError<'_>>().map(|_| ()),
         (Code::ERROR, _) => message.decode::<HResult>().map(|_| ()),

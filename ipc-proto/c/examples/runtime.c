@@ -237,7 +237,7 @@ static void serve(int fd, size_t port) {
             break;
         case DIPC_COMMAND_GET_PROCESS_ENVIRONMENT:
             len = write_environment();
-            dipc_reply_environment(&exchange, (uint32_t)len, NULL);
+            dipc_reply_ProcessEnvironment(&exchange, (uint32_t)len, 0, NULL);
             break;
         case DIPC_COMMAND_RESUME_RUNTIME:
             if (dipc_suspension_resume(suspending, 1 + port_count, port) && !is_suspended()) {
@@ -258,13 +258,13 @@ static void serve(int fd, size_t port) {
                 break;
             if (session_id == session.id)
                 stop_stream(); /* the stream ends before the reply */
-            dipc_reply_session_id(&exchange, session_id, NULL);
+            dipc_reply_SessionId(&exchange, session_id, NULL);
             break;
         default: /* others are refused with E_FAIL, such as dumps and a second session, or as unknown */
             if (request.then == DIPC_THEN_STREAM && session.fd < 0) {
                 streams = true;
                 session.is_wanted = is_wanted(&request);
-                dipc_reply_session_id(&exchange, ++session.id, NULL);
+                dipc_reply_SessionId(&exchange, ++session.id, NULL);
             }
         }
     }

@@ -73,7 +73,7 @@ static dipc_status call(int fd, size_t len, uint64_t *session_id, size_t *detail
     if (status == DIPC_STATUS_OK)
         status = dipc_call_finish(&exchange, &answer, detail);
     if (status == DIPC_STATUS_OK)
-        status = dipc_read_session_id(answer.bytes, answer.len, session_id, detail);
+        status = dipc_read_SessionId(answer.bytes, answer.len, session_id, detail);
     return status;
 }
 

@@ -660,7 +660,7 @@ func (r Runtime) StartTracing(ctx context.Context, config TraceConfig) (*Session
 	}
 	var id C.uint64_t
 	var detail C.size_t
-	if err := check(C.dipc_read_session_id(c.answer.bytes, c.answer.len, &id, &detail), detail); err != nil {
+	if err := check(C.dipc_read_SessionId(c.answer.bytes, c.answer.len, &id, &detail), detail); err != nil {
 		c.close()
 		return nil, err
 	}

@@ -3905,11 +3905,70 @@ dipc_status dipc_read_process_info(const uint8_t *answer,
                                    size_t *detail);
 
 /**
- * Stores the id in the OK answer to StopTracing or to a command that starts a session.
+ * Stores the fields of the response `SessionId` in an OK answer. Texts point into `answer`.
  *
  * Returns `DIPC_STATUS_UNEXPECTED` for a refusal, and an error if the answer is malformed.
  */
-dipc_status dipc_read_session_id(const uint8_t *answer, size_t len, uint64_t *session_id, size_t *detail);
+dipc_status dipc_read_SessionId(const uint8_t *answer, size_t len, uint64_t *session_id, size_t *detail);
+
+/**
+ * Stores the fields of the response `ProcessEnvironment` in an OK answer. Texts point into `answer`.
+ *
+ * Returns `DIPC_STATUS_UNEXPECTED` for a refusal, and an error if the answer is malformed.
+ */
+dipc_status dipc_read_ProcessEnvironment(const uint8_t *answer,
+                                         size_t len,
+                                         uint32_t *incoming_bytes,
+                                         uint16_t *future,
+                                         size_t *detail);
+
+/**
+ * Stores the fields of the response `ProcessInfo` in an OK answer. Texts point into `answer`.
+ *
+ * Returns `DIPC_STATUS_UNEXPECTED` for a refusal, and an error if the answer is malformed.
+ */
+dipc_status dipc_read_ProcessInfo(const uint8_t *answer,
+                                  size_t len,
+                                  uint64_t *process_id,
+                                  struct dipc_guid *runtime_cookie,
+                                  struct dipc_text *command_line,
+                                  struct dipc_text *os,
+                                  struct dipc_text *arch,
+                                  size_t *detail);
+
+/**
+ * Stores the fields of the response `ProcessInfo2` in an OK answer. Texts point into `answer`.
+ *
+ * Returns `DIPC_STATUS_UNEXPECTED` for a refusal, and an error if the answer is malformed.
+ */
+dipc_status dipc_read_ProcessInfo2(const uint8_t *answer,
+                                   size_t len,
+                                   uint64_t *process_id,
+                                   struct dipc_guid *runtime_cookie,
+                                   struct dipc_text *command_line,
+                                   struct dipc_text *os,
+                                   struct dipc_text *arch,
+                                   struct dipc_text *managed_entrypoint_assembly_name,
+                                   struct dipc_text *clr_product_version,
+                                   size_t *detail);
+
+/**
+ * Stores the fields of the response `ProcessInfo3` in an OK answer. Texts point into `answer`.
+ *
+ * Returns `DIPC_STATUS_UNEXPECTED` for a refusal, and an error if the answer is malformed.
+ */
+dipc_status dipc_read_ProcessInfo3(const uint8_t *answer,
+                                   size_t len,
+                                   uint32_t *version,
+                                   uint64_t *process_id,
+                                   struct dipc_guid *runtime_cookie,
+                                   struct dipc_text *command_line,
+                                   struct dipc_text *os,
+                                   struct dipc_text *arch,
+                                   struct dipc_text *managed_entrypoint_assembly_name,
+                                   struct dipc_text *clr_product_version,
+                                   struct dipc_text *portable_rid,
+                                   size_t *detail);
 
 /**
  * Initialises `exchange` as the receiver of a request. The request is received into `receive`, and the reply is built in
@@ -3952,24 +4011,16 @@ dipc_status dipc_serve_finish(struct dipc_exchange *serve,
 /**
  * Sets the OK reply to a command that returns no data.
  *
+ * A reply to StopTracing has the id of the request, also if there is no such session. A reply to a command that starts a
+ * session has an id other than 0; a StopTracing can arrive as soon as it is sent. The bytes of `dipc_write_environment`,
+ * whose number is `incoming_bytes`, follow the reply to GetProcessEnvironment.
+ *
  * This and the other `dipc_reply_*` functions return `DIPC_STATUS_INVALID_ARGUMENT` if the command has another response,
  * `DIPC_STATUS_ALREADY_SENDING` if a part of the reply was sent, and `DIPC_STATUS_BUFFER_TOO_SMALL` if the reply does not
  * fit; the reply is then a refusal.
  */
 dipc_status dipc_reply_ok(struct dipc_exchange *exchange,
                           size_t *detail);
-
-/**
- * Sets the OK reply to StopTracing, with the id of the request also if there is no such session; or to a command that
- * starts a session, with an id other than 0. A Stop can arrive as soon as the reply is sent.
- */
-dipc_status dipc_reply_session_id(struct dipc_exchange *exchange, uint64_t session_id, size_t *detail);
-
-/**
- * Sets the OK reply to GetProcessEnvironment. The bytes of `dipc_write_environment`, whose number is `incoming_bytes`,
- * follow it.
- */
-dipc_status dipc_reply_environment(struct dipc_exchange *exchange, uint32_t incoming_bytes, size_t *detail);
 
 /**
  * Sets the OK reply to GetProcessInfo, GetProcessInfo2 or GetProcessInfo3, with the fields of `info` that it has.
@@ -3999,6 +4050,58 @@ dipc_status dipc_write_environment(const struct dipc_text *entries,
                                    uint8_t *buf,
                                    size_t size,
                                    size_t *len);
+
+/**
+ * Sets the OK reply to a command with the response `SessionId`, as `dipc_reply_ok` does.
+ */
+dipc_status dipc_reply_SessionId(struct dipc_exchange *exchange, uint64_t session_id, size_t *detail);
+
+/**
+ * Sets the OK reply to a command with the response `ProcessEnvironment`, as `dipc_reply_ok` does.
+ */
+dipc_status dipc_reply_ProcessEnvironment(struct dipc_exchange *exchange,
+                                          uint32_t incoming_bytes,
+                                          uint16_t future,
+                                          size_t *detail);
+
+/**
+ * Sets the OK reply to a command with the response `ProcessInfo`, as `dipc_reply_ok` does.
+ */
+dipc_status dipc_reply_ProcessInfo(struct dipc_exchange *exchange,
+                                   uint64_t process_id,
+                                   struct dipc_guid runtime_cookie,
+                                   struct dipc_text command_line,
+                                   struct dipc_text os,
+                                   struct dipc_text arch,
+                                   size_t *detail);
+
+/**
+ * Sets the OK reply to a command with the response `ProcessInfo2`, as `dipc_reply_ok` does.
+ */
+dipc_status dipc_reply_ProcessInfo2(struct dipc_exchange *exchange,
+                                    uint64_t process_id,
+                                    struct dipc_guid runtime_cookie,
+                                    struct dipc_text command_line,
+                                    struct dipc_text os,
+                                    struct dipc_text arch,
+                                    struct dipc_text managed_entrypoint_assembly_name,
+                                    struct dipc_text clr_product_version,
+                                    size_t *detail);
+
+/**
+ * Sets the OK reply to a command with the response `ProcessInfo3`, as `dipc_reply_ok` does.
+ */
+dipc_status dipc_reply_ProcessInfo3(struct dipc_exchange *exchange,
+                                    uint32_t version,
+                                    uint64_t process_id,
+                                    struct dipc_guid runtime_cookie,
+                                    struct dipc_text command_line,
+                                    struct dipc_text os,
+                                    struct dipc_text arch,
+                                    struct dipc_text managed_entrypoint_assembly_name,
+                                    struct dipc_text clr_product_version,
+                                    struct dipc_text portable_rid,
+                                    size_t *detail);
 
 /**
  * Initialises a session that the runtime has just started, with the id from its answer.

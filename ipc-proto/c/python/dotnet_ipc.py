@@ -396,7 +396,7 @@ _FUNCTIONS: dict[str, tuple[Any, list[Any]]] = {
     "dipc_call_init": (c_int32, [c_void_p, c_void_p, c_size_t, c_size_t, _SIZE]),
     "dipc_call_finish": (c_int32, [c_void_p, POINTER(_dipc_answer), _SIZE]),
     "dipc_read_process_info": (c_int32, [c_void_p, c_size_t, c_uint16, POINTER(_dipc_process_info), _SIZE]),
-    "dipc_read_session_id": (c_int32, [c_void_p, c_size_t, POINTER(c_uint64), _SIZE]),
+    "dipc_read_SessionId": (c_int32, [c_void_p, c_size_t, POINTER(c_uint64), _SIZE]),
     "dipc_environment_init": (c_int32, [c_void_p, c_void_p, c_size_t, c_uint32, c_void_p, c_size_t, _SIZE]),
     "dipc_environment_next": (c_int32, [c_void_p, POINTER(_dipc_text), _SIZE]),
     "dipc_environment_is_finished": (c_bool, [c_void_p]),
@@ -768,7 +768,7 @@ class Runtime:
         call = _Call(self.path, self.timeout)
         try:
             answer = call.answer(_library.dipc_build_CollectTracing2, buffer_mb, net_trace, rundown, list_)
-            _check(_library.dipc_read_session_id(answer.bytes, answer.len, byref(session_id), byref(detail)), detail)
+            _check(_library.dipc_read_SessionId(answer.bytes, answer.len, byref(session_id), byref(detail)), detail)
             return TraceSession(self, call.socket, session_id.value)
         except BaseException:
             call.socket.close()

@@ -35,7 +35,7 @@ pub struct Advertise {
 
 impl From<ProtoAdvertise> for Advertise {
     fn from(frame: ProtoAdvertise) -> Self {
-        let runtime_cookie = Guid { bytes: frame.runtime_cookie.0 };
+        let runtime_cookie = frame.runtime_cookie.into();
         Self { runtime_cookie, process_id: frame.process_id, future: frame.future }
     }
 }

@@ -255,6 +255,11 @@ pub struct Guid {
     pub bytes: [u8; 16],
 }
 
+impl From<ipc_proto::Guid> for Guid {
+    fn from(guid: ipc_proto::Guid) -> Self {
+        Self { bytes: guid.0 }
+    }
+}
 impl Argument for Guid {
     unsafe fn check(&self) -> Result<(), Failure> {
         Ok(())

@@ -67,7 +67,7 @@ pub unsafe extern "C" fn dipc_environment_next(
     let outcome = unsafe { Placed::<SuspendedEnvironment>::of(exchange) }.and_then(|placed| -> Outcome {
         let (data, len, form) = placed.run(|running| -> Result<_, Failure> {
             let Some(next) = running.next_entry()? else { return Err(Status::NotFound.into()) };
-            let Text { data, len, form, .. } = Text::decoded(next);
+            let Text { data, len, form, .. } = Text::from(next);
             Ok((data, len, form))
         })??;
         let next = Text::new(placed.in_buffer(data).cast(), len, form);

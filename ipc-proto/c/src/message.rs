@@ -92,7 +92,7 @@ impl<'p> Part<'p> {
             )]
             PartValue::Number { number, name } => (DIPC_PART_NUMBER, number as u64, Text::NULL, name),
             PartValue::Bool(value) => (DIPC_PART_BOOL, value.into(), Text::NULL, None),
-            PartValue::Text(text) => (DIPC_PART_TEXT, 0, Text::decoded(text), None),
+            PartValue::Text(text) => (DIPC_PART_TEXT, 0, Text::from(text), None),
             PartValue::Guid(_) => (DIPC_PART_GUID, 0, Text::NULL, None),
             PartValue::HResult(code) => (DIPC_PART_HRESULT, code.0.into(), Text::NULL, code.name()),
             PartValue::Reserved(number) => (DIPC_PART_RESERVED, number.into(), Text::NULL, None),

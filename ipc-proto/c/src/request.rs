@@ -199,12 +199,12 @@ impl<'a> RequestedProvider<'a> {
         Self {
             keywords,
             level: level.0,
-            name: Text::decoded(name),
-            arguments: Text::decoded(arguments),
+            name: Text::from(name),
+            arguments: Text::from(arguments),
             filter_enable: filter.enable,
             event_ids: List::new(filter.event_ids, EVENT_IDS),
             default_tracepoint_name: tracepoints
-                .map_or(Text::NULL, |tracepoints| Text::decoded(tracepoints.default_tracepoint_name)),
+                .map_or(Text::NULL, |tracepoints| Text::from(tracepoints.default_tracepoint_name)),
             tracepoint_sets: tracepoints.map_or(List::empty(TRACEPOINT_SETS), |tracepoints| {
                 List::new(tracepoints.sets, TRACEPOINT_SETS)
             }),
@@ -322,7 +322,7 @@ pub unsafe extern "C" fn dipc_next_tracepoint_set(
         TRACEPOINT_SETS => {
             // SAFETY: the caller vouches for the message of the list.
             unsafe { list.next() }.map(|set: types::TracepointSet<'_>| RequestedTracepointSet {
-                tracepoint_name: Text::decoded(set.tracepoint_name),
+                tracepoint_name: Text::from(set.tracepoint_name),
                 event_ids: List::new(set.event_ids, EVENT_IDS),
             })
         }
@@ -353,7 +353,7 @@ pub unsafe extern "C" fn dipc_request_variable(
     unsafe {
         read(bytes, len, variable.cast::<RequestedVariable<'static>>(), detail, |request| match request {
             Request::SetEnvironmentVariable(set) => {
-                Some(RequestedVariable { name: Text::decoded(set.name), value: Text::decoded(set.value) })
+                Some(RequestedVariable { name: Text::from(set.name), value: Text::from(set.value) })
             }
             _ => None,
         })
@@ -384,7 +384,7 @@ pub unsafe extern "C" fn dipc_request_dump(
     unsafe {
         read(bytes, len, dump.cast::<RequestedDump<'static>>(), detail, |request| {
             let DumpConfig { path, dump_type, flags } = DumpConfig::try_from(request).ok()?;
-            Some(RequestedDump { path: Text::decoded(path), dump_type: dump_type.0, flags: flags.0 })
+            Some(RequestedDump { path: Text::from(path), dump_type: dump_type.0, flags: flags.0 })
         })
     }
 }
@@ -422,8 +422,8 @@ pub unsafe extern "C" fn dipc_request_profiler(
                 _ => return None,
             };
             Some(RequestedProfiler {
-                profiler_guid: Guid { bytes: guid.0 },
-                profiler_path: Text::decoded(path),
+                profiler_guid: guid.into(),
+                profiler_path: Text::from(path),
                 client_data: ClientData::new(data),
                 attach_timeout,
             })
@@ -476,7 +476,7 @@ pub unsafe extern "C" fn dipc_request_startup_hook(
     // SAFETY: the caller vouches for the pointers.
     unsafe {
         read(bytes, len, path.cast::<Text<'static>>(), detail, |request| match request {
-            Request::ApplyStartupHook(apply) => Some(Text::decoded(apply.startup_hook_path)),
+            Request::ApplyStartupHook(apply) => Some(Text::from(apply.startup_hook_path)),
             _ => None,
         })
     }

@@ -1,6 +1,6 @@
 //! The responses of commands, as structs.
 use ipc_proto::plan::{InfoStep, PlanStep as _};
-use ipc_proto::types::{ProcessInfo3, SessionId};
+use ipc_proto::types::ProcessInfo3;
 use ipc_proto::{Code, Message};
 
 use crate::command::Guid;
@@ -37,13 +37,13 @@ impl<'a> From<ProcessInfo3<'a>> for ProcessInfo<'a> {
         Self {
             version: info.version,
             process_id: info.process_id,
-            runtime_cookie: Guid { bytes: info.runtime_cookie.0 },
-            command_line: Text::decoded(info.command_line),
-            os: Text::decoded(info.os),
-            arch: Text::decoded(info.arch),
-            managed_entrypoint_assembly_name: Text::decoded(info.managed_entrypoint_assembly_name),
-            clr_product_version: Text::decoded(info.clr_product_version),
-            portable_rid: Text::decoded(info.portable_rid),
+            runtime_cookie: info.runtime_cookie.into(),
+            command_line: info.command_line.into(),
+            os: info.os.into(),
+            arch: info.arch.into(),
+            managed_entrypoint_assembly_name: info.managed_entrypoint_assembly_name.into(),
+            clr_product_version: info.clr_product_version.into(),
+            portable_rid: info.portable_rid.into(),
         }
     }
 }
@@ -81,22 +81,40 @@ pub unsafe extern "C" fn dipc_read_process_info(
     unsafe { report(outcome, detail) }
 }
 
-/// Stores the id in the OK answer to StopTracing or to a command that starts a session.
-///
-/// Returns `DIPC_STATUS_UNEXPECTED` for a refusal, and an error if the answer is malformed.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn dipc_read_session_id(
-    answer: *const u8,
-    len: usize,
-    session_id: *mut u64,
-    detail: *mut usize,
-) -> Status {
-    // SAFETY: the caller vouches for the pointers.
-    let outcome = unsafe { memory::slice(answer, len) }.and_then(|answer| -> Outcome {
-        let decoded: SessionId = ok(answer)?.decode()?;
-        // SAFETY: the caller vouches for the pointers.
-        unsafe { memory::store(session_id, decoded.session_id) }.map(|()| 0)
-    });
-    // SAFETY: the caller vouches for the pointers.
-    unsafe { report(outcome, detail) }
+/// The readers of responses with fields.
+pub mod read {
+    use super::{Outcome, Status, memory, ok, report};
+    use crate::command::Guid;
+    use crate::text::Text;
+
+    macro_rules! readers {
+        ($([$name:ident: $response:ty { $($field:ident: $ty:ty,)* }])*) => {$(
+            #[doc = concat!(
+                " Stores the fields of the response `", stringify!($name), "` in an OK answer. Texts point into `answer`.\n\n \
+                 Returns `DIPC_STATUS_UNEXPECTED` for a refusal, and an error if the answer is malformed."
+            )]
+            #[allow(non_snake_case, reason = "the table has names of types only")]
+            #[allow(clippy::useless_conversion, reason = "not every field is a number")]
+            #[unsafe(export_name = concat!("dipc_read_", stringify!($name)))]
+            pub unsafe extern "C" fn $name<'r>(
+                answer: *const u8,
+                len: usize,
+                $($field: *mut $ty,)*
+                detail: *mut usize,
+            ) -> Status {
+                // SAFETY: the caller vouches for the pointers.
+                let outcome = unsafe { memory::slice::<'r>(answer, len) }.and_then(|answer| -> Outcome {
+                    let decoded: $response = ok(answer)?.decode()?;
+                    $(
+                        // SAFETY: the caller vouches for the pointers.
+                        unsafe { memory::store($field, decoded.$field.into()) }?;
+                    )*
+                    Ok(0)
+                });
+                // SAFETY: the caller vouches for the pointers.
+                unsafe { report(outcome, detail) }
+            }
+        )*};
+    }
+    ipc_proto::for_each_response!(readers);
 }

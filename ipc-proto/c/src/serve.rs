@@ -185,48 +185,37 @@ fn then(request: &ProtoRequest<'_>) -> u32 {
     }
 }
 
-macro_rules! responses {
-    ($([
-        $code:literal $name:ident / $specification_name:ident since $since:literal:
-        $request:ty { $($field:ident: $ty:ty,)* }
-        -> $response_name:ident: $response:ty, then $then:ident
-    ])*) => {
-        /// The types of responses. They have the names of the table.
-        #[derive(Clone, Copy, PartialEq, Eq)]
-        enum Response {
-            Status,
-            SessionId,
-            ProcessEnvironment,
-            ProcessInfo,
-            ProcessInfo2,
-            ProcessInfo3,
-        }
-
-        /// Returns the type of the response to a command.
-        const fn response(code: Code) -> Option<Response> {
+/// Returns the name of the response to a command.
+const fn response(code: Code) -> Option<&'static str> {
+    macro_rules! responses {
+        ($([
+            $code:literal $name:ident / $specification_name:ident since $since:literal:
+            $request:ty { $($field:ident: $ty:ty,)* }
+            -> $response_name:ident: $response:ty, then $then:ident
+        ])*) => {
             match code.0 {
-                $($code => Some(Response::$response_name),)*
+                $($code => Some(stringify!($response_name)),)*
                 _ => None,
             }
-        }
-    };
+        };
+    }
+    ipc_proto::for_each_command!(responses)
 }
-ipc_proto::for_each_command!(responses);
 
-/// Sets the payload of an OK reply, if the command has a response of this type.
+/// Sets the payload of an OK reply, if the command has the response of this name.
 ///
 /// # Safety
 /// `exchange` points to an exchange that nothing else uses, and the pointers in the fields point to what their
 /// documentation says.
 unsafe fn answer(
     exchange: *mut Exchange,
-    response_type: Response,
+    name: &str,
     fields: &[&dyn Argument],
     detail: *mut usize,
 ) -> Status {
     // SAFETY: the caller vouches for the pointer.
     let outcome = unsafe { Placed::<Replying>::of(exchange) }.and_then(|placed| -> Outcome {
-        if response(placed.state().code) != Some(response_type) {
+        if response(placed.state().code) != Some(name) {
             return Err(Status::InvalidArgument.into());
         }
         // SAFETY: the caller vouches for the fields.
@@ -240,37 +229,39 @@ unsafe fn answer(
 
 /// Sets the OK reply to a command that returns no data.
 ///
+/// A reply to StopTracing has the id of the request, also if there is no such session. A reply to a command that starts a
+/// session has an id other than 0; a StopTracing can arrive as soon as it is sent. The bytes of `dipc_write_environment`,
+/// whose number is `incoming_bytes`, follow the reply to GetProcessEnvironment.
+///
 /// This and the other `dipc_reply_*` functions return `DIPC_STATUS_INVALID_ARGUMENT` if the command has another response,
 /// `DIPC_STATUS_ALREADY_SENDING` if a part of the reply was sent, and `DIPC_STATUS_BUFFER_TOO_SMALL` if the reply does not
 /// fit; the reply is then a refusal.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn dipc_reply_ok(exchange: *mut Exchange, detail: *mut usize) -> Status {
     // SAFETY: the caller vouches for the pointers.
-    unsafe { answer(exchange, Response::Status, &[&0_u32], detail) }
+    unsafe { answer(exchange, "Status", &[&0_u32], detail) }
 }
 
-/// Sets the OK reply to StopTracing, with the id of the request also if there is no such session; or to a command that
-/// starts a session, with an id other than 0. A Stop can arrive as soon as the reply is sent.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn dipc_reply_session_id(
-    exchange: *mut Exchange,
-    session_id: u64,
-    detail: *mut usize,
-) -> Status {
-    // SAFETY: the caller vouches for the pointers.
-    unsafe { answer(exchange, Response::SessionId, &[&session_id], detail) }
-}
+/// The replies with fields.
+pub mod reply {
+    use super::{Exchange, Status, Text, answer};
+    use crate::command::Guid;
 
-/// Sets the OK reply to GetProcessEnvironment. The bytes of `dipc_write_environment`, whose number is `incoming_bytes`,
-/// follow it.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn dipc_reply_environment(
-    exchange: *mut Exchange,
-    incoming_bytes: u32,
-    detail: *mut usize,
-) -> Status {
-    // SAFETY: the caller vouches for the pointers.
-    unsafe { answer(exchange, Response::ProcessEnvironment, &[&incoming_bytes, &0_u16], detail) }
+    macro_rules! replies {
+        ($([$name:ident: $response:ty { $($field:ident: $ty:ty,)* }])*) => {$(
+            #[doc = concat!(
+                " Sets the OK reply to a command with the response `", stringify!($name), "`, as `dipc_reply_ok` does."
+            )]
+            #[allow(non_snake_case, reason = "the table has names of types only")]
+            #[allow(clippy::extra_unused_lifetimes, reason = "not every response has a text")]
+            #[unsafe(export_name = concat!("dipc_reply_", stringify!($name)))]
+            pub unsafe extern "C" fn $name<'r>(exchange: *mut Exchange, $($field: $ty,)* detail: *mut usize) -> Status {
+                // SAFETY: the caller vouches for the pointers.
+                unsafe { answer(exchange, stringify!($name), &[$(&$field,)*], detail) }
+            }
+        )*};
+    }
+    ipc_proto::for_each_response!(replies);
 }
 
 /// Sets the OK reply to GetProcessInfo, GetProcessInfo2 or GetProcessInfo3, with the fields of `info` that it has.
@@ -301,15 +292,15 @@ pub unsafe extern "C" fn dipc_reply_process_info(
         &info.clr_product_version,
         &info.portable_rid,
     ];
-    let (response_type, fields) = match InfoStep::of(code) {
-        Some(step) if step.has_platform() => (Response::ProcessInfo3, fields.get(..)),
-        Some(step) if step.has_version() => (Response::ProcessInfo2, fields.get(1..8)),
-        Some(_) => (Response::ProcessInfo, fields.get(1..6)),
-        // `None` is an error answer, which has no response.
-        None => (Response::ProcessInfo, None),
+    let (name, fields) = match InfoStep::of(code) {
+        Some(step) if step.has_platform() => ("ProcessInfo3", fields.get(..)),
+        Some(step) if step.has_version() => ("ProcessInfo2", fields.get(1..8)),
+        Some(_) => ("ProcessInfo", fields.get(1..6)),
+        // No command has a response without a name.
+        None => ("", None),
     };
     // SAFETY: the caller vouches for the pointers.
-    unsafe { answer(exchange, response_type, fields.unwrap_or_default(), detail) }
+    unsafe { answer(exchange, name, fields.unwrap_or_default(), detail) }
 }
 
 /// Sets a refusal as the reply. `message` is null, or for GenerateCoreDump3 a text. With a text for another command the

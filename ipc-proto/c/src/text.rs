@@ -47,6 +47,16 @@ pub(crate) enum Checked<'a> {
     Wire(&'a [u8]),
 }
 
+/// Converts a text that was decoded.
+impl<'a> From<ProtoText<'a>> for Text<'a> {
+    fn from(text: ProtoText<'a>) -> Self {
+        match text.as_wire() {
+            Some(units) => Self::new(units.as_ptr().cast(), units.len() / 2, DIPC_TEXT_WIRE),
+            None => Self::NULL,
+        }
+    }
+}
+
 impl<'a> Text<'a> {
     pub(crate) const NULL: Self = Self::new(ptr::null(), 0, DIPC_TEXT_NULL);
 
@@ -61,14 +71,6 @@ impl<'a> Text<'a> {
     /// Converts an optional name.
     pub(crate) fn optional(text: Option<&'a str>) -> Self {
         text.map_or(Self::NULL, Self::utf8)
-    }
-
-    /// Converts a text that was decoded.
-    pub(crate) fn decoded(text: ProtoText<'a>) -> Self {
-        match text.as_wire() {
-            Some(units) => Self::new(units.as_ptr().cast(), units.len() / 2, DIPC_TEXT_WIRE),
-            None => Self::NULL,
-        }
     }
 
     /// Converts a string of a trace.

@@ -173,9 +173,9 @@ static void exchanges(void) {
     EXPECT(DIPC_STATUS_OK, dipc_call_finish(&exchange, &answer, NULL)); /* but the answer is not lost */
 
     EXPECT(DIPC_STATUS_INVALID_ARGUMENT, dipc_read_process_info(answer.bytes, answer.len, 1, &info, NULL));
-    EXPECT(DIPC_STATUS_OK, dipc_read_session_id(answer.bytes, answer.len, &session_id, NULL));
+    EXPECT(DIPC_STATUS_OK, dipc_read_SessionId(answer.bytes, answer.len, &session_id, NULL));
     EXPECT(DIPC_STATUS_UNEXPECTED, (dipc_build_GetProcessInfo(buf, sizeof buf, &len),
-                                    dipc_read_session_id(buf, len, &session_id, &detail)));
+                                    dipc_read_SessionId(buf, len, &session_id, &detail)));
     EXPECT(0x0400, detail);
 
     EXPECT(DIPC_STATUS_LIMIT_EXCEEDED,
@@ -395,7 +395,7 @@ static void servers(void) {
     EXPECT(DIPC_COMMAND_GET_PROCESS_INFO2, request.code);
     EXPECT(DIPC_STATUS_WRONG_KIND, dipc_serve_finish(&exchange, NULL, &request, &exchange, NULL)); /* twice */
     EXPECT(DIPC_STATUS_INVALID_ARGUMENT, dipc_reply_ok(&exchange, NULL)); /* another response */
-    EXPECT(DIPC_STATUS_INVALID_ARGUMENT, dipc_reply_session_id(&exchange, 1, NULL));
+    EXPECT(DIPC_STATUS_INVALID_ARGUMENT, dipc_reply_SessionId(&exchange, 1, NULL));
     EXPECT(DIPC_STATUS_INVALID_ARGUMENT, dipc_reply_refuse(&exchange, 1, dipc_utf8("no text here"), NULL));
     EXPECT(DIPC_STATUS_NULL_POINTER, dipc_reply_process_info(&exchange, NULL, NULL));
     info.command_line = dipc_utf8("no room");

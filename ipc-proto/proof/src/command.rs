@@ -4,7 +4,7 @@ use ipc_proto::*;
 use crate::wire::value;
 use crate::{Address, addresses, proves};
 
-/// Returns the functions of a command, except its codec.
+/// Returns the functions of a command, except the codecs of its request and its response.
 pub(crate) const fn command<'a, C: Command + Decode<'a>>() -> [Address; 8] {
     addresses! {
         ipc_proto::encode_command::<C>, <C as Command>::continuation, <C as Command>::check,
@@ -14,7 +14,7 @@ pub(crate) const fn command<'a, C: Command + Decode<'a>>() -> [Address; 8] {
 }
 
 /// The functions of all commands.
-struct Commands<'a>(core::marker::PhantomData<&'a ()>);
+struct Commands<'a, 'r>(core::marker::PhantomData<(&'a (), &'r ())>);
 
 macro_rules! commands {
     ($([
@@ -22,9 +22,9 @@ macro_rules! commands {
         $request:ty { $($field:ident: $ty:ty,)* }
         -> $response_name:ident: $response:ty, then $then:ident
     ])*) => {
-        impl<'a> Commands<'a> {
+        impl<'a, 'r> Commands<'a, 'r> {
             const FUNCTIONS: &'static [&'static [Address]] = &[$(&command::<$request>()),*];
-            const CODEC: &'static [&'static [Address]] = &[$(&value::<$request>()),*];
+            const CODEC: &'static [&'static [Address]] = &[$(&value::<$request>(), &value::<$response>()),*];
         }
     };
 }

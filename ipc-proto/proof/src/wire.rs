@@ -31,9 +31,8 @@ fn message<'b, T: Encode>(code: Code, payload: &T, buf: &'b mut [u8]) -> Result<
 
 proves_each! { WIRE: value,
     u8, u16, u32, u64, i32, bool, Guid, HResult, Text<'_>, Advertise, ServerError<'_>,
-    ClientData<'_>, DumpFlags, DumpType, EventFilter<'_>, EventLevel, Format, PerfMapType, ProcessEnvironment,
-    ProcessInfo<'_>, ProcessInfo2<'_>, ProcessInfo3<'_>, Provider<'_>, SessionBufferMode, SessionConfig<'_>,
-    SessionConfig6<'_>, SessionId, Status, StreamingProvider<'_>, StreamingSession<'_>, StreamingSession6<'_>,
+    ClientData<'_>, DumpFlags, DumpType, EventFilter<'_>, EventLevel, Format, PerfMapType, Provider<'_>, SessionBufferMode,
+    SessionConfig<'_>, SessionConfig6<'_>, StreamingProvider<'_>, StreamingSession<'_>, StreamingSession6<'_>,
     TracepointConfig<'_>, TracepointSet<'_>, UserEventsProvider<'_>, UserEventsSession<'_>,
     EnvironmentEntries<'_>, Array<'_, u32>, Array<'_, Provider<'_>>, Array<'_, StreamingProvider<'_>>,
     Array<'_, UserEventsProvider<'_>>, Array<'_, TracepointSet<'_>>,

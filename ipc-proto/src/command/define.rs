@@ -126,6 +126,7 @@ macro_rules! commands {
         /// [`Message::response`](crate::Message::response) and
         /// [`UntypedCall::finish_response`](crate::UntypedCall::finish_response) return a `Response`.
         #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+        #[cfg_attr(feature = "arbitrary", derive(arbitrary::Arbitrary))]
         #[non_exhaustive]
         pub enum Response<'r> {
             $(

@@ -1,8 +1,8 @@
 //! The types of the fields and of the responses of commands.
 pub use super::environment_entry::EnvironmentEntry;
 pub use super::platform::{Architecture, OperatingSystem};
-pub use super::process_info::{ProcessInfo, ProcessInfo2, ProcessInfo3};
 pub use super::provider_arguments::{ArgumentError, ArgumentList, ArgumentText, ProviderArguments};
+pub use super::responses::*;
 pub use super::tracepoint_format::{TracepointFormat, TracepointFormatError};
 use crate::wire::{
     PartValue, Path, Reader, Visitor, WireError, WireErrorKind, Writer, to_u32, to_usize, wire_enum,
@@ -463,43 +463,6 @@ impl<'a> Decode<'a> for Status {
 
     fn inspect(r: &mut Reader<'a>, path: &Path<'_>, visitor: &mut dyn Visitor) -> Result<(), WireError> {
         if r.rest().is_empty() { Ok(()) } else { HResult::inspect(r, &Path::Field(path, "status"), visitor) }
-    }
-}
-
-wire_struct! {
-    /// The id of a session, 8 bytes, for [`StopTracing`](crate::StopTracing).
-    ///
-    /// The id has no other use. A later session can have the same id.
-    ///
-    /// ```
-    /// use ipc_proto::{StopTracing, types::SessionId};
-    ///
-    /// let SessionId { session_id } = SessionId { session_id: 7 }; // the answer to CollectTracing2
-    /// assert_eq!(StopTracing { session_id }, StopTracing { session_id: 7 });
-    /// ```
-    pub struct SessionId {
-        /// The id; not 0.
-        session_id: u64,
-    }
-}
-
-wire_struct! {
-    /// The announcement of the environment, which follows as a [counted continuation](crate::ReceiveEnvironment).
-    ///
-    /// ```
-    /// use ipc_proto::{ReceiveEnvironment, types::ProcessEnvironment};
-    ///
-    /// let announced = ProcessEnvironment { incoming_bytes: 1_000_000, future: 0 };
-    /// let mut buf = [0; 256]; // for one entry at a time
-    /// assert!(ReceiveEnvironment::new(&announced, 1 << 20, &mut buf).is_ok());
-    /// assert!(ReceiveEnvironment::new(&announced, 1000, &mut buf).is_err()); // more than the caller allows
-    /// # Ok::<(), ipc_proto::ProtocolError>(())
-    /// ```
-    pub struct ProcessEnvironment {
-        /// The number of bytes after the message: the `u32` count of entries, then the entries. Can exceed 65,535.
-        incoming_bytes: u32,
-        /// Reserved; 0.
-        future: u16,
     }
 }
 

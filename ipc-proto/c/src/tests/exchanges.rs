@@ -116,9 +116,9 @@ fn a_request_with_texts_and_arrays() {
             let last = c"providers[0].filter.event_ids[1]";
             ok(dipc_find(bytes, len, 0, last.as_ptr(), part.at, null_mut()));
             assert_eq!((*part.at).number, 0xffff_ffff);
-            ok(dipc_reply_session_id(reply, 77, null_mut()));
+            ok(reply::SessionId(reply, 77, null_mut()));
         });
-        ok(dipc_read_session_id(called.answer.bytes, called.answer.len, session_id.at, null_mut()));
+        ok(read::SessionId(called.answer.bytes, called.answer.len, session_id.at, null_mut()));
         assert_eq!((called.answer.refused, session_id.get()), (false, 77));
     }
 }
@@ -177,7 +177,7 @@ fn an_environment_in_the_buffer_of_its_call() {
         let buf = Memory::array(48);
         ok(GetProcessEnvironment(buf.at, 48, len.at));
         let called = call(buf, len.get(), &then, |reply, _| {
-            ok(dipc_reply_environment(reply, u32::try_from(then.len()).unwrap(), null_mut()));
+            ok(reply::ProcessEnvironment(reply, u32::try_from(then.len()).unwrap(), 0, null_mut()));
         });
         let Called { answer, buf, mut rest } = called;
         let (mut exchange, entry) = (Memory::zeros(), Memory::<Text<'_>>::one());

@@ -51,7 +51,7 @@ impl Server {
                     (*info.at).process_id = 42;
                     ok(dipc_reply_process_info(exchange, info.at, null_mut()));
                 }
-                0x202..=0x207 => ok(dipc_reply_session_id(exchange, 77, null_mut())),
+                0x202..=0x207 => ok(reply::SessionId(exchange, 77, null_mut())),
                 _ => ok(dipc_reply_ok(exchange, null_mut())),
             }
         }
@@ -129,7 +129,7 @@ unsafe fn asked(request: &Memory<u8>, facts: *const Facts, version: u8) -> (Answ
         }
         if !answer.get().refused && server.asked.last() == Some(&0x203) {
             let session_id = Memory::<u64>::one();
-            ok(dipc_read_session_id(answer.get().bytes, answer.get().len, session_id.at, null_mut()));
+            ok(read::SessionId(answer.get().bytes, answer.get().len, session_id.at, null_mut()));
             assert_eq!(session_id.get(), 77);
         }
         (answer.get(), server.asked.clone(), lost)

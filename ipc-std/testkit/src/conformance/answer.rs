@@ -2,9 +2,9 @@
 use core::fmt;
 use std::collections::BTreeMap;
 
-use ipc_proto::types::{ProcessEnvironment, ProcessInfo, ProcessInfo2, ProcessInfo3, SessionId, Status};
-use ipc_proto::wire::decode_prefix;
-use ipc_proto::{Code, CommandInfo, Decode, HResult, Message, Parsed, Request};
+use ipc_proto::types::SessionId;
+use ipc_proto::wire::{PartValue, decode_prefix};
+use ipc_proto::{Code, CommandInfo, HResult, Message, Parsed, Request};
 use serde_json::Value;
 
 /// The expected answer.
@@ -69,77 +69,31 @@ pub(crate) fn whole_message(bytes: &[u8]) -> Option<Message<'_>> {
     }
 }
 
-/// Decodes the value if no other bytes follow it.
-fn exactly<'a, T: Decode<'a>>(bytes: &'a [u8]) -> Option<T> {
-    decode_prefix(bytes).ok().and_then(|(value, rest)| rest.is_empty().then_some(value))
-}
-
 /// Returns the code of an Error answer, with or without a message.
 fn refusal(message: &Message<'_>) -> Option<HResult> {
     // Only the code is decoded: the bytes after the code need not be a valid text.
     (message.code == Code::ERROR).then(|| message.decode().ok())?
 }
 
-/// A response whose payload has numbers.
-trait Numbers {
-    /// Returns the numbers in the payload; `None` for a payload that servers do not send.
-    fn numbers(payload: &[u8]) -> Option<Vec<(&'static str, u64)>>;
-}
-
-impl Numbers for Status {
-    /// A client also accepts an answer without a payload. A server must send one, so an empty payload is not a valid
-    /// answer here.
-    fn numbers(payload: &[u8]) -> Option<Vec<(&'static str, u64)>> {
-        Some(vec![("status", exactly::<HResult>(payload)?.0.into())])
-    }
-}
-impl Numbers for ProcessInfo3<'_> {
-    fn numbers(payload: &[u8]) -> Option<Vec<(&'static str, u64)>> {
-        let (info, rest) = decode_prefix::<ProcessInfo3<'_>>(payload).ok()?;
-        // A later version can append fields.
-        if info.version <= 1 && !rest.is_empty() {
-            return None;
-        }
-        Some(vec![("version", info.version.into()), ("process_id", info.process_id)])
-    }
-}
-/// Implements [`Numbers`] for responses without bytes after their last field, by fields.
-macro_rules! fields {
-    ($($response:ty { $($field:ident),+ })*) => {$(
-        impl Numbers for $response {
-            fn numbers(payload: &[u8]) -> Option<Vec<(&'static str, u64)>> {
-                let response: $response = exactly(payload)?;
-                Some(vec![$((stringify!($field), response.$field.into())),+])
-            }
-        }
-    )*};
-}
-fields! {
-    SessionId { session_id }
-    ProcessInfo<'_> { process_id }
-    ProcessInfo2<'_> { process_id }
-    ProcessEnvironment { incoming_bytes, future }
-}
-
-/// Returns the numbers in an OK answer to a command; `None` if servers send no such answer to this command.
-fn numbers(command: &CommandInfo, message: &Message<'_>) -> Option<Vec<(&'static str, u64)>> {
-    macro_rules! numbers {
-        ($([
-            $code:literal $name:ident / $specification_name:ident since $since:literal:
-            $request:ty { $($field:ident: $ty:ty,)* }
-            -> $response_name:ident: $response:ty, then $then:ident
-        ])*) => {
-            fn of<'r>(code: Code, payload: &'r [u8]) -> Option<Vec<(&'static str, u64)>> {
-                match code.0 {
-                    $($code => <$response as Numbers>::numbers(payload),)*
-                    _ => None,
-                }
-            }
+/// Returns the numbers in an OK answer to a command, by the names of their fields; `None` if servers send no such answer to
+/// this command.
+fn numbers(command: &CommandInfo, answer: &[u8]) -> Option<BTreeMap<String, u64>> {
+    // A client also accepts an OK answer without a payload. A server must send one.
+    whole_message(answer).filter(|message| message.code == Code::OK && !message.payload.is_empty())?;
+    let (mut numbers, mut has_rest) = (BTreeMap::new(), false);
+    let inspected = Message::inspect(answer, Some(command.code), &mut |part| {
+        let path = part.path.to_string();
+        has_rest |= path == "rest";
+        let number = match part.value {
+            PartValue::Number { number, .. } => u64::try_from(number).ok(),
+            PartValue::HResult(hresult) => Some(hresult.0.into()),
+            _ => None,
         };
-    }
-    ipc_proto::for_each_command!(numbers);
-    let Message { code: Code::OK, payload } = *message else { return None };
-    of(command.code, payload)
+        numbers.extend(number.map(|number| (path, number)));
+    });
+    // A later version of an answer can append fields.
+    let is_answer = inspected.is_ok() && (!has_rest || numbers.get("version") > Some(&1));
+    is_answer.then_some(numbers)
 }
 
 impl ReceivedAnswer {
@@ -152,10 +106,9 @@ impl ReceivedAnswer {
 
     /// Returns whether the command can have this answer.
     pub(super) fn is_possible_for(&self, command: Option<&CommandInfo>) -> bool {
-        self.message().is_some_and(|message| {
-            let ok = command.and_then(|command| numbers(command, &message));
-            ok.is_some() || refusal(&message).is_some()
-        })
+        let Self::Message(bytes) = self else { return false };
+        let is_ok = command.is_some_and(|command| numbers(command, bytes).is_some());
+        is_ok || whole_message(bytes).is_some_and(|message| refusal(&message).is_some())
     }
 
     /// Returns the id of the session that an OK answer of 28 bytes starts, if the command
@@ -163,8 +116,8 @@ impl ReceivedAnswer {
     #[must_use]
     pub fn session_id(&self) -> Option<u64> {
         let Message { payload, .. } = self.message().filter(|message| message.code == Code::OK)?;
-        let SessionId { session_id } = exactly(payload)?;
-        Some(session_id)
+        let (SessionId { session_id }, rest) = decode_prefix(payload).ok()?;
+        rest.is_empty().then_some(session_id)
     }
 }
 
@@ -283,14 +236,14 @@ impl ExpectedAnswer {
     }
 
     pub(super) fn matches(&self, answer: &ReceivedAnswer) -> bool {
-        let Some(message) = answer.message() else { return false };
+        let ReceivedAnswer::Message(received) = answer else { return false };
+        let refused = || refusal(&whole_message(received)?);
         match self {
-            Self::Bytes(bytes) => *answer == ReceivedAnswer::Message(bytes.clone()),
-            Self::HResult(hresult) => refusal(&message) == Some(*hresult),
-            Self::Refusal => refusal(&message).is_some(),
-            Self::Ok { command, fields } => numbers(command, &message).is_some_and(|numbers| {
-                fields.iter().all(|(name, value)| numbers.contains(&(name.as_str(), *value)))
-            }),
+            Self::Bytes(bytes) => received == bytes,
+            Self::HResult(hresult) => refused() == Some(*hresult),
+            Self::Refusal => refused().is_some(),
+            Self::Ok { command, fields } => numbers(command, received)
+                .is_some_and(|numbers| fields.iter().all(|(name, value)| numbers.get(name) == Some(value))),
         }
     }
 }

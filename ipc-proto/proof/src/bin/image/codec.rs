@@ -1,5 +1,5 @@
 //! Decodes and encodes every request and every response.
-use ipc_proto::types::{ProcessEnvironment, ProcessInfo, ProcessInfo2, ProcessInfo3, SessionId, Status};
+use ipc_proto::types::Status;
 use ipc_proto::{Code, Decode, Encode, Message, Parsed, ServerError, encode};
 
 use crate::register::{number, storage, write_bytes, write_number};
@@ -13,16 +13,23 @@ pub fn run() {
             written(request.code(), &request);
         }
         1 => answer::<Status>(&message),
-        2 => answer::<SessionId>(&message),
-        3 => answer::<ProcessEnvironment>(&message),
-        4 => answer::<ProcessInfo<'_>>(&message),
-        5 => answer::<ProcessInfo2<'_>>(&message),
-        6 => answer::<ProcessInfo3<'_>>(&message),
-        _ => answer::<ServerError<'_>>(&message),
+        2 => answer::<ServerError<'_>>(&message),
+        _ => answers(&message),
     }
 }
 
-fn answer<T: Decode<'static> + Encode>(message: &Message<'static>) {
+macro_rules! answers {
+    ($([$name:ident: $response:ty { $($fields:tt)* }])*) => {
+        fn answers<'r>(message: &Message<'r>) {
+            $(if number() == 0 {
+                return answer::<$response>(message);
+            })*
+        }
+    };
+}
+ipc_proto::for_each_response!(answers);
+
+fn answer<'r, T: Decode<'r> + Encode>(message: &Message<'r>) {
     if let Ok(answer) = message.decode::<T>() {
         written(message.code, &answer);
     }

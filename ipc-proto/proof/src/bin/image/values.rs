@@ -64,8 +64,8 @@ impl<T: 'static> Input for Array<'_, T> {
 
 /// Implements [`Input`] for structs, field by field.
 macro_rules! structs {
-    ($($name:ident $(<$lt:lifetime>)? { $($field:ident)* })*) => {$(
-        impl $(<$lt>)? Input for $name $(<$lt>)? {
+    ($($name:ident { $($field:ident)* })*) => {$(
+        impl Input for $name<'_> {
             fn input() -> Self {
                 Self { $($field: Input::input()),* }
             }
@@ -73,51 +73,9 @@ macro_rules! structs {
     )*};
 }
 structs! {
-    SessionId { session_id }
-    ProcessEnvironment { incoming_bytes future }
-    StreamingSession<'a> { buffer_mb format rundown_keyword stackwalk providers }
-    StreamingSession6<'a> { buffer_mb format rundown_keyword stackwalk providers session_buffer_mode }
-    UserEventsSession<'a> { rundown_keyword providers }
-    ProcessInfo3<'a> {
-        version process_id runtime_cookie command_line os arch managed_entrypoint_assembly_name
-        clr_product_version portable_rid
-    }
-}
-
-/// Reads the fields of every kind of process information, so that the code is in the image only once.
-#[inline(never)]
-fn process_info() -> ProcessInfo3<'static> {
-    Input::input()
-}
-
-impl Input for ProcessInfo<'_> {
-    fn input() -> Self {
-        let ProcessInfo3 { process_id, runtime_cookie, command_line, os, arch, .. } = process_info();
-        Self { process_id, runtime_cookie, command_line, os, arch }
-    }
-}
-impl Input for ProcessInfo2<'_> {
-    fn input() -> Self {
-        let ProcessInfo3 {
-            process_id,
-            runtime_cookie,
-            command_line,
-            os,
-            arch,
-            managed_entrypoint_assembly_name,
-            clr_product_version,
-            ..
-        } = process_info();
-        Self {
-            process_id,
-            runtime_cookie,
-            command_line,
-            os,
-            arch,
-            managed_entrypoint_assembly_name,
-            clr_product_version,
-        }
-    }
+    StreamingSession { buffer_mb format rundown_keyword stackwalk providers }
+    StreamingSession6 { buffer_mb format rundown_keyword stackwalk providers session_buffer_mode }
+    UserEventsSession { rundown_keyword providers }
 }
 
 /// A response that is written to the register.
@@ -130,31 +88,53 @@ impl Output for Status {
         write_number(self.0.0);
     }
 }
-impl Output for SessionId {
-    fn output(&self) {
-        write_number(self.session_id as u32);
+
+/// A field of a response. Only numbers and texts are written.
+trait Field {
+    fn number(&self) -> u32 {
+        0
+    }
+    fn text(&self) -> Text<'_> {
+        Text::NULL
     }
 }
-impl Output for ProcessEnvironment {
-    fn output(&self) {
-        write_number(self.incoming_bytes);
+
+/// Implements [`Field`] for integers.
+macro_rules! integers {
+    ($($name:ident)*) => {$(
+        impl Field for $name {
+            fn number(&self) -> u32 {
+                *self as u32
+            }
+        }
+    )*};
+}
+integers! { u16 u32 u64 }
+
+impl Field for Guid {}
+impl Field for Text<'_> {
+    fn text(&self) -> Text<'_> {
+        *self
     }
 }
-impl Output for ProcessInfo<'_> {
-    fn output(&self) {
-        write_texts(&[self.command_line, self.os, self.arch]);
-    }
+
+/// Implements [`Input`] and [`Output`] for responses, field by field.
+macro_rules! responses {
+    ($([$name:ident: $response:ty { $($field:ident: $ty:ty,)* }])*) => {$(
+        impl<'r> Input for $response {
+            fn input() -> Self {
+                Self { $($field: Input::input()),* }
+            }
+        }
+        impl<'r> Output for $response {
+            fn output(&self) {
+                write_number(0 $(^ self.$field.number())*);
+                write_texts(&[$(self.$field.text()),*]);
+            }
+        }
+    )*};
 }
-impl Output for ProcessInfo2<'_> {
-    fn output(&self) {
-        write_texts(&[self.command_line, self.os, self.arch, self.clr_product_version]);
-    }
-}
-impl Output for ProcessInfo3<'_> {
-    fn output(&self) {
-        write_texts(&[self.command_line, self.os, self.arch, self.clr_product_version, self.portable_rid]);
-    }
-}
+ipc_proto::for_each_response!(responses);
 
 #[inline(never)]
 pub(crate) fn write_texts(texts: &[Text<'_>]) {
