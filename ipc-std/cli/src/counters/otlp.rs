@@ -292,7 +292,7 @@ fn list(items: impl Iterator<Item = String>) -> String {
 }
 
 fn text(text: &str) -> String {
-    json_line(&text.into())
+    json_line(&text)
 }
 
 fn nanoseconds(time: u128) -> Value {

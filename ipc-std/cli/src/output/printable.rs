@@ -3,6 +3,7 @@ use std::borrow::Cow;
 use std::io::{self, Write};
 
 use nettrace::Str;
+use serde::Serialize;
 use serde_json::Value;
 
 /// Names from a trace are cut to this many characters, because each event can repeat a name, and a column is as wide as
@@ -37,8 +38,9 @@ pub(crate) fn printable(text: &str) -> Cow<'_, str> {
 }
 
 /// Returns `value` as one line. JSON itself leaves some control characters as they are, such as DEL.
-pub(crate) fn json_line(value: &Value) -> String {
-    let line = value.to_string();
+pub(crate) fn json_line(value: &impl Serialize) -> String {
+    // It fails only for a map whose keys are no text, which no row has.
+    let line = serde_json::to_string(value).unwrap_or_default();
     // These characters occur only inside strings, and all are in the basic plane, so that one escape is enough.
     escape(&line, |c| format!("\\u{:04x}", u32::from(c))).into_owned()
 }
