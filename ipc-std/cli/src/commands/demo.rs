@@ -22,7 +22,7 @@ use crate::output::globals::Globals;
 use crate::output::signals;
 use crate::output::stdout::{json_to_stdout, to_stdout};
 use crate::output::threads::lock;
-use crate::process::process_fields::process_fields;
+use crate::process::process_fields::ProcessFields;
 use crate::recording::trace_profile::TraceProfile;
 
 /// Show the features of the tool on a fake runtime, without .NET
@@ -151,7 +151,7 @@ fn description(runtime: &FakeRuntime) -> Result<Vec<String>, Failure> {
             value.as_str().map_or_else(|| value.to_string(), str::to_owned)
         )
     };
-    Ok(process_fields(&info).into_iter().map(line).collect())
+    Ok(ProcessFields::from(&info).rows().into_iter().map(line).collect())
 }
 
 fn environment(runtime: &FakeRuntime) -> Result<Vec<String>, Failure> {
