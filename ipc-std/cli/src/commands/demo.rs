@@ -19,6 +19,7 @@ use tempfile::TempDir;
 use crate::output::failure::{self, Failure, Kind};
 use crate::output::field::Field;
 use crate::output::globals::Globals;
+use crate::output::rows;
 use crate::output::signals;
 use crate::output::stdout::{json_to_stdout, to_stdout};
 use crate::output::threads::lock;
@@ -151,7 +152,7 @@ fn description(runtime: &FakeRuntime) -> Result<Vec<String>, Failure> {
             value.as_str().map_or_else(|| value.to_string(), str::to_owned)
         )
     };
-    Ok(ProcessFields::from(&info).rows().into_iter().map(line).collect())
+    Ok(rows::fields(&ProcessFields::from(&info)).into_iter().map(line).collect())
 }
 
 fn environment(runtime: &FakeRuntime) -> Result<Vec<String>, Failure> {

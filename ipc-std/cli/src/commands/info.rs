@@ -5,6 +5,7 @@ use crate::output::failure::Failure;
 use crate::output::globals::Globals;
 use crate::output::next_command::show_next;
 use crate::output::printable::printable;
+use crate::output::rows;
 use crate::output::stdout::{json_to_stdout, to_stdout};
 use crate::output::tables::write_fields;
 use crate::process::connection_args::ConnectionArgs;
@@ -36,7 +37,7 @@ pub(crate) fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
             Value::String(text) => printable(text).into_owned(),
             other => other.to_string(),
         };
-        let fields = fields.rows();
+        let fields = rows::fields(&fields);
         let rows: Vec<_> = fields.iter().map(|(name, value)| (name.as_str(), shown(value))).collect();
         to_stdout(|out| write_fields(&rows, out))?;
         show_next(&format!("dotnet-ipc diagnose {}", args.target.target().argument()), globals)

@@ -2,7 +2,6 @@
 use ipc_proto::wire::TextBuf;
 use ipc_std::{ProcessInfo, SystemProcess};
 use serde::Serialize;
-use serde_json::{Map, Value, json};
 
 use super::system_process::SYSTEM;
 
@@ -37,11 +36,6 @@ impl ProcessFields {
     /// Leaves the process ID out.
     pub(crate) fn without_process_id(self) -> Self {
         Self { process_id: None, ..self }
-    }
-
-    /// Returns the names and the values.
-    pub(crate) fn rows(&self) -> Map<String, Value> {
-        json!(self).as_object().cloned().unwrap_or_default()
     }
 }
 
