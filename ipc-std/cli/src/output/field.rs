@@ -2,11 +2,9 @@
 use core::fmt;
 use std::io::{self, Write};
 
+use super::printable::{json_line, write_json_string};
 use dotnet_ipc_syntax::hex;
 use ipc_proto::wire::{Part, PartValue};
-use serde_json::json;
-
-use super::printable::write_json_string;
 
 /// A part of a message. Its `Display` is its name and its value for people.
 #[derive(Debug)]
@@ -57,7 +55,12 @@ impl Field<'_> {
             PartValue::HResult(hresult) => hresult.name(),
             _ => None,
         };
-        write!(out, ",\"value_name\":{},\"problem\":{}}}", json!(value_name), json!(value.problem()))
+        write!(
+            out,
+            ",\"value_name\":{},\"problem\":{}}}",
+            json_line(&value_name),
+            json_line(&value.problem())
+        )
     }
 }
 
