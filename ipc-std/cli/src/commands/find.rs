@@ -2,7 +2,7 @@
 use std::borrow::Cow;
 
 use ipc_proto::plan::Explanation;
-use ipc_std::discover::{self, Found, Search, SearchStep};
+use ipc_std::discover::{self, Found, Search};
 use serde::Serialize;
 
 use crate::output::failure::Failure;
@@ -44,11 +44,18 @@ pub(crate) fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
     let (mut search, found) = args.search(&wire_log)?;
     let found = found.map_or_else(|| discover::identify(&mut search, wire_log.observer().as_ref()), Ok);
     if globals.json {
-        json_to_stdout(&SearchRow {
-            process_id: search.process_id(),
-            steps: search.steps().iter().map(StepRow::new).collect(),
-            found: found.as_ref().ok().map(FoundRow::new),
-        })?;
+        let steps = search.steps().iter().map(|step| StepRow {
+            step: step.subject.to_string(),
+            reason: step.reason.as_ref().map(ReasonRow::new),
+        });
+        let found = found.as_ref().ok().map(|found| FoundRow {
+            socket: found.path.to_string_lossy(),
+            local_process_id: found.local_process_id,
+            listener: found.listener,
+            router: found.router,
+            runtime_cookie: found.info.as_ref().map(|info| info.runtime_cookie.to_string()),
+        });
+        json_to_stdout(&SearchRow { process_id: search.process_id(), steps: steps.collect(), found })?;
     } else {
         to_stdout(|out| {
             for step in search.steps() {
@@ -79,12 +86,6 @@ struct StepRow<'s> {
     reason: Option<ReasonRow<'s>>,
 }
 
-impl<'s> StepRow<'s> {
-    fn new(step: &'s SearchStep) -> Self {
-        Self { step: step.subject.to_string(), reason: step.reason.as_ref().map(ReasonRow::new) }
-    }
-}
-
 #[derive(Serialize)]
 struct FoundRow<'f> {
     socket: Cow<'f, str>,
@@ -92,18 +93,6 @@ struct FoundRow<'f> {
     listener: Option<u32>,
     router: bool,
     runtime_cookie: Option<String>,
-}
-
-impl<'f> FoundRow<'f> {
-    fn new(found: &'f Found) -> Self {
-        Self {
-            socket: found.path.to_string_lossy(),
-            local_process_id: found.local_process_id,
-            listener: found.listener,
-            router: found.router,
-            runtime_cookie: found.info.as_ref().map(|info| info.runtime_cookie.to_string()),
-        }
-    }
 }
 
 fn sentence(found: &Found) -> String {
