@@ -34,20 +34,20 @@ fn testdata() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testdata")
 }
 
-/// Starts a runtime that accepts each control command, and sends the same trace in each session.
+/// Starts a runtime that sends the same trace in each session and, since .NET 5, accepts each control command.
 fn runtime(directory: &Path, profile: Profile) -> FakeRuntime {
     let profile = Profile { process_id: 4242, runtime_cookie: Guid([7; 16]), ..profile };
-    let (runs, is_old) = (!profile.suspended, profile.version < 5);
+    let accepts = !profile.suspended && profile.version >= 5;
     let runtime = FakeRuntime::start_in(directory, profile).unwrap();
-    if runs && !is_old {
+    if accepts {
         for code in [0x0101, 0x0102, 0x0103, 0x0301, 0x0302, 0x0403, 0x0405, 0x0406, 0x0407] {
             runtime.on(Code(code), |_| Response::ok(&Status::OK));
         }
-        let trace = fs::read(testdata().join("analysis/net10-startup.nettrace")).unwrap();
-        for code in 0x0202..=0x0207 {
-            let trace = trace.clone();
-            runtime.on(Code(code), move |_| Response::Trace(trace.clone()));
-        }
+    }
+    let trace = fs::read(testdata().join("analysis/net10-startup.nettrace")).unwrap();
+    for code in if accepts { 0x0202..=0x0207 } else { 0x0202..=0x0203 } {
+        let trace = trace.clone();
+        runtime.on(Code(code), move |_| Response::Trace(trace.clone()));
     }
     runtime
 }
