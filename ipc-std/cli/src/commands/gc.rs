@@ -60,8 +60,8 @@ struct CollectionRow {
 /// The object of `--summary --json`.
 #[derive(Serialize)]
 struct GcSummary {
-    all: SummaryRow,
-    generations: [SummaryRow; 3],
+    all: CollectionsRow,
+    generations: [CollectionsRow; 3],
     processes: u64,
     incomplete: u64,
     span_ms: f64,
@@ -70,7 +70,7 @@ struct GcSummary {
 
 /// Statistics of some of the collections.
 #[derive(Serialize)]
-struct SummaryRow {
+struct CollectionsRow {
     collections: u64,
     induced: u64,
     pause_ms: f64,
@@ -134,8 +134,8 @@ impl FindingsView for GcView {
 
     fn to_json(GcReport { statistics, .. }: &GcReport, incomplete: u64) -> impl Serialize {
         GcSummary {
-            all: SummaryRow::new(&statistics.all),
-            generations: statistics.generations.each_ref().map(SummaryRow::new),
+            all: CollectionsRow::new(&statistics.all),
+            generations: statistics.generations.each_ref().map(CollectionsRow::new),
             processes: statistics.processes,
             incomplete,
             span_ms: milliseconds(statistics.span),
@@ -257,7 +257,7 @@ fn cells(collection: &Collection) -> [String; 9] {
     ]
 }
 
-impl SummaryRow {
+impl CollectionsRow {
     fn new(statistics: &GenerationStatistics) -> Self {
         let GenerationStatistics { count, induced, pauses, suspensions, promoted, largest_heap, .. } = statistics;
         let of_any = |durations: &Durations, time| (durations.count() > 0).then(|| milliseconds(time));

@@ -8,7 +8,9 @@ use nettrace_analysis::Durations;
 use nettrace_analysis::requests::{
     FoldedPath, OwnMethod, RequestGroup, RequestSummary, Requests, RouteDurations,
 };
+use serde::Serialize;
 
+use self::json::{FinishedRow, InFlightRow, OutgoingRow, RouteRow};
 use crate::args::frame_args::OwnArgs;
 use crate::output::columns::{cut_middle, terminal_width};
 use crate::output::failure::{Failure, Kind};
@@ -60,6 +62,35 @@ pub(crate) fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
         show_next(&format!("dotnet-ipc stack {}", input.target.argument()), globals)?;
     }
     Ok(())
+}
+
+/// The report as JSON.
+#[derive(Serialize)]
+struct RequestsRow<'r> {
+    in_flight: Vec<InFlightRow<'r>>,
+    finished: Vec<FinishedRow<'r>>,
+    outgoing: Vec<OutgoingRow<'r>>,
+    routes: Vec<RouteRow<'r>>,
+    totals: TotalsRow,
+    began_before: BeganBeforeRow,
+    without_activity: u64,
+    dropped: u64,
+    dropped_methods: u64,
+    lost: u64,
+}
+
+#[derive(Serialize)]
+struct TotalsRow {
+    in_flight: u64,
+    finished: u64,
+    outgoing_in_flight: u64,
+    outgoing_finished: u64,
+}
+
+#[derive(Serialize)]
+struct BeganBeforeRow {
+    incoming: u64,
+    outgoing: u64,
 }
 
 struct RequestReport {
@@ -141,6 +172,27 @@ impl RequestReport {
             self.summary.incoming().filter(|group| group.durations.count() > 0).collect();
         finished.sort_by_key(|group| core::cmp::Reverse(group.durations.count()));
         finished
+    }
+
+    fn to_json(&self) -> RequestsRow<'_> {
+        let [incoming, outgoing] = self.summary.ends_without_start;
+        RequestsRow {
+            in_flight: self.in_flight().take(self.top).map(json::in_flight).collect(),
+            finished: self.finished().into_iter().take(self.top).map(json::finished).collect(),
+            outgoing: self.summary.outgoing().take(self.top).map(json::sent).collect(),
+            routes: self.summary.routes.iter().take(self.top).map(json::route).collect(),
+            totals: TotalsRow {
+                in_flight: in_flight_of(self.summary.incoming()),
+                finished: finished_of(self.summary.incoming()),
+                outgoing_in_flight: in_flight_of(self.summary.outgoing()),
+                outgoing_finished: finished_of(self.summary.outgoing()),
+            },
+            began_before: BeganBeforeRow { incoming, outgoing },
+            without_activity: self.summary.without_activity,
+            dropped: self.summary.dropped,
+            dropped_methods: self.summary.dropped_methods,
+            lost: self.lost,
+        }
     }
 
     /// Returns the name of a kind of requests, with its process if the trace has several.

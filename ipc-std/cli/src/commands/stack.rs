@@ -171,7 +171,7 @@ fn cached_rundown(client: &Client) -> Result<Option<CachedRundown>, Failure> {
 
 /// A thread as JSON.
 #[derive(Serialize)]
-struct ThreadRow<'s> {
+struct ThreadStackRow<'s> {
     thread_id: u64,
     thread_name: Option<&'s str>,
     state: &'static str,
@@ -197,7 +197,7 @@ fn show(
         for (number, stack) in stacks.iter().enumerate().filter(|_| !is_grouped) {
             if globals.json {
                 let (frames, own) = shown.to_json(&stack.frames);
-                let line = ThreadRow {
+                let line = ThreadStackRow {
                     thread_id: stack.thread_id,
                     thread_name: stack.own_name(names),
                     state: stack.state(),

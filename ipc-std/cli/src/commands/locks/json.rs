@@ -18,7 +18,7 @@ struct LocksRow {
     waits: WaitsRow,
     locks: Vec<LockRow>,
     cycles: Vec<CycleRow>,
-    waiting_before: Vec<GroupRow>,
+    waiting_before: Vec<WaitGroupRow>,
     ended_before: WaitsRow,
     without_end: u64,
     without_stack: u64,
@@ -41,7 +41,7 @@ struct LockRow {
     object: Option<String>,
     #[serde(flatten)]
     waits: WaitsRow,
-    methods: Vec<MethodRow>,
+    methods: Vec<LockMethodRow>,
     held_in: Vec<HoldingRow>,
     held_samples: u64,
     waiting: Vec<WaitingRow>,
@@ -50,7 +50,7 @@ struct LockRow {
 }
 
 #[derive(Serialize)]
-struct MethodRow {
+struct LockMethodRow {
     method: Option<String>,
     own: bool,
     #[serde(flatten)]
@@ -64,7 +64,7 @@ struct HoldingRow {
 }
 
 #[derive(Serialize)]
-struct ThreadRow {
+struct LockThreadRow {
     thread_id: Option<Value>,
     thread_name: Option<String>,
 }
@@ -72,7 +72,7 @@ struct ThreadRow {
 #[derive(Serialize)]
 struct WaitingRow {
     #[serde(flatten)]
-    thread: ThreadRow,
+    thread: LockThreadRow,
     wait_ms: f64,
     method: Option<String>,
 }
@@ -80,7 +80,7 @@ struct WaitingRow {
 #[derive(Serialize)]
 struct OwnerRow {
     #[serde(flatten)]
-    thread: ThreadRow,
+    thread: LockThreadRow,
     number: Value,
     waits_for: Option<OwnerWaitRow>,
     frames: Vec<String>,
@@ -102,13 +102,13 @@ struct CycleRow {
 #[derive(Serialize)]
 struct CycleThreadRow {
     #[serde(flatten)]
-    thread: ThreadRow,
+    thread: LockThreadRow,
     lock: Option<String>,
     method: Option<String>,
 }
 
 #[derive(Serialize)]
-struct GroupRow {
+struct WaitGroupRow {
     process_id: Option<Value>,
     kind: &'static str,
     count: usize,
@@ -168,12 +168,12 @@ impl LockJson<'_> {
         frames.iter().map(|frame| self.method(frame)).collect()
     }
 
-    fn thread(&self, thread: &LockThread) -> ThreadRow {
-        ThreadRow { thread_id: Some(integer(thread.id)), thread_name: self.threads.name(thread) }
+    fn thread(&self, thread: &LockThread) -> LockThreadRow {
+        LockThreadRow { thread_id: Some(integer(thread.id)), thread_name: self.threads.name(thread) }
     }
 
     fn lock(&self, lock: &ContendedLock) -> LockRow {
-        let method = |of: &WaitingMethod| MethodRow {
+        let method = |of: &WaitingMethod| LockMethodRow {
             method: of.method.as_ref().map(|name| self.method(name)),
             own: of.is_own,
             waits: of.waits.into(),
@@ -199,7 +199,7 @@ impl LockJson<'_> {
     }
 
     fn owner(&self, owner: &LockOwner) -> OwnerRow {
-        let nobody = ThreadRow { thread_id: None, thread_name: None };
+        let nobody = LockThreadRow { thread_id: None, thread_name: None };
         OwnerRow {
             thread: owner.thread.as_ref().map_or(nobody, |thread| self.thread(thread)),
             number: integer(owner.number),
@@ -224,8 +224,8 @@ impl LockJson<'_> {
         }
     }
 
-    fn group(&self, group: &WaitGroup) -> GroupRow {
-        GroupRow {
+    fn group(&self, group: &WaitGroup) -> WaitGroupRow {
+        WaitGroupRow {
             process_id: group.process_id.map(integer),
             kind: group.kind.name(),
             count: group.threads.len(),
