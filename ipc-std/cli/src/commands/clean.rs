@@ -1,9 +1,10 @@
 //! `clean`: removes the sockets of runtimes that have ended.
+use std::borrow::Cow;
 use std::io::{self, IsTerminal, Write};
 use std::path::PathBuf;
 
 use ipc_std::discover::{self, Stale};
-use serde_json::json;
+use serde::Serialize;
 
 use crate::output::stdout::{json_to_stdout, to_stdout};
 use crate::run::failure::{Failure, Kind};
@@ -66,7 +67,15 @@ pub(crate) fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
             Vec::new()
         });
         if json {
-            json_to_stdout(&to_json(stale, &removed))?;
+            json_to_stdout(&StaleRow {
+                process_id: stale.process_id,
+                socket: stale.path.to_string_lossy(),
+                router: stale.router,
+                owner: stale.owner,
+                removable: stale.removable,
+                pipes: texts(&stale.pipes),
+                removed: texts(&removed),
+            })?;
         } else {
             to_stdout(|out| {
                 removed
@@ -106,12 +115,18 @@ fn ask(count: usize) -> Result<bool, Failure> {
     Ok(matches!(answer.trim(), "y" | "Y" | "yes"))
 }
 
-fn to_json(stale: &Stale, removed: &[PathBuf]) -> serde_json::Value {
-    let texts =
-        |paths: &[PathBuf]| paths.iter().map(|path| path.to_string_lossy().into()).collect::<Vec<String>>();
-    json!({
-        "process_id": stale.process_id, "socket": stale.path.to_string_lossy(), "router": stale.router,
-        "owner": stale.owner, "removable": stale.removable, "pipes": texts(&stale.pipes),
-        "removed": texts(removed),
-    })
+/// A socket as JSON.
+#[derive(Serialize)]
+struct StaleRow<'s> {
+    process_id: u32,
+    socket: Cow<'s, str>,
+    router: bool,
+    owner: u32,
+    removable: bool,
+    pipes: Vec<Cow<'s, str>>,
+    removed: Vec<Cow<'s, str>>,
+}
+
+fn texts(paths: &[PathBuf]) -> Vec<Cow<'_, str>> {
+    paths.iter().map(|path| path.to_string_lossy()).collect()
 }

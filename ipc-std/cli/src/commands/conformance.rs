@@ -8,7 +8,7 @@ use ipc_proto::plan::Flavour;
 use ipc_proto::{Code, HResult};
 use ipc_std::{Client, ErrorKind};
 use ipc_testkit::conformance::{self, Against, Case, Difference, NotTried, ReceivedAnswer, Seen, State};
-use serde_json::json;
+use serde::Serialize;
 
 use crate::args::command_code::parse_command;
 use crate::output::stdout::{json_to_stdout, to_stdout};
@@ -67,16 +67,27 @@ const PROFILERS: &str = "empty/03ff";
 const DUMPS: &str = "empty/01ff";
 
 /// Counts of cases.
-#[derive(Debug, Default)]
+#[derive(Debug, Default, Serialize)]
 struct CaseCounts {
+    #[serde(rename = "cases")]
     tried: usize,
+    #[serde(rename = "differences")]
     different: usize,
     /// Not tried, because they are deadly.
     deadly: usize,
     /// Not tried, because no response of the compared runtime is recorded.
     unseen: usize,
     /// Not tried, because the transport cannot close one direction.
+    #[serde(rename = "not_tried")]
     half_close: usize,
+}
+
+/// A wrong response as JSON.
+#[derive(Serialize)]
+struct DifferenceRow<'d> {
+    case: &'d str,
+    expected: &'d str,
+    answered: &'d str,
 }
 
 pub(crate) fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
@@ -263,7 +274,7 @@ fn ask(
 fn show(difference: &Difference, globals: &Globals) -> Result<(), Failure> {
     if globals.json {
         let Difference { case, expected, answered, .. } = difference;
-        json_to_stdout(&json!({ "case": case, "expected": expected, "answered": answered }))
+        json_to_stdout(&DifferenceRow { case, expected, answered })
     } else {
         to_stdout(|out| writeln!(out, "{difference}"))
     }
@@ -272,13 +283,7 @@ fn show(difference: &Difference, globals: &Globals) -> Result<(), Failure> {
 fn summary(counts: &CaseCounts, globals: &Globals) -> Result<(), Failure> {
     let CaseCounts { tried, different, deadly, unseen, half_close } = counts;
     if globals.json {
-        return json_to_stdout(&json!({
-            "cases": tried,
-            "differences": different,
-            "deadly": deadly,
-            "unseen": unseen,
-            "not_tried": half_close,
-        }));
+        return json_to_stdout(counts);
     }
     to_stdout(|out| {
         write!(out, "{tried} cases, {different} differences")?;

@@ -18,8 +18,9 @@ use serde_json::Value;
 use tempfile::TempDir;
 
 use crate::output::field::Field;
-use crate::output::stdout::to_stdout;
-use crate::process::process_fields::process_fields;
+use crate::output::rows;
+use crate::output::stdout::{json_to_stdout, to_stdout};
+use crate::process::process_fields::ProcessFields;
 use crate::recording::trace_profile::TraceProfile;
 use crate::run::failure::{self, Failure, Kind};
 use crate::run::globals::Globals;
@@ -161,7 +162,7 @@ fn description(runtime: &FakeRuntime) -> Result<Vec<String>, Failure> {
             value.as_str().map_or_else(|| value.to_string(), str::to_owned)
         )
     };
-    Ok(process_fields(&info).into_iter().map(line).collect())
+    Ok(rows::fields(&ProcessFields::from(&info)).into_iter().map(line).collect())
 }
 
 fn environment(runtime: &FakeRuntime) -> Result<Vec<String>, Failure> {

@@ -9,7 +9,7 @@ use indicatif::{DecimalBytes, ProgressBar, ProgressState, ProgressStyle};
 use ipc_proto::plan::LostFeature;
 use ipc_proto::types::{DumpFlags, DumpType};
 use ipc_std::{DumpConfig, ErrorKind};
-use serde_json::json;
+use serde::Serialize;
 
 use crate::output::stdout::done;
 use crate::process::connection_args::ConnectionArgs;
@@ -69,6 +69,17 @@ impl Type {
 const REFUSED: &str = "the target writes the file: check that the directory exists and is writable for the target, and \
                        that createdump is beside its runtime";
 
+/// The result as JSON.
+#[derive(Serialize)]
+struct WrittenDump<'d> {
+    file: &'d str,
+    #[serde(rename = "type")]
+    dump_type: &'static str,
+    bytes: Option<u64>,
+    command: &'d str,
+    lost: Vec<String>,
+}
+
 pub(crate) fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
     let path = absolute(&args.output)?;
     if !is_template(&path) {
@@ -105,7 +116,7 @@ pub(crate) fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
     let size = bytes.map(|bytes| format!("{}, ", DecimalBytes(bytes))).unwrap_or_default();
     let command = name_of(outcome.command);
     let sentence = format!("Wrote {type_name} dump: {} ({size}{command})", printable(&path));
-    let object = json!({ "file": path, "type": type_name, "bytes": bytes, "command": command, "lost": lost });
+    let object = WrittenDump { file: &path, dump_type: type_name, bytes, command: &command, lost };
     done(globals, &sentence, &object)?;
     wire_log.check()
 }

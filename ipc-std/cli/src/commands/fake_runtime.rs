@@ -1,4 +1,5 @@
 //! `fake-runtime`: a fake runtime for tests of tools.
+use std::borrow::Cow;
 use std::io;
 use std::path::PathBuf;
 use std::sync::mpsc;
@@ -8,7 +9,7 @@ use ipc_proto::Advertise;
 use ipc_proto::port::{Config, Port, PortType, Variable};
 use ipc_std::{Server, discover};
 use ipc_testkit::{FakePort, FakeRuntime, Profile};
-use serde_json::json;
+use serde::Serialize;
 
 use crate::args::socket_path;
 use crate::output::stdout::json_to_stdout;
@@ -54,6 +55,13 @@ enum Runtime {
     Net31,
 }
 
+/// The line about the runtime.
+#[derive(Serialize)]
+struct StartedRuntime<'p> {
+    process_id: u32,
+    socket: Cow<'p, str>,
+}
+
 pub(crate) fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
     let profile = match args.runtime {
         Runtime::Net11 => Profile::net11(),
@@ -94,9 +102,8 @@ pub(crate) fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
     })?;
     let runtime = FakeRuntime::start_in(&dir, Profile { suspended: args.suspend, ports, ..profile })
         .map_err(|e| Failure::io(format_args!("cannot listen in {}", dir.display()), &e))?;
-    json_to_stdout(
-        &json!({ "process_id": runtime.process_id(), "socket": runtime.path().to_string_lossy() }),
-    )?;
+    let socket = runtime.path().to_string_lossy();
+    json_to_stdout(&StartedRuntime { process_id: runtime.process_id(), socket })?;
     spawn("stdin", move || {
         // An error counts as the end of the input.
         let _ = io::copy(&mut io::stdin(), &mut io::sink());

@@ -1,11 +1,13 @@
 //! `find`: shows where the socket of a runtime is, or why it is not found.
+use std::borrow::Cow;
+
 use ipc_proto::plan::Explanation;
-use ipc_std::discover::{self, Found, Search, SearchStep};
-use serde_json::{Value, json};
+use ipc_std::discover::{self, Found, Search};
+use serde::Serialize;
 
 use crate::output::stdout::{json_to_stdout, to_stdout};
 use crate::process::connection_args::ConnectionArgs;
-use crate::process::reasons;
+use crate::process::reasons::ReasonRow;
 use crate::process::target;
 use crate::process::wire_log::WireLog;
 use crate::run::failure::Failure;
@@ -42,9 +44,18 @@ pub(crate) fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
     let (mut search, found) = args.search(&wire_log)?;
     let found = found.map_or_else(|| discover::identify(&mut search, wire_log.observer().as_ref()), Ok);
     if globals.json {
-        let steps: Vec<_> = search.steps().iter().map(step_json).collect();
-        let found = found.as_ref().ok().map(found_json);
-        json_to_stdout(&json!({ "process_id": search.process_id(), "steps": steps, "found": found }))?;
+        let steps = search.steps().iter().map(|step| StepRow {
+            step: step.subject.to_string(),
+            reason: step.reason.as_ref().map(ReasonRow::new),
+        });
+        let found = found.as_ref().ok().map(|found| FoundRow {
+            socket: found.path.to_string_lossy(),
+            local_process_id: found.local_process_id,
+            listener: found.listener,
+            router: found.router,
+            runtime_cookie: found.info.as_ref().map(|info| info.runtime_cookie.to_string()),
+        });
+        json_to_stdout(&SearchRow { process_id: search.process_id(), steps: steps.collect(), found })?;
     } else {
         to_stdout(|out| {
             for step in search.steps() {
@@ -61,18 +72,27 @@ pub(crate) fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
     wire_log.check()
 }
 
-fn step_json(step: &SearchStep) -> Value {
-    json!({ "step": step.subject.to_string(), "reason": step.reason.as_ref().map(reasons::to_json) })
+/// A search as JSON.
+#[derive(Serialize)]
+struct SearchRow<'s> {
+    process_id: u32,
+    steps: Vec<StepRow<'s>>,
+    found: Option<FoundRow<'s>>,
 }
 
-fn found_json(found: &Found) -> Value {
-    json!({
-        "socket": found.path.to_string_lossy(),
-        "local_process_id": found.local_process_id,
-        "listener": found.listener,
-        "router": found.router,
-        "runtime_cookie": found.info.as_ref().map(|info| info.runtime_cookie.to_string()),
-    })
+#[derive(Serialize)]
+struct StepRow<'s> {
+    step: String,
+    reason: Option<ReasonRow<'s>>,
+}
+
+#[derive(Serialize)]
+struct FoundRow<'f> {
+    socket: Cow<'f, str>,
+    local_process_id: u32,
+    listener: Option<u32>,
+    router: bool,
+    runtime_cookie: Option<String>,
 }
 
 fn sentence(found: &Found) -> String {

@@ -6,9 +6,9 @@ use ipc_proto::types::EventLevel;
 use ipc_proto::wire::to_u64;
 use nettrace_analysis::gc::{Collection, Collections, GcReport, GcStatistics, GenerationStatistics};
 use nettrace_analysis::{Durations, Part};
-use serde_json::{Value, json};
+use serde::Serialize;
 
-use crate::output::rows::{Row, milliseconds, milliseconds_at, time_cell};
+use crate::output::rows::{milliseconds, milliseconds_at, time_cell};
 use crate::output::tables::{table_of_numbers, write_table};
 use crate::recording::analysis_input::Needs;
 use crate::recording::findings::{FindingsArgs, FindingsView, ShownFindings};
@@ -28,14 +28,66 @@ pub(crate) struct Args {
 
 pub(crate) fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
     args.findings.analysis.part.check_no_threads("a collection stops all threads")?;
-    args.findings.run::<18, GcView>(Needs::of_runtime(keywords::GC, EventLevel::INFORMATIONAL), globals)
+    args.findings.run::<GcView>(Needs::of_runtime(keywords::GC, EventLevel::INFORMATIONAL), globals)
 }
 
 struct GcView;
 
-impl FindingsView<18> for GcView {
+/// A collection with `--json` and `--csv`.
+#[derive(Serialize)]
+struct CollectionRow {
+    process_id: Option<u64>,
+    number: u32,
+    generation: u32,
+    #[serde(rename = "type")]
+    collection_type: Option<String>,
+    reason: Option<String>,
+    start_ms: Option<f64>,
+    pause_start_ms: Option<f64>,
+    pause_ms: Option<f64>,
+    suspend_ms: Option<f64>,
+    duration_ms: Option<f64>,
+    heap_after_mb: Option<f64>,
+    promoted_mb: Option<f64>,
+    complete: bool,
+    gen0_mb: Option<f64>,
+    gen1_mb: Option<f64>,
+    gen2_mb: Option<f64>,
+    large_mb: Option<f64>,
+    pinned_mb: Option<f64>,
+}
+
+/// The object of `--summary --json`.
+#[derive(Serialize)]
+struct GcSummary {
+    all: CollectionsRow,
+    generations: [CollectionsRow; 3],
+    processes: u64,
+    incomplete: u64,
+    span_ms: f64,
+    paused_percent: f64,
+}
+
+/// Statistics of some of the collections.
+#[derive(Serialize)]
+struct CollectionsRow {
+    collections: u64,
+    induced: u64,
+    pause_ms: f64,
+    mean_pause_ms: Option<f64>,
+    p50_pause_ms: Option<f64>,
+    p90_pause_ms: Option<f64>,
+    p99_pause_ms: Option<f64>,
+    max_pause_ms: Option<f64>,
+    max_suspend_ms: Option<f64>,
+    promoted_mb: f64,
+    max_heap_after_mb: f64,
+}
+
+impl FindingsView for GcView {
     type Analysis = Collections;
     type Finding = Collection;
+    type Row = CollectionRow;
     /// The pause, and the number of the finding.
     type Key = (u64, u64);
     const NONE_IN_PROCESS: [&str; 2] = ["ran no garbage collection", "record for longer with --duration"];
@@ -80,18 +132,18 @@ impl FindingsView<18> for GcView {
         suspended.collect()
     }
 
-    fn to_json(GcReport { statistics, .. }: &GcReport, incomplete: u64) -> Value {
-        json!({
-            "all": summary(&statistics.all),
-            "generations": statistics.generations.each_ref().map(summary),
-            "processes": statistics.processes,
-            "incomplete": incomplete,
-            "span_ms": milliseconds(statistics.span),
-            "paused_percent": statistics.paused_share() * 100.0,
-        })
+    fn to_json(GcReport { statistics, .. }: &GcReport, incomplete: u64) -> impl Serialize {
+        GcSummary {
+            all: CollectionsRow::new(&statistics.all),
+            generations: statistics.generations.each_ref().map(CollectionsRow::new),
+            processes: statistics.processes,
+            incomplete,
+            span_ms: milliseconds(statistics.span),
+            paused_percent: statistics.paused_share() * 100.0,
+        }
     }
 
-    fn write(report: &GcReport, shown: &ShownFindings<18, Self>, out: &mut dyn Write) -> io::Result<()> {
+    fn write(report: &GcReport, shown: &ShownFindings<Self>, out: &mut dyn Write) -> io::Result<()> {
         let statistics = &report.statistics;
         let GcStatistics { all, generations, span, processes, .. } = statistics;
         let of_processes = if *processes > 1 { format!(" of {processes} processes") } else { String::new() };
@@ -128,32 +180,29 @@ impl FindingsView<18> for GcView {
         Ok(())
     }
 
-    fn row(collection: &Collection) -> Row<18> {
+    fn row(collection: &Collection) -> CollectionRow {
         let heap = collection.heap.as_ref();
-        let part = |part: usize| {
-            let size = heap.and_then(|heap| heap.after.get(part));
-            json!(size.map(|size| megabytes(*size)))
-        };
-        [
-            ("process_id", json!(collection.process_id)),
-            ("number", json!(collection.number)),
-            ("generation", json!(collection.generation)),
-            ("type", json!(collection.collection_type.map(|of| of.to_string()))),
-            ("reason", json!(collection.reason.map(|of| of.to_string()))),
-            ("start_ms", json!(collection.start.map(milliseconds_at))),
-            ("pause_start_ms", json!(collection.pause_start.map(milliseconds_at))),
-            ("pause_ms", json!(collection.pause.map(milliseconds))),
-            ("suspend_ms", json!(collection.suspension.map(milliseconds))),
-            ("duration_ms", json!(collection.duration.map(milliseconds))),
-            ("heap_after_mb", json!(heap.map(|heap| megabytes(heap.total_after())))),
-            ("promoted_mb", json!(heap.map(|heap| megabytes(heap.total_promoted())))),
-            ("complete", json!(collection.is_complete)),
-            ("gen0_mb", part(0)),
-            ("gen1_mb", part(1)),
-            ("gen2_mb", part(2)),
-            ("large_mb", part(3)),
-            ("pinned_mb", part(4)),
-        ]
+        let part = |part: usize| heap.and_then(|heap| heap.after.get(part)).map(|size| megabytes(*size));
+        CollectionRow {
+            process_id: collection.process_id,
+            number: collection.number,
+            generation: collection.generation,
+            collection_type: collection.collection_type.map(|of| of.to_string()),
+            reason: collection.reason.map(|of| of.to_string()),
+            start_ms: collection.start.map(milliseconds_at),
+            pause_start_ms: collection.pause_start.map(milliseconds_at),
+            pause_ms: collection.pause.map(milliseconds),
+            suspend_ms: collection.suspension.map(milliseconds),
+            duration_ms: collection.duration.map(milliseconds),
+            heap_after_mb: heap.map(|heap| megabytes(heap.total_after())),
+            promoted_mb: heap.map(|heap| megabytes(heap.total_promoted())),
+            complete: collection.is_complete,
+            gen0_mb: part(0),
+            gen1_mb: part(1),
+            gen2_mb: part(2),
+            large_mb: part(3),
+            pinned_mb: part(4),
+        }
     }
 }
 
@@ -208,23 +257,25 @@ fn cells(collection: &Collection) -> [String; 9] {
     ]
 }
 
-/// Returns the object of `--summary --json` for some of the collections.
-fn summary(statistics: &GenerationStatistics) -> Value {
-    let GenerationStatistics { count, induced, pauses, suspensions, promoted, largest_heap, .. } = statistics;
-    let of_any = |durations: &Durations, time| (durations.count() > 0).then(|| milliseconds(time));
-    json!({
-        "collections": count,
-        "induced": induced,
-        "pause_ms": milliseconds(pauses.total()),
-        "mean_pause_ms": of_any(pauses, pauses.mean()),
-        "p50_pause_ms": of_any(pauses, pauses.quantile(500)),
-        "p90_pause_ms": of_any(pauses, pauses.quantile(900)),
-        "p99_pause_ms": of_any(pauses, pauses.quantile(990)),
-        "max_pause_ms": of_any(pauses, pauses.longest()),
-        "max_suspend_ms": of_any(suspensions, suspensions.longest()),
-        "promoted_mb": megabytes(*promoted),
-        "max_heap_after_mb": megabytes(*largest_heap),
-    })
+impl CollectionsRow {
+    fn new(statistics: &GenerationStatistics) -> Self {
+        let GenerationStatistics { count, induced, pauses, suspensions, promoted, largest_heap, .. } =
+            statistics;
+        let of_any = |durations: &Durations, time| (durations.count() > 0).then(|| milliseconds(time));
+        Self {
+            collections: *count,
+            induced: *induced,
+            pause_ms: milliseconds(pauses.total()),
+            mean_pause_ms: of_any(pauses, pauses.mean()),
+            p50_pause_ms: of_any(pauses, pauses.quantile(500)),
+            p90_pause_ms: of_any(pauses, pauses.quantile(900)),
+            p99_pause_ms: of_any(pauses, pauses.quantile(990)),
+            max_pause_ms: of_any(pauses, pauses.longest()),
+            max_suspend_ms: of_any(suspensions, suspensions.longest()),
+            promoted_mb: megabytes(*promoted),
+            max_heap_after_mb: megabytes(*largest_heap),
+        }
+    }
 }
 
 fn megabytes(bytes: u64) -> f64 {

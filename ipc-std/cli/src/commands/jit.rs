@@ -7,9 +7,9 @@ use ipc_proto::types::EventLevel;
 use ipc_proto::wire::to_u64;
 use nettrace_analysis::Part;
 use nettrace_analysis::jit::{Compilation, Compilations, JitReport, TierStatistics};
-use serde_json::{Value, json};
+use serde::Serialize;
 
-use crate::output::rows::{Row, milliseconds, milliseconds_at, time_cell};
+use crate::output::rows::{milliseconds, milliseconds_at, time_cell};
 use crate::output::tables::{table_of_numbers, write_table};
 use crate::recording::analysis_input::Needs;
 use crate::recording::findings::{FindingsArgs, FindingsView, ShownFindings};
@@ -28,14 +28,51 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
-    args.findings.run::<8, JitView>(Needs::of_runtime(keywords::JIT, EventLevel::VERBOSE), globals)
+    args.findings.run::<JitView>(Needs::of_runtime(keywords::JIT, EventLevel::VERBOSE), globals)
 }
 
 struct JitView;
 
-impl FindingsView<8> for JitView {
+/// A compilation with `--json` and `--csv`.
+#[derive(Serialize)]
+struct CompilationRow {
+    process_id: Option<u64>,
+    method: Option<String>,
+    start_ms: f64,
+    jit_ms: Option<f64>,
+    il_size: Option<u64>,
+    native_size: Option<u64>,
+    tier: Option<String>,
+    thread: u64,
+}
+
+/// The object of `--summary --json`.
+#[derive(Serialize)]
+struct JitSummary {
+    all: TierRow,
+    tiers: Vec<TierRow>,
+    incomplete: u64,
+}
+
+/// Statistics of some of the compilations.
+#[derive(Serialize)]
+struct TierRow {
+    tier: String,
+    compilations: u64,
+    timed: u64,
+    jit_ms: Option<f64>,
+    mean_jit_ms: Option<f64>,
+    p50_jit_ms: Option<f64>,
+    p99_jit_ms: Option<f64>,
+    max_jit_ms: Option<f64>,
+    il_size: u64,
+    native_size: u64,
+}
+
+impl FindingsView for JitView {
     type Analysis = Compilations;
     type Finding = Compilation;
+    type Row = CompilationRow;
     /// The time, the size of the code, and the number of the finding.
     type Key = (u64, u64, Reverse<u64>);
     const NONE_IN_PROCESS: [&str; 2] = [
@@ -71,13 +108,16 @@ impl FindingsView<8> for JitView {
         Some((compilation.duration.unwrap_or_default(), compilation.native_size?, Reverse(number)))
     }
 
-    fn to_json(JitReport { statistics, .. }: &JitReport, incomplete: u64) -> Value {
-        let tiers: Vec<Value> =
-            statistics.tiers().map(|(tier, statistics)| summary(&tier.to_string(), statistics)).collect();
-        json!({ "all": summary("all", &statistics.all), "tiers": tiers, "incomplete": incomplete })
+    fn to_json(JitReport { statistics, .. }: &JitReport, incomplete: u64) -> impl Serialize {
+        let tiers = statistics.tiers().map(|(tier, statistics)| TierRow::new(tier.to_string(), statistics));
+        JitSummary {
+            all: TierRow::new("all".to_owned(), &statistics.all),
+            tiers: tiers.collect(),
+            incomplete,
+        }
     }
 
-    fn write(report: &JitReport, shown: &ShownFindings<8, Self>, out: &mut dyn Write) -> io::Result<()> {
+    fn write(report: &JitReport, shown: &ShownFindings<Self>, out: &mut dyn Write) -> io::Result<()> {
         let statistics = &report.statistics;
         let all = &statistics.all;
         write!(out, "{} compilations", all.count)?;
@@ -111,18 +151,19 @@ impl FindingsView<8> for JitView {
         Ok(())
     }
 
-    fn row(compilation: &Compilation) -> Row<8> {
-        let Compilation { method, start, duration, il_size, native_size, thread, .. } = compilation;
-        [
-            ("process_id", json!(compilation.process_id)),
-            ("method", json!((!method.is_empty()).then_some(method))),
-            ("start_ms", json!(milliseconds_at(*start))),
-            ("jit_ms", json!(duration.map(milliseconds))),
-            ("il_size", json!(il_size)),
-            ("native_size", json!(native_size)),
-            ("tier", json!(compilation.tier.map(|tier| tier.to_string()))),
-            ("thread", json!(thread)),
-        ]
+    fn row(compilation: &Compilation) -> CompilationRow {
+        let Compilation { process_id, method, start, duration, il_size, native_size, tier, thread, .. } =
+            compilation;
+        CompilationRow {
+            process_id: *process_id,
+            method: (!method.is_empty()).then(|| method.clone()),
+            start_ms: milliseconds_at(*start),
+            jit_ms: duration.map(milliseconds),
+            il_size: *il_size,
+            native_size: *native_size,
+            tier: tier.map(|tier| tier.to_string()),
+            thread: *thread,
+        }
     }
 }
 
@@ -159,20 +200,21 @@ fn cells(compilation: &Compilation) -> [String; 6] {
     ]
 }
 
-/// Returns the object of `--summary --json` for some of the compilations.
-fn summary(tier: &str, statistics: &TierStatistics) -> Value {
-    let TierStatistics { count, durations, il_size, native_size, .. } = statistics;
-    let of_timed = |time| (durations.count() > 0).then(|| milliseconds(time));
-    json!({
-        "tier": tier,
-        "compilations": count,
-        "timed": durations.count(),
-        "jit_ms": of_timed(durations.total()),
-        "mean_jit_ms": of_timed(durations.mean()),
-        "p50_jit_ms": of_timed(durations.quantile(500)),
-        "p99_jit_ms": of_timed(durations.quantile(990)),
-        "max_jit_ms": of_timed(durations.longest()),
-        "il_size": il_size,
-        "native_size": native_size,
-    })
+impl TierRow {
+    fn new(tier: String, statistics: &TierStatistics) -> Self {
+        let TierStatistics { count, durations, il_size, native_size, .. } = statistics;
+        let of_timed = |time| (durations.count() > 0).then(|| milliseconds(time));
+        Self {
+            tier,
+            compilations: *count,
+            timed: durations.count(),
+            jit_ms: of_timed(durations.total()),
+            mean_jit_ms: of_timed(durations.mean()),
+            p50_jit_ms: of_timed(durations.quantile(500)),
+            p99_jit_ms: of_timed(durations.quantile(990)),
+            max_jit_ms: of_timed(durations.longest()),
+            il_size: *il_size,
+            native_size: *native_size,
+        }
+    }
 }

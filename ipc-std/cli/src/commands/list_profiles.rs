@@ -4,12 +4,15 @@ use std::io::Write;
 use clap::ValueEnum;
 use dotnet_ipc_sans_io::syntax::keywords::CLR_KEYWORDS;
 use dotnet_ipc_sans_io::syntax::provider::ProviderSpec;
-use serde_json::{Map, Value, json};
+use serde_json::{Map, Value};
+
+use serde::Serialize;
 
 use crate::output::stdout::to_stdout;
 use crate::recording::trace_profile::TraceProfile;
 use crate::run::failure::Failure;
 use crate::run::globals::Globals;
+use crate::text::printable::{hexadecimal, json_line};
 
 /// List the profiles for `trace --profile`, and the keywords for --clr-events
 #[derive(Debug, clap::Args)]
@@ -29,24 +32,41 @@ fn names(profile: TraceProfile) -> (String, String) {
     (name, help)
 }
 
+/// A profile as JSON.
+#[derive(Serialize)]
+struct ProfileRow<'p> {
+    profile: &'p str,
+    description: &'p str,
+    providers: Vec<ProviderRow<'p>>,
+}
+
+#[derive(Serialize)]
+struct ProviderRow<'p> {
+    name: &'p str,
+    keywords: String,
+    level: u32,
+    arguments: &'p str,
+}
+
+#[derive(Serialize)]
+struct KeywordsRow {
+    clr_keywords: Map<String, Value>,
+}
+
 fn write_json(out: &mut dyn Write) -> std::io::Result<()> {
     for profile in TraceProfile::value_variants() {
         let (name, description) = names(*profile);
-        let to_json = |provider: &ProviderSpec| {
-            json!({
-                "name": provider.name,
-                "keywords": format!("{:#x}", provider.keywords),
-                "level": provider.level.0,
-                "arguments": provider.arguments,
-            })
-        };
-        let providers: Vec<Value> = profile.providers().iter().map(to_json).collect();
-        let object = json!({ "profile": name, "description": description, "providers": providers });
-        writeln!(out, "{object}")?;
+        let providers = profile.providers();
+        let providers = providers.iter().map(|ProviderSpec { name, keywords, level, arguments }| {
+            ProviderRow { name, keywords: hexadecimal(*keywords), level: level.0, arguments }
+        });
+        let providers = providers.collect();
+        writeln!(out, "{}", json_line(&ProfileRow { profile: &name, description: &description, providers }))?;
     }
-    let keywords: Map<String, Value> =
-        CLR_KEYWORDS.iter().map(|(name, value)| ((*name).to_owned(), json!(format!("{value:#x}")))).collect();
-    writeln!(out, "{}", json!({ "clr_keywords": keywords }))
+    let clr_keywords =
+        CLR_KEYWORDS.iter().map(|(name, value)| ((*name).to_owned(), hexadecimal(*value).into()));
+    let clr_keywords = clr_keywords.collect();
+    writeln!(out, "{}", json_line(&KeywordsRow { clr_keywords }))
 }
 
 fn write_text(out: &mut dyn Write) -> std::io::Result<()> {

@@ -1,7 +1,7 @@
 //! `perf-map`: writes the names of compiled methods for `perf`.
 use ipc_proto::types::PerfMapType;
 use ipc_proto::{EnablePerfMap, Request};
-use serde_json::json;
+use serde::Serialize;
 
 use crate::output::stdout::done;
 use crate::process::connection_args::ConnectionArgs;
@@ -23,6 +23,13 @@ pub(crate) struct Args {
     force: ForceArgs,
     #[command(flatten)]
     connection: ConnectionArgs,
+}
+
+/// The result as JSON.
+#[derive(Serialize)]
+struct PerfMapState {
+    enabled: bool,
+    perf_map_type: Option<&'static str>,
 }
 
 pub(crate) fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
@@ -51,6 +58,6 @@ pub(crate) fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
             }
         };
         let kind = enabled.map(|(_, kind)| kind);
-        done(globals, &sentence, &json!({ "enabled": enabled.is_some(), "perf_map_type": kind }))
+        done(globals, &sentence, &PerfMapState { enabled: enabled.is_some(), perf_map_type: kind })
     })
 }

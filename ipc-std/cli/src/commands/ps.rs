@@ -1,5 +1,6 @@
 //! `ps`: lists runtimes.
 use core::time::Duration;
+use std::borrow::Cow;
 use std::io::{self, IsTerminal};
 use std::path::{Path, PathBuf};
 
@@ -7,15 +8,15 @@ use comfy_table::{ColumnConstraint, Width, presets};
 use ipc_proto::plan::Explanation;
 use ipc_std::discover::{self, Found, Reason, ScanConfig, Search, SearchError, Signs};
 use ipc_std::{Error, ProcessInfo};
-use serde_json::{Value, json};
+use serde::Serialize;
 use unicode_width::UnicodeWidthStr;
 
 use crate::output::next_command::show_next;
 use crate::output::stdout::{json_to_stdout, to_stdout};
 use crate::process::connection_args::ConnectionArgs;
-use crate::process::process_fields::{process_fields, system_command_line};
+use crate::process::process_fields::{ProcessFields, SystemCommandLine};
 use crate::process::process_name;
-use crate::process::reasons;
+use crate::process::reasons::ReasonRow;
 use crate::process::system_process;
 use crate::run::failure::{Failure, Kind};
 use crate::run::globals::Globals;
@@ -47,7 +48,7 @@ pub(crate) fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
     let mut scan = discover::scan(&config);
     let obstacles = if args.why { core::mem::take(&mut scan.obstacles) } else { Vec::new() };
     if globals.json {
-        obstacles.iter().try_for_each(|reason| json_to_stdout(&obstacle_json(reason)))?;
+        obstacles.iter().try_for_each(|reason| json_to_stdout(&JsonRow::of_obstacle(reason)))?;
     }
     let mut table = ProcessTable::new(args.wide);
     let live = !globals.json && io::stdout().is_terminal();
@@ -105,12 +106,35 @@ pub(crate) fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
     local.and_then(|()| wire_log.check())
 }
 
-/// Returns the row for an obstacle to finding unknown runtimes.
-fn obstacle_json(reason: &Reason) -> Value {
-    json!({
-        "process_id": null, "socket": null, "status": NOT_FOUND,
-        "why": reason.to_string(), "reasons": [reasons::to_json(reason)],
-    })
+/// A row as JSON.
+#[derive(Serialize)]
+struct JsonRow<'r> {
+    process_id: Option<u32>,
+    socket: Option<Cow<'r, str>>,
+    status: &'static str,
+    #[serde(flatten)]
+    info: Option<ProcessFields>,
+    #[serde(flatten)]
+    command_line: Option<SystemCommandLine<'r>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    why: Option<Option<String>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    reasons: Option<Vec<ReasonRow<'r>>>,
+}
+
+impl<'r> JsonRow<'r> {
+    /// Returns the row for an obstacle to finding unknown runtimes.
+    fn of_obstacle(reason: &'r Reason) -> Self {
+        Self {
+            process_id: None,
+            socket: None,
+            status: NOT_FOUND,
+            info: None,
+            command_line: None,
+            why: Some(Some(reason.to_string())),
+            reasons: Some(vec![ReasonRow::new(reason)]),
+        }
+    }
 }
 
 const NOT_FOUND: &str = "not_found";
@@ -178,29 +202,22 @@ impl Row {
             && !error.is_some_and(|error| error.reasons().iter().any(none))
     }
 
-    fn to_json(&self, with_why: bool) -> Value {
-        let mut row = json!({
-            "process_id": self.process_id,
-            "socket": self.socket.as_ref().map(|path| path.to_string_lossy()),
-            "status": self.status(),
-        });
-        let Value::Object(fields) = &mut row else { return row };
-        match &self.answer {
+    fn to_json(&self, with_why: bool) -> JsonRow<'_> {
+        let error = self.answer.as_ref().err().and_then(|(_, error)| error.as_ref());
+        let info = self.answer.as_ref().ok();
+        let system = self.command_line.as_deref().filter(|_| info.is_none());
+        JsonRow {
+            process_id: Some(self.process_id),
+            socket: self.socket.as_ref().map(|path| path.to_string_lossy()),
+            status: self.status(),
             // A process in a container has another ID inside. The row already has the ID outside, which stays.
-            Ok(info) => process_fields(info).into_iter().for_each(|(key, value)| {
-                fields.entry(key).or_insert(value);
+            info: info.map(|info| ProcessFields::from(info).without_process_id()),
+            command_line: system.map(SystemCommandLine::new),
+            why: self.unreported().map(Some).or_else(|| with_why.then(|| error.map(ToString::to_string))),
+            reasons: with_why.then(|| {
+                error.map(|error| error.reasons().iter().map(ReasonRow::new).collect()).unwrap_or_default()
             }),
-            Err(_) => fields.extend(self.command_line.iter().flat_map(|line| system_command_line(line))),
         }
-        fields.extend(self.unreported().map(|why| ("why".to_owned(), why.into())));
-        if with_why {
-            let error = self.answer.as_ref().err().and_then(|(_, error)| error.as_ref());
-            let all = error.map(|error| error.reasons().iter().map(reasons::to_json).collect::<Vec<_>>());
-            let why = error.map_or(Value::Null, |error| error.to_string().into());
-            fields.entry("why").or_insert(why);
-            fields.insert("reasons".to_owned(), all.unwrap_or_default().into());
-        }
-        row
     }
 
     /// Returns why the command line is not from the runtime, although it answers.

@@ -46,7 +46,7 @@ pub(crate) fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
     }
     let rows = Rows::new(&report, args, lost, cpu.as_ref());
     if globals.json {
-        json_to_stdout(&json!(rows))?;
+        json_to_stdout(&rows)?;
     }
     if let Some(gap) = report.gap {
         let has_stacks = report.samples.has_stacks();

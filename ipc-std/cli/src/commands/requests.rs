@@ -1,4 +1,6 @@
 //! `requests`: the HTTP requests that a program receives and sends.
+mod json;
+
 use std::io::{self, Write};
 
 use indicatif::HumanCount;
@@ -6,8 +8,9 @@ use nettrace_analysis::Durations;
 use nettrace_analysis::requests::{
     FoldedPath, OwnMethod, RequestGroup, RequestSummary, Requests, RouteDurations,
 };
-use serde_json::{Value, json};
+use serde::Serialize;
 
+use self::json::{FinishedRow, InFlightRow, OutgoingRow, RouteRow};
 use crate::args::frame_args::OwnArgs;
 use crate::output::next_command::show_next;
 use crate::output::rows::milliseconds;
@@ -59,6 +62,35 @@ pub(crate) fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
         show_next(&format!("dotnet-ipc stack {}", input.target.argument()), globals)?;
     }
     Ok(())
+}
+
+/// The report as JSON.
+#[derive(Serialize)]
+struct RequestsRow<'r> {
+    in_flight: Vec<InFlightRow<'r>>,
+    finished: Vec<FinishedRow<'r>>,
+    outgoing: Vec<OutgoingRow<'r>>,
+    routes: Vec<RouteRow<'r>>,
+    totals: TotalsRow,
+    began_before: BeganBeforeRow,
+    without_activity: u64,
+    dropped: u64,
+    dropped_methods: u64,
+    lost: u64,
+}
+
+#[derive(Serialize)]
+struct TotalsRow {
+    in_flight: u64,
+    finished: u64,
+    outgoing_in_flight: u64,
+    outgoing_finished: u64,
+}
+
+#[derive(Serialize)]
+struct BeganBeforeRow {
+    incoming: u64,
+    outgoing: u64,
 }
 
 struct RequestReport {
@@ -142,73 +174,25 @@ impl RequestReport {
         finished
     }
 
-    fn to_json(&self) -> Value {
-        let RequestSummary {
-            ends_without_start: [incoming, outgoing],
-            without_activity,
-            dropped,
-            dropped_methods,
-            routes,
-            ..
-        } = &self.summary;
-        let in_flight = |group: &RequestGroup| {
-            json!({
-                "process_id": group.process_id, "method": group.method,
-                "path": group.path.text, "folded": group.path.is_folded,
-                "count": group.in_flight,
-                "oldest_ms": group.oldest.map(milliseconds),
-                "methods": methods(&group.methods),
-            })
-        };
-        let finished = |group: &&RequestGroup| {
-            let [p50, p95, p99] = percentiles(&group.durations);
-            json!({
-                "process_id": group.process_id, "method": group.method,
-                "path": group.path.text, "folded": group.path.is_folded,
-                "count": group.durations.count(), "p50_ms": p50, "p95_ms": p95, "p99_ms": p99,
-                "max_ms": milliseconds(group.durations.longest()),
-                "failed": group.failed,
-            })
-        };
-        let sent = |group: &RequestGroup| {
-            let [p50, p95, p99] = percentiles(&group.durations);
-            json!({
-                "process_id": group.process_id, "origin": group.origin,
-                "path": group.path.text, "folded": group.path.is_folded,
-                "in_flight": group.in_flight,
-                "oldest_ms": group.oldest.map(milliseconds),
-                "count": group.durations.count(), "p50_ms": p50, "p95_ms": p95, "p99_ms": p99,
-                "max_ms": (group.durations.count() > 0).then(|| milliseconds(group.durations.longest())),
-                "failed": group.failed,
-                "client_errors": group.client_errors,
-                "server_errors": group.server_errors,
-                "methods": methods(&group.methods),
-            })
-        };
-        let route = |of: &RouteDurations| {
-            let [p50, p95, p99] = percentiles(&of.durations);
-            json!({
-                "process_id": of.process_id, "method": of.method, "route": of.route,
-                "count": of.durations.count(), "p50_ms": p50, "p95_ms": p95, "p99_ms": p99,
-            })
-        };
-        json!({
-            "in_flight": self.in_flight().take(self.top).map(in_flight).collect::<Value>(),
-            "finished": self.finished().iter().take(self.top).map(finished).collect::<Value>(),
-            "outgoing": self.summary.outgoing().take(self.top).map(sent).collect::<Value>(),
-            "routes": routes.iter().take(self.top).map(route).collect::<Value>(),
-            "totals": {
-                "in_flight": in_flight_of(self.summary.incoming()),
-                "finished": finished_of(self.summary.incoming()),
-                "outgoing_in_flight": in_flight_of(self.summary.outgoing()),
-                "outgoing_finished": finished_of(self.summary.outgoing()),
+    fn to_json(&self) -> RequestsRow<'_> {
+        let [incoming, outgoing] = self.summary.ends_without_start;
+        RequestsRow {
+            in_flight: self.in_flight().take(self.top).map(json::in_flight).collect(),
+            finished: self.finished().into_iter().take(self.top).map(json::finished).collect(),
+            outgoing: self.summary.outgoing().take(self.top).map(json::sent).collect(),
+            routes: self.summary.routes.iter().take(self.top).map(json::route).collect(),
+            totals: TotalsRow {
+                in_flight: in_flight_of(self.summary.incoming()),
+                finished: finished_of(self.summary.incoming()),
+                outgoing_in_flight: in_flight_of(self.summary.outgoing()),
+                outgoing_finished: finished_of(self.summary.outgoing()),
             },
-            "began_before": { "incoming": incoming, "outgoing": outgoing },
-            "without_activity": without_activity,
-            "dropped": dropped,
-            "dropped_methods": dropped_methods,
-            "lost": self.lost,
-        })
+            began_before: BeganBeforeRow { incoming, outgoing },
+            without_activity: self.summary.without_activity,
+            dropped: self.summary.dropped,
+            dropped_methods: self.summary.dropped_methods,
+            lost: self.lost,
+        }
     }
 
     /// Returns the name of a kind of requests, with its process if the trace has several.
@@ -372,13 +356,4 @@ fn in_flight_of<'a>(groups: impl Iterator<Item = &'a RequestGroup>) -> u64 {
 
 fn finished_of<'a>(groups: impl Iterator<Item = &'a RequestGroup>) -> u64 {
     groups.fold(0, |sum, group| sum.saturating_add(group.durations.count()))
-}
-
-fn methods(methods: &[OwnMethod]) -> Value {
-    methods.iter().map(|OwnMethod { name, count, .. }| json!({ "name": name, "count": count })).collect()
-}
-
-/// Returns the percentiles 50, 95 and 99 in milliseconds; `None` without durations.
-fn percentiles(durations: &Durations) -> [Option<f64>; 3] {
-    [500, 950, 990].map(|share| (durations.count() > 0).then(|| milliseconds(durations.quantile(share))))
 }

@@ -1,5 +1,5 @@
 //! `resume`: continues a suspended runtime.
-use serde_json::json;
+use serde::Serialize;
 
 use crate::output::stdout::done;
 use crate::process::connection_args::ConnectionArgs;
@@ -17,9 +17,15 @@ pub(crate) struct Args {
     connection: ConnectionArgs,
 }
 
+/// The result as JSON.
+#[derive(Serialize)]
+struct Resumed {
+    resumed: bool,
+}
+
 pub(crate) fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
     args.connection.call(args.target.target(), |client| {
         client.resume()?;
-        done(globals, "resumed", &json!({ "resumed": true }))
+        done(globals, "resumed", &Resumed { resumed: true })
     })
 }

@@ -1,5 +1,6 @@
 //! `rewrite`: copies a trace with fewer events, or in another format.
 use core::ops::ControlFlow;
+use std::borrow::Cow;
 use std::path::PathBuf;
 
 use dotnet_ipc_sans_io::syntax::only_arg::OnlyArg;
@@ -8,7 +9,7 @@ use nettrace::{
     End, EventSelector, Record, Rewrite, RewriteCounts, RewriteError, RewriteOptions, RewriteSpace, Slot,
     TimeFilter, Trace, TraceClock, Version,
 };
-use serde_json::json;
+use serde::Serialize;
 
 use crate::args::time_range_args::{TimeRangeArgs, report_skipped};
 use crate::input::source::{self, Source};
@@ -190,6 +191,20 @@ fn report_losses(rewritten: &RewriteCounts, globals: &Globals) {
     }
 }
 
+/// What a copy contains, as JSON.
+#[derive(Serialize)]
+struct WrittenCopy<'c> {
+    file: Cow<'c, str>,
+    bytes: u64,
+    events: u64,
+    kept: u64,
+    names: u64,
+    skipped_blocks: u64,
+    command_lines: u64,
+    unjudged: u64,
+    complete: bool,
+}
+
 /// Reports what the copy contains.
 fn summarize(
     rewritten: &RewriteCounts,
@@ -215,16 +230,16 @@ fn summarize(
     let file = stdout::name(&args.output);
     let (shown, of, size) = (HumanCount(kept), HumanCount(events), DecimalBytes(bytes));
     let sentence = format!("Wrote {size} ({shown} of {of} events{skipped}{named}{stripped}) to {file}");
-    let summary = json!({
-        "file": args.output.to_string_lossy(),
-        "bytes": bytes,
-        "events": events,
-        "kept": kept,
-        "names": names,
-        "skipped_blocks": skipped_blocks,
-        "command_lines": command_lines,
-        "unjudged": unjudged,
-        "complete": end == End::Complete,
-    });
+    let summary = WrittenCopy {
+        file: args.output.to_string_lossy(),
+        bytes,
+        events,
+        kept,
+        names,
+        skipped_blocks,
+        command_lines,
+        unjudged,
+        complete: end == End::Complete,
+    };
     stdout::wrote(globals, &args.output, &sentence, &summary)
 }

@@ -1,6 +1,6 @@
 //! `set-env`: changes the environment of a process.
 use ipc_proto::{Request, SetEnvironmentVariable};
-use serde_json::json;
+use serde::Serialize;
 
 use crate::output::stdout::done;
 use crate::process::connection_args::ConnectionArgs;
@@ -25,6 +25,13 @@ pub(crate) struct Args {
     connection: ConnectionArgs,
 }
 
+/// The result as JSON.
+#[derive(Serialize)]
+struct SetVariable<'v> {
+    name: &'v str,
+    value: Option<&'v str>,
+}
+
 pub(crate) fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
     let (target, operands) = args.operands.read(&["VARIABLE", "VALUE"], 1)?;
     let mut operands = operands.into_iter();
@@ -42,7 +49,7 @@ pub(crate) fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
             Some(value) => printable(&format!("{name}={value}")).into_owned(),
             None => format!("{} is removed", printable(name)),
         };
-        done(globals, &sentence, &json!({ "name": name, "value": value }))
+        done(globals, &sentence, &SetVariable { name, value })
     })
 }
 

@@ -13,7 +13,7 @@ use std::time::Instant;
 use ipc_std::{Client, ErrorKind};
 use nettrace_analysis::WaitKind;
 use nettrace_analysis::names::{FrameId, Names};
-use serde_json::json;
+use serde::Serialize;
 
 use self::rundown_cache::CachedRundown;
 use self::sampler::{Recorded, Sampler};
@@ -169,6 +169,16 @@ fn cached_rundown(client: &Client) -> Result<Option<CachedRundown>, Failure> {
     }
 }
 
+/// A thread as JSON.
+#[derive(Serialize)]
+struct ThreadStackRow<'s> {
+    thread_id: u64,
+    thread_name: Option<&'s str>,
+    state: &'static str,
+    frames: Vec<String>,
+    own: Vec<bool>,
+}
+
 /// Writes the stacks. Returns whether the reader wants the next ones.
 fn show(
     stacks: &[Stack<FrameId>],
@@ -187,13 +197,13 @@ fn show(
         for (number, stack) in stacks.iter().enumerate().filter(|_| !is_grouped) {
             if globals.json {
                 let (frames, own) = shown.to_json(&stack.frames);
-                let line = json!({
-                    "thread_id": stack.thread_id,
-                    "thread_name": stack.own_name(names),
-                    "state": stack.state(),
-                    "frames": frames,
-                    "own": own,
-                });
+                let line = ThreadStackRow {
+                    thread_id: stack.thread_id,
+                    thread_name: stack.own_name(names),
+                    state: stack.state(),
+                    frames,
+                    own,
+                };
                 writeln!(out, "{}", json_line(&line))?;
                 continue;
             }

@@ -1,6 +1,6 @@
 //! `startup-hook`: runs a startup hook in a process.
 use ipc_proto::{ApplyStartupHook, Request};
-use serde_json::json;
+use serde::Serialize;
 
 use crate::output::stdout::done;
 use crate::process::connection_args::ConnectionArgs;
@@ -25,6 +25,12 @@ pub(crate) struct Args {
     connection: ConnectionArgs,
 }
 
+/// The result as JSON.
+#[derive(Serialize)]
+struct AppliedHook<'p> {
+    startup_hook_path: &'p str,
+}
+
 pub(crate) fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
     let (target, operands) = args.operands.read(&["HOOK"], 1)?;
     let path = operands.first().copied().unwrap_or_default();
@@ -33,6 +39,6 @@ pub(crate) fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
         args.force.check(&client, &Request::ApplyStartupHook(request))?;
         client.apply_startup_hook(path)?;
         let sentence = format!("startup hook {} applied", printable(path));
-        done(globals, &sentence, &json!({ "startup_hook_path": path }))
+        done(globals, &sentence, &AppliedHook { startup_hook_path: path })
     })
 }

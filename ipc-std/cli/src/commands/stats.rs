@@ -15,11 +15,12 @@ use nettrace::{
     TraceClock, Version, clr,
 };
 use nettrace_analysis::{EventBuffer, LossReport};
-use serde_json::{Map, Value, json};
+use serde::Serialize;
+use serde_json::{Map, Value};
 
 use self::point_order::PointOrder;
-use self::processes::Processes;
-use self::references::References;
+use self::processes::{ProcessRow, Processes};
+use self::references::{References, UnresolvedRow};
 use crate::args::process_arg::ProcessArg;
 use crate::events::digest::EventDigest;
 use crate::input::source::{self, Source};
@@ -161,6 +162,43 @@ struct Kind {
     message_template: Option<String>,
     description: Option<String>,
     attributes: Map<String, Value>,
+}
+
+/// The counts as JSON.
+#[derive(Serialize)]
+struct StatsRow<'s> {
+    version: Option<u32>,
+    blocks: Map<String, Value>,
+    events: u64,
+    by_event: Vec<KindRow<'s>>,
+    processes: Vec<ProcessRow>,
+    pairs: &'s Map<String, Value>,
+    metadata: u64,
+    stacks: u64,
+    sequence_points: u64,
+    unresolved: UnresolvedRow,
+    out_of_order: &'s PointOrder,
+    lost: u64,
+    lost_at_start: u64,
+    lost_at_end: u64,
+    first_timestamp: Option<u64>,
+    last_timestamp: Option<u64>,
+    end: &'static str,
+    offset: Option<u64>,
+    reason: Option<String>,
+    digest: Option<&'s str>,
+}
+
+#[derive(Serialize)]
+struct KindRow<'s> {
+    provider: Option<&'s String>,
+    id: Option<&'s u32>,
+    version: Option<&'s u32>,
+    name: Option<&'s str>,
+    count: u64,
+    message_template: Option<&'s str>,
+    description: Option<&'s str>,
+    attributes: &'s Map<String, Value>,
 }
 
 impl Stats {
@@ -341,34 +379,32 @@ impl Stats {
         kinds
     }
 
-    fn to_json(&self, end: End, digest: Option<&str>) -> Value {
-        let blocks: Map<String, Value> =
-            self.blocks.iter().map(|(name, count)| (name.clone(), json!(count))).collect();
-        let by_event: Vec<Value> = self.kinds().into_iter().map(Kind::to_json).collect();
-        let (name, offset, reason) = ended(end);
+    fn to_json<'s>(&'s self, end: End, digest: Option<&'s str>) -> StatsRow<'s> {
+        let blocks = self.blocks.iter().map(|(name, count)| (name.clone(), Value::from(*count)));
+        let (end, offset, reason) = ended(end);
         let losses = self.losses();
-        json!({
-            "version": self.number,
-            "blocks": blocks,
-            "events": self.events,
-            "by_event": by_event,
-            "processes": self.processes.to_json(),
-            "pairs": self.pairs,
-            "metadata": self.metadata,
-            "stacks": self.stacks,
-            "sequence_points": self.sequence_points,
-            "unresolved": self.references.to_json(),
-            "out_of_order": self.order.to_json(),
-            "lost": losses.lost,
-            "lost_at_start": losses.at_start,
-            "lost_at_end": losses.at_end,
-            "first_timestamp": self.times.map(|(first, _)| first),
-            "last_timestamp": self.times.map(|(_, last)| last),
-            "end": name,
-            "offset": offset,
-            "reason": reason,
-            "digest": digest,
-        })
+        StatsRow {
+            version: self.number,
+            blocks: blocks.collect(),
+            events: self.events,
+            by_event: self.kinds().into_iter().map(Kind::to_json).collect(),
+            processes: self.processes.to_json(),
+            pairs: &self.pairs,
+            metadata: self.metadata,
+            stacks: self.stacks,
+            sequence_points: self.sequence_points,
+            unresolved: self.references.to_json(),
+            out_of_order: &self.order,
+            lost: losses.lost,
+            lost_at_start: losses.at_start,
+            lost_at_end: losses.at_end,
+            first_timestamp: self.times.map(|(first, _)| first),
+            last_timestamp: self.times.map(|(_, last)| last),
+            end,
+            offset,
+            reason,
+            digest,
+        }
     }
 
     fn write(&self, end: End, digest: Option<String>, out: &mut dyn Write) -> io::Result<()> {
@@ -453,21 +489,18 @@ impl Kind {
         (!parts.is_empty()).then(|| format!("{}/{id}: {}", printable_name(provider), parts.join("; ")))
     }
 
-    fn to_json(&self) -> Value {
-        let (provider, id, version) = match &self.of {
-            Some((provider, id, version)) => (Some(provider), Some(id), Some(version)),
-            None => (None, None, None),
-        };
-        json!({
-            "provider": provider,
-            "id": id,
-            "version": version,
-            "name": Some(&self.name).filter(|name| !name.is_empty()),
-            "count": self.events,
-            "message_template": self.message_template,
-            "description": self.description,
-            "attributes": self.attributes,
-        })
+    fn to_json(&self) -> KindRow<'_> {
+        let of = self.of.as_ref();
+        KindRow {
+            provider: of.map(|(provider, ..)| provider),
+            id: of.map(|(_, id, _)| id),
+            version: of.map(|(.., version)| version),
+            name: Some(self.name.as_str()).filter(|name| !name.is_empty()),
+            count: self.events,
+            message_template: self.message_template.as_deref(),
+            description: self.description.as_deref(),
+            attributes: &self.attributes,
+        }
     }
 }
 

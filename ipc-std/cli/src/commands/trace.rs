@@ -6,7 +6,7 @@ use dotnet_ipc_sans_io::syntax::only_arg::OnlyArg;
 use ipc_proto::types::EventLevel;
 use ipc_proto::wire::TextBuf;
 use ipc_std::{Client, TraceSession};
-use serde_json::{Value, json};
+use serde::Serialize;
 
 use crate::args::until_event;
 use crate::output::stdout::wrote;
@@ -20,7 +20,7 @@ use crate::recording::progress::Progress;
 use crate::recording::record::record;
 use crate::recording::session::{self, LiveSession};
 use crate::recording::session_failure;
-use crate::recording::summary::RecordingSummary;
+use crate::recording::summary::{RecordingSummary, SummaryRow};
 use crate::run::failure::{self, Failure};
 use crate::run::globals::Globals;
 
@@ -92,6 +92,17 @@ pub(crate) fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
     arrival()
 }
 
+/// The result as JSON.
+#[derive(Serialize)]
+struct TraceRow<'o> {
+    #[serde(flatten)]
+    summary: SummaryRow<'o>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    buffering: Option<&'static str>,
+    session_id: u64,
+    command: String,
+}
+
 /// Reports what the file contains.
 fn report(
     summary: &RecordingSummary<'_>,
@@ -101,12 +112,13 @@ fn report(
     plan: &SessionPlan<'_>,
     globals: &Globals,
 ) -> Result<(), Failure> {
-    let mut object = summary.to_json();
-    object.insert("complete".to_owned(), json!(is_complete));
-    object.extend(plan.chosen_buffering(session).map(|mode| ("buffering".to_owned(), json!(mode))));
-    object.insert("session_id".to_owned(), json!(session.session_id()));
-    object.insert("command".to_owned(), json!(failure::name_of(session.command())));
-    wrote(globals, output.path(), &summary.to_string(), &Value::Object(object))
+    let row = TraceRow {
+        summary: summary.to_json(is_complete),
+        buffering: plan.chosen_buffering(session),
+        session_id: session.session_id(),
+        command: failure::name_of(session.command()),
+    };
+    wrote(globals, output.path(), &summary.to_string(), &row)
 }
 
 /// Returns the name of the file without `-o`: as dotnet-trace names it, but with the time in UTC.

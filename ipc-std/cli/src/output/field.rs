@@ -4,9 +4,8 @@ use std::io::{self, Write};
 
 use dotnet_ipc_sans_io::syntax::hex;
 use ipc_proto::wire::{Part, PartValue};
-use serde_json::json;
 
-use crate::text::printable::write_json_string;
+use crate::text::printable::{json_line, write_json_string};
 
 /// A part of a message. Its `Display` is its name and its value for people.
 #[derive(Debug)]
@@ -57,7 +56,12 @@ impl Field<'_> {
             PartValue::HResult(hresult) => hresult.name(),
             _ => None,
         };
-        write!(out, ",\"value_name\":{},\"problem\":{}}}", json!(value_name), json!(value.problem()))
+        write!(
+            out,
+            ",\"value_name\":{},\"problem\":{}}}",
+            json_line(&value_name),
+            json_line(&value.problem())
+        )
     }
 }
 

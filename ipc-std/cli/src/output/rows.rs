@@ -3,30 +3,36 @@ use core::ops::ControlFlow;
 use std::borrow::Cow;
 use std::io::{self, Write};
 
+use serde::Serialize;
 use serde_json::{Map, Value};
 
 use super::stdout::to_stdout;
 use crate::run::failure::Failure;
 use crate::text::printable::json_line;
 
-/// A row: names of columns and values.
-pub(crate) type Row<const N: usize> = [(&'static str, Value); N];
+/// Returns the names and the values of a row.
+pub(crate) fn fields(row: &impl Serialize) -> Map<String, Value> {
+    match serde_json::to_value(row) {
+        Ok(Value::Object(fields)) => fields,
+        _ => Map::new(),
+    }
+}
 
 /// Writes the rows that `read` passes to its argument to standard output, as lines of JSON or as CSV. The argument
-/// breaks if no more rows can be written. If `is_live`, each row is written immediately. CSV without rows has only
-/// `columns`.
-pub(crate) fn rows_to_stdout<const N: usize>(
+/// breaks if no more rows can be written. If `is_live`, each row is written immediately. CSV without rows has only the
+/// names of `empty`.
+pub(crate) fn rows_to_stdout<R: Serialize>(
     is_csv: bool,
     is_live: bool,
-    columns: [&'static str; N],
-    read: impl FnOnce(&mut dyn FnMut(Row<N>) -> ControlFlow<()>) -> Result<(), Failure>,
+    empty: &R,
+    read: impl FnOnce(&mut dyn FnMut(&R) -> ControlFlow<()>) -> Result<(), Failure>,
 ) -> Result<(), Failure> {
     let mut result = Ok(());
     to_stdout(|out| {
         let mut rows = Rows::new(out, is_csv, is_live);
         result = read(&mut |row| rows.add(row));
         if result.is_ok() {
-            rows.add_header(columns);
+            rows.add_header(empty);
         }
         rows.finish()
     })?;
@@ -58,7 +64,7 @@ impl<'o> Rows<'o> {
     }
 
     /// Writes a row. In CSV, the first row has a header before it. Breaks if no more rows can be written.
-    fn add<const N: usize>(&mut self, row: Row<N>) -> ControlFlow<()> {
+    fn add(&mut self, row: &impl Serialize) -> ControlFlow<()> {
         if self.written.is_ok() {
             self.written = self.write(row);
             if self.is_live && self.written.is_ok() {
@@ -69,9 +75,9 @@ impl<'o> Rows<'o> {
     }
 
     /// Writes the header of CSV, unless a row has written it.
-    fn add_header<const N: usize>(&mut self, columns: [&'static str; N]) {
+    fn add_header(&mut self, empty: &impl Serialize) {
         if let (RowWriter::Csv(csv), false, Ok(())) = (&mut self.output, self.has_header, &self.written) {
-            self.written = csv.write_record(columns).map_err(io::Error::from);
+            self.written = csv.write_record(fields(empty).keys()).map_err(io::Error::from);
         }
     }
 
@@ -88,18 +94,15 @@ impl<'o> Rows<'o> {
         }
     }
 
-    fn write<const N: usize>(&mut self, row: Row<N>) -> io::Result<()> {
+    fn write(&mut self, row: &impl Serialize) -> io::Result<()> {
         match &mut self.output {
-            RowWriter::Json(out) => {
-                let object: Map<String, Value> =
-                    row.into_iter().map(|(name, value)| (name.to_owned(), value)).collect();
-                writeln!(out, "{}", json_line(&Value::Object(object)))
-            }
+            RowWriter::Json(out) => writeln!(out, "{}", json_line(row)),
             RowWriter::Csv(csv) => {
+                let fields = fields(row);
                 if !core::mem::replace(&mut self.has_header, true) {
-                    csv.write_record(row.each_ref().map(|(name, _)| *name))?;
+                    csv.write_record(fields.keys())?;
                 }
-                Ok(csv.write_record(row.map(|(_, value)| cell(value)))?)
+                Ok(csv.write_record(fields.into_iter().map(|(_, value)| cell(value)))?)
             }
         }
     }

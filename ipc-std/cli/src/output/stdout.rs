@@ -4,7 +4,7 @@ use std::fs::File;
 use std::io::{self, BufWriter, ErrorKind, IsTerminal, Write};
 use std::path::Path;
 
-use serde_json::Value;
+use serde::Serialize;
 
 use super::direct_stdout::{cannot_write, raw_stdout};
 use super::live_stdout::LiveStdout;
@@ -47,13 +47,18 @@ pub(crate) fn binary_stdout() -> Result<File, Failure> {
 }
 
 /// Reports what a command did: as a sentence, or with `--json` as an object.
-pub(crate) fn done(globals: &Globals, sentence: &str, object: &Value) -> Result<(), Failure> {
+pub(crate) fn done(globals: &Globals, sentence: &str, object: &impl Serialize) -> Result<(), Failure> {
     if globals.json { json_to_stdout(object) } else { to_stdout(|out| writeln!(out, "{sentence}")) }
 }
 
 /// Reports what a command wrote to a file: as a sentence, or with `--json` as an object, which is on standard error if
 /// the file is standard output.
-pub(crate) fn wrote(globals: &Globals, path: &Path, sentence: &str, object: &Value) -> Result<(), Failure> {
+pub(crate) fn wrote(
+    globals: &Globals,
+    path: &Path,
+    sentence: &str,
+    object: &impl Serialize,
+) -> Result<(), Failure> {
     match (globals.json, is_stdout(path)) {
         (true, false) => return json_to_stdout(object),
         (true, true) => json_to_stderr(object),
@@ -73,6 +78,6 @@ pub(crate) fn name(path: &Path) -> Cow<'_, str> {
 }
 
 /// Writes one object, as a line, to standard output.
-pub(crate) fn json_to_stdout(value: &Value) -> Result<(), Failure> {
+pub(crate) fn json_to_stdout(value: &impl Serialize) -> Result<(), Failure> {
     to_stdout(|out| writeln!(out, "{}", json_line(value)))
 }

@@ -1,49 +1,70 @@
 //! Process information in JSON, and the fields that replace it if the runtime does not report its process.
 use ipc_proto::wire::TextBuf;
 use ipc_std::{ProcessInfo, SystemProcess};
-use serde_json::{Map, Value, json};
+use serde::Serialize;
 
 use super::system_process::SYSTEM;
 
-/// The specification's names of the fields.
-const NAMES: [&str; 8] = [
-    "process_id",
-    "runtime_cookie",
-    "command_line",
-    "os",
-    "arch",
-    "managed_entrypoint_assembly_name",
-    "clr_product_version",
-    "runtime_identifier",
-];
-
-/// Returns the process information by the specification's names.
-pub(crate) fn process_fields(info: &ProcessInfo) -> Map<String, Value> {
-    let text = |text: &TextBuf| text.to_utf8().map_or(Value::Null, Value::from);
-    let values = [
-        json!(info.process_id),
-        json!(info.runtime_cookie.to_string()),
-        text(&info.command_line),
-        text(&info.os),
-        text(&info.arch),
-        text(&info.managed_entrypoint_assembly_name),
-        text(&info.clr_product_version),
-        text(&info.portable_rid),
-    ];
-    NAMES.iter().map(|name| (*name).to_owned()).zip(values).collect()
+/// The process information by the specification's names. What is unknown is null.
+#[derive(Debug, Default, Serialize)]
+pub(crate) struct ProcessFields {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    process_id: Option<u64>,
+    runtime_cookie: Option<String>,
+    command_line: Option<String>,
+    os: Option<String>,
+    arch: Option<String>,
+    managed_entrypoint_assembly_name: Option<String>,
+    clr_product_version: Option<String>,
+    runtime_identifier: Option<String>,
+    /// The source of a command line that the runtime does not report.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    command_line_from: Option<&'static str>,
 }
 
-/// Returns the same fields of a process whose runtime does not report it: those that the operating system shows. The
-/// others are null.
-pub(crate) fn system_fields(process: &SystemProcess) -> Map<String, Value> {
-    let mut fields: Map<_, _> = NAMES.iter().map(|name| ((*name).to_owned(), Value::Null)).collect();
-    fields.insert("process_id".to_owned(), process.process_id.into());
-    fields.extend(system_command_line(&process.command_line));
-    fields
+impl ProcessFields {
+    /// Returns the fields of a process whose runtime does not report it: those that the operating system shows.
+    pub(crate) fn of_system(process: SystemProcess) -> Self {
+        Self {
+            process_id: Some(process.process_id.into()),
+            command_line: Some(process.command_line),
+            command_line_from: Some(SYSTEM),
+            ..Self::default()
+        }
+    }
+
+    /// Leaves the process ID out.
+    pub(crate) fn without_process_id(self) -> Self {
+        Self { process_id: None, ..self }
+    }
 }
 
-/// Returns the fields of a command line that the operating system shows, with the mark of its source.
-pub(crate) fn system_command_line(command_line: &str) -> [(String, Value); 2] {
-    [("command_line", command_line), ("command_line_from", SYSTEM)]
-        .map(|(key, value)| (key.to_owned(), value.into()))
+impl From<&ProcessInfo> for ProcessFields {
+    fn from(info: &ProcessInfo) -> Self {
+        let text = TextBuf::to_utf8;
+        Self {
+            process_id: Some(info.process_id),
+            runtime_cookie: Some(info.runtime_cookie.to_string()),
+            command_line: text(&info.command_line),
+            os: text(&info.os),
+            arch: text(&info.arch),
+            managed_entrypoint_assembly_name: text(&info.managed_entrypoint_assembly_name),
+            clr_product_version: text(&info.clr_product_version),
+            runtime_identifier: text(&info.portable_rid),
+            command_line_from: None,
+        }
+    }
+}
+
+/// A command line that the operating system shows, with the mark of its source.
+#[derive(Debug, Serialize)]
+pub(crate) struct SystemCommandLine<'c> {
+    command_line: &'c str,
+    command_line_from: &'static str,
+}
+
+impl<'c> SystemCommandLine<'c> {
+    pub(crate) const fn new(command_line: &'c str) -> Self {
+        Self { command_line, command_line_from: SYSTEM }
+    }
 }

@@ -1,6 +1,6 @@
 //! The operands and the result of the commands that set a profiler.
 use ipc_proto::Guid;
-use serde_json::json;
+use serde::Serialize;
 
 use super::target::{OperandArgs, Target};
 use crate::output::stdout;
@@ -17,8 +17,15 @@ pub(crate) fn operands(operands: &OperandArgs) -> Result<(Target<'_>, Guid, &str
     Ok((target, clsid, path))
 }
 
+/// The result as JSON.
+#[derive(Serialize)]
+struct SetProfiler<'p> {
+    profiler_guid: String,
+    profiler_path: &'p str,
+}
+
 /// Reports that the runtime has accepted the profiler.
 pub(crate) fn done(action: &str, clsid: Guid, path: &str, globals: &Globals) -> Result<(), Failure> {
     let sentence = format!("profiler {} {action}", printable(path));
-    stdout::done(globals, &sentence, &json!({ "profiler_guid": clsid.to_string(), "profiler_path": path }))
+    stdout::done(globals, &sentence, &SetProfiler { profiler_guid: clsid.to_string(), profiler_path: path })
 }

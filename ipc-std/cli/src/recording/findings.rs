@@ -4,11 +4,11 @@ use std::collections::BTreeMap;
 use std::io::{self, Write};
 
 use nettrace_analysis::{Analysis, Part};
-use serde_json::Value;
+use serde::Serialize;
 
 use super::analysis_input::{AnalysisArgs, Needs};
 use crate::output::next_command::show_next;
-use crate::output::rows::{Row, rows_to_stdout};
+use crate::output::rows::rows_to_stdout;
 use crate::output::stdout::{json_to_stdout, to_stdout};
 use crate::output::tables::{table_of_numbers, write_table};
 use crate::process::trace_target::TraceTargetArgs;
@@ -31,10 +31,12 @@ pub(crate) struct FindingsArgs {
     pub(crate) analysis: AnalysisArgs,
 }
 
-/// What a command shows of an analysis whose findings have `N` columns with `--json` and `--csv`.
-pub(crate) trait FindingsView<const N: usize>: Sized {
+/// What a command shows of an analysis.
+pub(crate) trait FindingsView: Sized {
     type Analysis: Analysis<Report: Default>;
     type Finding: Default;
+    /// A finding with `--json` and `--csv`.
+    type Row: Serialize;
     /// What the summary sorts findings by.
     type Key: Ord;
     /// For a process without findings: what the process did not do, and a hint. It completes a sentence.
@@ -50,35 +52,27 @@ pub(crate) trait FindingsView<const N: usize>: Sized {
     /// Returns the next finding.
     fn pop(analysis: &mut Self::Analysis) -> Option<Self::Finding>;
     /// Returns the findings that `pop` has not returned.
-    fn rest(report: &mut ViewReport<N, Self>) -> Vec<Self::Finding>;
-    fn row(finding: &Self::Finding) -> Row<N>;
+    fn rest(report: &mut ViewReport<Self>) -> Vec<Self::Finding>;
+    fn row(finding: &Self::Finding) -> Self::Row;
     fn process_id(finding: &Self::Finding) -> Option<u64>;
     /// Returns the key of a finding with its number; `None` if it is incomplete.
     fn key(finding: &Self::Finding, number: u64) -> Option<Self::Key>;
-    fn to_json(report: &ViewReport<N, Self>, incomplete: u64) -> Value;
-    fn write(
-        report: &ViewReport<N, Self>,
-        shown: &ShownFindings<N, Self>,
-        out: &mut dyn Write,
-    ) -> io::Result<()>;
+    fn to_json(report: &ViewReport<Self>, incomplete: u64) -> impl Serialize;
+    fn write(report: &ViewReport<Self>, shown: &ShownFindings<Self>, out: &mut dyn Write) -> io::Result<()>;
     /// Returns remarks on what the trace does not have completely.
-    fn remarks(_report: &ViewReport<N, Self>) -> Vec<String> {
+    fn remarks(_report: &ViewReport<Self>) -> Vec<String> {
         Vec::new()
     }
 }
 
 /// The report of the analysis of a view.
-type ViewReport<const N: usize, V> = <<V as FindingsView<N>>::Analysis as Analysis>::Report;
+type ViewReport<V> = <<V as FindingsView>::Analysis as Analysis>::Report;
 
 impl FindingsArgs {
     /// Shows the findings of the process or of the trace.
-    pub(crate) fn run<const N: usize, V: FindingsView<N>>(
-        &self,
-        needs: Needs,
-        globals: &Globals,
-    ) -> Result<(), Failure> {
+    pub(crate) fn run<V: FindingsView>(&self, needs: Needs, globals: &Globals) -> Result<(), Failure> {
         let input = self.analysis.input(&self.target, globals)?;
-        let (mut shown, mut report, mut count) = (ShownFindings::new(), ViewReport::<N, V>::default(), 0_u64);
+        let (mut shown, mut report, mut count) = (ShownFindings::new(), ViewReport::<V>::default(), 0_u64);
         let top = if self.summary { 0 } else { self.top };
         let read = |is_output, show: &mut dyn FnMut(&V::Finding) -> ControlFlow<()>| {
             let mut take = |finding: V::Finding| {
@@ -98,9 +92,9 @@ impl FindingsArgs {
             read?.result
         };
         if self.csv || (globals.json && !self.summary) {
-            let columns = V::row(&V::Finding::default()).map(|(name, _)| name);
-            rows_to_stdout(self.csv, input.is_live(), columns, |add| {
-                read(true, &mut |finding| add(V::row(finding)))
+            let empty = V::row(&V::Finding::default());
+            rows_to_stdout(self.csv, input.is_live(), &empty, |add| {
+                read(true, &mut |finding| add(&V::row(finding)))
             })?;
         } else {
             let read = read(false, &mut |_| ControlFlow::Continue(()));
@@ -126,7 +120,7 @@ impl FindingsArgs {
 }
 
 /// The findings that the tables show: none with `--summary`.
-pub(crate) struct ShownFindings<const N: usize, V: FindingsView<N>> {
+pub(crate) struct ShownFindings<V: FindingsView> {
     first_process: Option<Option<u64>>,
     are_several: bool,
     pub(crate) incomplete: u64,
@@ -136,7 +130,7 @@ pub(crate) struct ShownFindings<const N: usize, V: FindingsView<N>> {
     pub(crate) largest: BTreeMap<V::Key, V::Finding>,
 }
 
-impl<const N: usize, V: FindingsView<N>> ShownFindings<N, V> {
+impl<V: FindingsView> ShownFindings<V> {
     fn new() -> Self {
         let (first_incomplete, largest) = (Vec::new(), BTreeMap::new());
         Self { first_process: None, are_several: false, incomplete: 0, first_incomplete, largest }

@@ -1,10 +1,11 @@
 //! The contents of a recording.
 use core::fmt;
 use core::time::Duration;
+use std::borrow::Cow;
 
 use indicatif::{DecimalBytes, HumanCount};
 use nettrace_analysis::{EventBuffer, LossReport};
-use serde_json::{Map, Value, json};
+use serde::Serialize;
 
 use super::output::{TraceOutput, WrittenCounts};
 
@@ -16,23 +17,34 @@ pub(crate) struct RecordingSummary<'o> {
     elapsed: Duration,
 }
 
+/// What a recording contains, as JSON.
+#[derive(Debug, Serialize)]
+pub(crate) struct SummaryRow<'o> {
+    file: Cow<'o, str>,
+    bytes: u64,
+    events: Option<u64>,
+    lost: Option<u64>,
+    seconds: f64,
+    complete: bool,
+}
+
 impl<'o> RecordingSummary<'o> {
     pub(crate) fn new(output: &'o TraceOutput, elapsed: Duration) -> Self {
         Self { output, counts: output.counts(), elapsed }
     }
 
-    /// Returns `file`, `bytes`, `events`, `lost` and `seconds`. The counts are null if the trace cannot be parsed.
-    pub(crate) fn to_json(&self) -> Map<String, Value> {
+    /// Returns the object for `--json`. The counts are null if the trace cannot be parsed.
+    pub(crate) fn to_json(&self, complete: bool) -> SummaryRow<'o> {
         let WrittenCounts { bytes, events, losses, corrupt, .. } = self.counts;
         let is_counted = corrupt.is_none();
-        let mut object = Map::new();
-        let mut insert = |key: &str, value| object.insert(key.to_owned(), value);
-        insert("file", json!(self.output.path().to_string_lossy()));
-        insert("bytes", json!(bytes));
-        insert("events", json!(is_counted.then_some(events)));
-        insert("lost", json!(is_counted.then_some(losses.lost)));
-        insert("seconds", json!(self.elapsed.as_secs_f64()));
-        object
+        SummaryRow {
+            file: self.output.path().to_string_lossy(),
+            bytes,
+            events: is_counted.then_some(events),
+            lost: is_counted.then_some(losses.lost),
+            seconds: self.elapsed.as_secs_f64(),
+            complete,
+        }
     }
 
     /// Returns a warning if the counts are incomplete or events were lost, with the advice what to do.

@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use clap::error::ErrorKind as UsageError;
 use ipc_proto::{Code, CommandInfo, HResult};
 use ipc_std::{Error, ErrorKind, Phase, is_shortage};
-use serde_json::{Value, json};
+use serde::Serialize;
 
 use super::globals::Globals;
 use super::stderr::{json_to_stderr, to_stderr};
@@ -220,15 +220,15 @@ impl Failure {
         self.kind
     }
 
-    /// Returns the object for `--json`.
-    pub(crate) fn to_json(&self) -> Value {
-        let command = self.command.map(name_of);
-        let hresult = self.hresult.map(|hresult| hresult.to_string());
-        let hresult_name = self.hresult.and_then(HResult::name);
-        json!({
-            "error": self.message, "kind": self.kind.row().0, "command": command,
-            "hresult": hresult, "hresult_name": hresult_name, "hint": self.hint,
-        })
+    pub(crate) fn to_json(&self) -> FailureRow<'_> {
+        FailureRow {
+            error: &self.message,
+            kind: self.kind.row().0,
+            command: self.command.map(name_of),
+            hresult: self.hresult.map(|hresult| hresult.to_string()),
+            hresult_name: self.hresult.and_then(HResult::name),
+            hint: self.hint.as_deref(),
+        }
     }
 
     /// Writes the failure to standard error, and returns the exit status.
@@ -244,6 +244,17 @@ impl Failure {
     pub(crate) fn exit_code(&self) -> ExitCode {
         ExitCode::from(self.kind.row().1)
     }
+}
+
+/// A failure as JSON.
+#[derive(Debug, Serialize)]
+pub(crate) struct FailureRow<'f> {
+    error: &'f str,
+    kind: &'static str,
+    command: Option<String>,
+    hresult: Option<String>,
+    hresult_name: Option<&'static str>,
+    hint: Option<&'f str>,
 }
 
 /// The message and the hint, in one line.

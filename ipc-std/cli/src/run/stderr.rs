@@ -1,7 +1,7 @@
 //! Lines on standard error.
 use std::io::{self, Write};
 
-use serde_json::{Value, json};
+use serde::Serialize;
 
 use crate::text::printable::json_line;
 use crate::text::terminal_text::TerminalText;
@@ -19,10 +19,15 @@ pub(crate) fn note(is_json: bool, note: &str) {
 
 /// Returns the line for a remark.
 pub(crate) fn note_line(is_json: bool, note: &str) -> String {
-    if is_json { json_line(&json!({ "note": note })) } else { format!("note: {note}") }
+    /// A remark as JSON.
+    #[derive(Serialize)]
+    struct Note<'n> {
+        note: &'n str,
+    }
+    if is_json { json_line(&Note { note }) } else { format!("note: {note}") }
 }
 
 /// Writes one object, as a line, to standard error.
-pub(crate) fn json_to_stderr(value: &Value) {
+pub(crate) fn json_to_stderr(value: &impl Serialize) {
     to_stderr(&json_line(value));
 }

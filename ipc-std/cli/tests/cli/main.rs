@@ -48,6 +48,8 @@ mod help;
 mod hostile_texts;
 mod info_and_env;
 mod jit;
+#[cfg(target_os = "linux")]
+mod json;
 mod list_profiles;
 mod locks;
 mod mapped;

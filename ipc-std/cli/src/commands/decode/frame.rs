@@ -11,7 +11,8 @@ use ipc_proto::{
     Advertise, Code, Command, CommandInfo, Decode, DecodeError, DecodeErrorKind, GetProcessEnvironment,
     InvalidValue, Message, Parsed,
 };
-use serde_json::json;
+use serde::Serialize;
+use serde_json::Value;
 
 use crate::output::field::Field;
 use crate::run::failure::name_of;
@@ -225,27 +226,27 @@ impl<'a> Frame<'a> {
             FrameKind::Stream => Some("stream"),
         };
         let size = self.code().map_or_else(|| u64::try_from(self.bytes.len()).ok(), |_| self.summary.size);
-        let head = json!({
-            "kind": kind,
-            "command": self.command.map(name_of),
-            "code": self.code().map(|code| code.to_string()),
-            "size": size,
-        });
-        let mut tail = json!({
-            "legacy": self.legacy(),
-            "error": self.error().map(|FieldError { error, field }| {
-                let field = Some(field).filter(|field| !field.is_empty());
-                json!({ "offset": error.offset, "field": field, "error": error.kind.to_string() })
+        let head = FrameHead {
+            kind,
+            command: self.command.map(name_of),
+            code: self.code().map(|code| code.to_string()),
+            size,
+        };
+        let tail = FrameTail {
+            legacy: self.legacy(),
+            error: self.error().map(|FieldError { error, field }| ErrorRow {
+                offset: error.offset,
+                field: Some(field.as_str()).filter(|field| !field.is_empty()),
+                error: error.kind.to_string(),
             }),
-            "violation": self.summary.invalid.map(|InvalidValue { violation, place }| {
-                let hresult = violation.hresult().to_string();
-                json!({ "field": place.to_string(), "error": violation.to_string(), "hresult": hresult })
+            violation: self.summary.invalid.map(|InvalidValue { violation, place }| ViolationRow {
+                field: place.to_string(),
+                error: violation.to_string(),
+                hresult: violation.hresult().to_string(),
             }),
-        });
-        if let (Some(logged), Some(tail)) = (self.logged, tail.as_object_mut()) {
-            tail.insert("direction".to_owned(), logged.direction.clone());
-            tail.insert("connection".to_owned(), logged.connection.clone());
-        }
+            direction: self.logged.map(|logged| &logged.direction),
+            connection: self.logged.map(|logged| &logged.connection),
+        };
         // The two objects become one, with the array of fields in the middle.
         let (head, tail) = (json_line(&head), json_line(&tail));
         write!(out, "{},\"fields\":[", head.trim_end_matches('}'))?;
@@ -345,6 +346,41 @@ impl<'a> Frame<'a> {
         write_row(out, bad_row, &[])?;
         caret(out)
     }
+}
+
+/// What precedes the fields of a frame in JSON.
+#[derive(Serialize)]
+struct FrameHead {
+    kind: Option<&'static str>,
+    command: Option<String>,
+    code: Option<String>,
+    size: Option<u64>,
+}
+
+/// What follows the fields of a frame in JSON.
+#[derive(Serialize)]
+struct FrameTail<'f> {
+    legacy: Option<&'static str>,
+    error: Option<ErrorRow<'f>>,
+    violation: Option<ViolationRow>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    direction: Option<&'f Value>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    connection: Option<&'f Value>,
+}
+
+#[derive(Serialize)]
+struct ErrorRow<'f> {
+    offset: usize,
+    field: Option<&'f str>,
+    error: String,
+}
+
+#[derive(Serialize)]
+struct ViolationRow {
+    field: String,
+    error: String,
+    hresult: String,
 }
 
 /// Returns the name and the code of a command.

@@ -1,42 +1,155 @@
 //! The report on locks as JSON.
 use nettrace_analysis::locks::{
-    ContendedLock, Cycle, LockOwner, LockReport, OwnerWait, WaitGroup, WaitTimes, WaitingMethod,
+    ContendedLock, Cycle, LockOwner, LockReport, LockThread, OwnerWait, WaitGroup, WaitTimes, WaitingMethod,
     WaitingThread,
 };
 use nettrace_analysis::names::short_name;
-use serde_json::{Value, json};
+use serde::Serialize;
+use serde_json::Value;
 
 use super::shown_threads::ShownThreads;
 use crate::output::rows::milliseconds;
 use crate::text::printable::{hexadecimal, integer, printable_name};
 
-pub(super) fn to_json(report: &LockReport, lost: u64, is_short: bool, threads: &ShownThreads) -> Value {
+#[derive(Serialize)]
+struct LocksRow {
+    duration_ms: f64,
+    #[serde(flatten)]
+    waits: WaitsRow,
+    locks: Vec<LockRow>,
+    cycles: Vec<CycleRow>,
+    waiting_before: Vec<WaitGroupRow>,
+    ended_before: WaitsRow,
+    without_end: u64,
+    without_stack: u64,
+    sampled_threads: u64,
+    lost: u64,
+    dropped: u64,
+}
+
+#[derive(Serialize)]
+struct WaitsRow {
+    waits: u64,
+    wait_ms: f64,
+    longest_ms: f64,
+}
+
+#[derive(Serialize)]
+struct LockRow {
+    process_id: Option<Value>,
+    lock: Option<String>,
+    object: Option<String>,
+    #[serde(flatten)]
+    waits: WaitsRow,
+    methods: Vec<LockMethodRow>,
+    held_in: Vec<HoldingRow>,
+    held_samples: u64,
+    waiting: Vec<WaitingRow>,
+    owner: Option<OwnerRow>,
+    perhaps_deadlock: bool,
+}
+
+#[derive(Serialize)]
+struct LockMethodRow {
+    method: Option<String>,
+    own: bool,
+    #[serde(flatten)]
+    waits: WaitsRow,
+}
+
+#[derive(Serialize)]
+struct HoldingRow {
+    method: String,
+    samples: u64,
+}
+
+#[derive(Serialize)]
+struct LockThreadRow {
+    thread_id: Option<Value>,
+    thread_name: Option<String>,
+}
+
+#[derive(Serialize)]
+struct WaitingRow {
+    #[serde(flatten)]
+    thread: LockThreadRow,
+    wait_ms: f64,
+    method: Option<String>,
+}
+
+#[derive(Serialize)]
+struct OwnerRow {
+    #[serde(flatten)]
+    thread: LockThreadRow,
+    number: Value,
+    waits_for: Option<OwnerWaitRow>,
+    frames: Vec<String>,
+}
+
+#[derive(Serialize)]
+struct OwnerWaitRow {
+    lock: Option<String>,
+    since_before: bool,
+}
+
+#[derive(Serialize)]
+struct CycleRow {
+    process_id: Option<Value>,
+    wait_ms: f64,
+    threads: Vec<CycleThreadRow>,
+}
+
+#[derive(Serialize)]
+struct CycleThreadRow {
+    #[serde(flatten)]
+    thread: LockThreadRow,
+    lock: Option<String>,
+    method: Option<String>,
+}
+
+#[derive(Serialize)]
+struct WaitGroupRow {
+    process_id: Option<Value>,
+    kind: &'static str,
+    count: usize,
+    method: String,
+    own: bool,
+    threads: Vec<Value>,
+    frames: Vec<String>,
+}
+
+pub(super) fn to_json(
+    report: &LockReport,
+    lost: u64,
+    is_short: bool,
+    threads: &ShownThreads,
+) -> impl Serialize {
     let json = LockJson { is_short, threads };
     let mut all = WaitTimes::default();
     report.locks.iter().for_each(|lock| all.merge(lock.waits));
-    json!({
-        "duration_ms": milliseconds(report.span),
-        "waits": all.count,
-        "wait_ms": milliseconds(all.total),
-        "longest_ms": milliseconds(all.longest),
-        "locks": report.locks.iter().map(|lock| json.lock(lock)).collect::<Value>(),
-        "cycles": report.cycles.iter().map(|cycle| json.cycle(cycle)).collect::<Value>(),
-        "waiting_before": report.waiting_before.iter().map(|group| json.group(group)).collect::<Value>(),
-        "ended_before": times(report.ended),
-        "without_end": report.without_end,
-        "without_stack": report.without_stack,
-        "sampled_threads": report.sampled_threads,
-        "lost": lost,
-        "dropped": report.dropped,
-    })
+    LocksRow {
+        duration_ms: milliseconds(report.span),
+        waits: all.into(),
+        locks: report.locks.iter().map(|lock| json.lock(lock)).collect(),
+        cycles: report.cycles.iter().map(|cycle| json.cycle(cycle)).collect(),
+        waiting_before: report.waiting_before.iter().map(|group| json.group(group)).collect(),
+        ended_before: report.ended.into(),
+        without_end: report.without_end,
+        without_stack: report.without_stack,
+        sampled_threads: report.sampled_threads,
+        lost,
+        dropped: report.dropped,
+    }
 }
 
-fn times(times: WaitTimes) -> Value {
-    json!({
-        "waits": times.count,
-        "wait_ms": milliseconds(times.total),
-        "longest_ms": milliseconds(times.longest),
-    })
+impl From<WaitTimes> for WaitsRow {
+    fn from(times: WaitTimes) -> Self {
+        Self {
+            waits: times.count,
+            wait_ms: milliseconds(times.total),
+            longest_ms: milliseconds(times.longest),
+        }
+    }
 }
 
 /// The objects of `--json`.
@@ -46,89 +159,81 @@ struct LockJson<'a> {
 }
 
 impl LockJson<'_> {
-    fn method(&self, name: &str) -> String {
+    fn method(&self, name: impl AsRef<str>) -> String {
+        let name = name.as_ref();
         printable_name(if self.is_short { short_name(name) } else { name })
     }
 
-    fn frames(&self, frames: &[impl AsRef<str>]) -> Value {
-        frames.iter().map(|frame| self.method(frame.as_ref())).collect()
+    fn frames(&self, frames: &[impl AsRef<str>]) -> Vec<String> {
+        frames.iter().map(|frame| self.method(frame)).collect()
     }
 
-    fn lock(&self, lock: &ContendedLock) -> Value {
-        let method = |of: &WaitingMethod| {
-            json!({
-                "method": of.method.as_deref().map(|name| self.method(name)),
-                "own": of.is_own,
-                "waits": of.waits.count,
-                "wait_ms": milliseconds(of.waits.total),
-                "longest_ms": milliseconds(of.waits.longest),
-            })
+    fn thread(&self, thread: &LockThread) -> LockThreadRow {
+        LockThreadRow { thread_id: Some(integer(thread.id)), thread_name: self.threads.name(thread) }
+    }
+
+    fn lock(&self, lock: &ContendedLock) -> LockRow {
+        let method = |of: &WaitingMethod| LockMethodRow {
+            method: of.method.as_ref().map(|name| self.method(name)),
+            own: of.is_own,
+            waits: of.waits.into(),
         };
         let held =
-            lock.held_in.iter().map(|of| json!({ "method": self.method(&of.method), "samples": of.samples }));
-        let waiting = |of: &WaitingThread| {
-            json!({
-                "thread_id": integer(of.thread.id),
-                "thread_name": self.threads.name(&of.thread),
-                "wait_ms": milliseconds(of.time),
-                "method": of.method.as_deref().map(|name| self.method(name)),
-            })
+            lock.held_in.iter().map(|of| HoldingRow { method: self.method(&of.method), samples: of.samples });
+        let waiting = |of: &WaitingThread| WaitingRow {
+            thread: self.thread(&of.thread),
+            wait_ms: milliseconds(of.time),
+            method: of.method.as_ref().map(|name| self.method(name)),
         };
-        json!({
-            "process_id": lock.process_id.map(integer),
-            "lock": lock.id.map(hexadecimal),
-            "object": lock.object.map(hexadecimal),
-            "waits": lock.waits.count,
-            "wait_ms": milliseconds(lock.waits.total),
-            "longest_ms": milliseconds(lock.waits.longest),
-            "methods": lock.methods.iter().map(method).collect::<Value>(),
-            "held_in": held.collect::<Value>(),
-            "held_samples": lock.held_samples,
-            "waiting": lock.waiting.iter().map(waiting).collect::<Value>(),
-            "owner": lock.owner.as_ref().map(|owner| self.owner(owner)),
-            "perhaps_deadlock": lock.owner_is_stuck(),
-        })
+        LockRow {
+            process_id: lock.process_id.map(integer),
+            lock: lock.id.map(hexadecimal),
+            object: lock.object.map(hexadecimal),
+            waits: lock.waits.into(),
+            methods: lock.methods.iter().map(method).collect(),
+            held_in: held.collect(),
+            held_samples: lock.held_samples,
+            waiting: lock.waiting.iter().map(waiting).collect(),
+            owner: lock.owner.as_ref().map(|owner| self.owner(owner)),
+            perhaps_deadlock: lock.owner_is_stuck(),
+        }
     }
 
-    fn owner(&self, owner: &LockOwner) -> Value {
-        let waits_for = owner.waits_for.map(|wait| match wait {
-            OwnerWait::Lock(lock) => json!({ "lock": hexadecimal(lock), "since_before": false }),
-            OwnerWait::SinceBefore => json!({ "lock": null, "since_before": true }),
+    fn owner(&self, owner: &LockOwner) -> OwnerRow {
+        let nobody = LockThreadRow { thread_id: None, thread_name: None };
+        OwnerRow {
+            thread: owner.thread.as_ref().map_or(nobody, |thread| self.thread(thread)),
+            number: integer(owner.number),
+            waits_for: owner.waits_for.map(|wait| match wait {
+                OwnerWait::Lock(lock) => OwnerWaitRow { lock: Some(hexadecimal(lock)), since_before: false },
+                OwnerWait::SinceBefore => OwnerWaitRow { lock: None, since_before: true },
+            }),
+            frames: self.frames(&owner.stack),
+        }
+    }
+
+    fn cycle(&self, cycle: &Cycle) -> CycleRow {
+        let threads = cycle.threads.iter().map(|of| CycleThreadRow {
+            thread: self.thread(&of.thread),
+            lock: of.lock.map(hexadecimal),
+            method: of.method.as_ref().map(|name| self.method(name)),
         });
-        json!({
-            "thread_id": owner.thread.as_ref().map(|thread| integer(thread.id)),
-            "thread_name": owner.thread.as_ref().and_then(|thread| self.threads.name(thread)),
-            "number": integer(owner.number),
-            "waits_for": waits_for,
-            "frames": self.frames(&owner.stack),
-        })
+        CycleRow {
+            process_id: cycle.process_id.map(integer),
+            wait_ms: milliseconds(cycle.time),
+            threads: threads.collect(),
+        }
     }
 
-    fn cycle(&self, cycle: &Cycle) -> Value {
-        let threads = cycle.threads.iter().map(|of| {
-            json!({
-                "thread_id": integer(of.thread.id),
-                "thread_name": self.threads.name(&of.thread),
-                "lock": of.lock.map(hexadecimal),
-                "method": of.method.as_deref().map(|name| self.method(name)),
-            })
-        });
-        json!({
-            "process_id": cycle.process_id.map(integer),
-            "wait_ms": milliseconds(cycle.time),
-            "threads": threads.collect::<Value>(),
-        })
-    }
-
-    fn group(&self, group: &WaitGroup) -> Value {
-        json!({
-            "process_id": group.process_id.map(integer),
-            "kind": group.kind.name(),
-            "count": group.threads.len(),
-            "method": self.method(&group.method),
-            "own": group.is_own,
-            "threads": group.threads.iter().map(|thread| integer(thread.id)).collect::<Value>(),
-            "frames": self.frames(&group.stack),
-        })
+    fn group(&self, group: &WaitGroup) -> WaitGroupRow {
+        WaitGroupRow {
+            process_id: group.process_id.map(integer),
+            kind: group.kind.name(),
+            count: group.threads.len(),
+            method: self.method(&group.method),
+            own: group.is_own,
+            threads: group.threads.iter().map(|thread| integer(thread.id)).collect(),
+            frames: self.frames(&group.stack),
+        }
     }
 }

@@ -1,12 +1,32 @@
 //! Events of a port, as `monitor` prints them.
+use std::borrow::Cow;
 use std::path::Path;
 
 use ipc_std::AdvertisedRuntime;
-use serde_json::{Value, json};
+use serde::Serialize;
 
-use crate::recording::summary::RecordingSummary;
-use crate::run::failure::Failure;
+use crate::recording::summary::{RecordingSummary, SummaryRow};
+use crate::run::failure::{Failure, FailureRow};
 use crate::text::printable::printable;
+
+/// An event as JSON.
+#[derive(Serialize)]
+pub(super) struct EventRow<'e> {
+    event: &'static str,
+    process_id: Option<u64>,
+    runtime_cookie: Option<String>,
+    #[serde(flatten)]
+    more: Option<EventFields<'e>>,
+}
+
+#[derive(Serialize)]
+#[serde(untagged)]
+enum EventFields<'e> {
+    Set { name: &'e str, value: &'e str },
+    Tracing { file: Cow<'e, str> },
+    Recorded(SummaryRow<'e>),
+    Error(FailureRow<'e>),
+}
 
 /// An event of a runtime.
 pub(super) enum Event<'e> {
@@ -43,23 +63,21 @@ impl Event<'_> {
         }
     }
 
-    pub(super) fn to_json(&self, process_id: Option<u64>, runtime: Option<&AdvertisedRuntime>) -> Value {
-        let cookie = runtime.map(|runtime| runtime.runtime_cookie.to_string());
-        let mut json = json!({ "event": self.name(), "process_id": process_id, "runtime_cookie": cookie });
+    pub(super) fn to_json(
+        &self,
+        process_id: Option<u64>,
+        runtime: Option<&AdvertisedRuntime>,
+    ) -> EventRow<'_> {
         let more = match self {
-            Self::Arrived | Self::Resumed | Self::Left => json!({}),
-            Self::Set { name, value } => json!({ "name": name, "value": value }),
-            Self::Tracing { file } => json!({ "file": file.to_string_lossy() }),
+            Self::Arrived | Self::Resumed | Self::Left => None,
+            Self::Set { name, value } => Some(EventFields::Set { name, value }),
+            Self::Tracing { file } => Some(EventFields::Tracing { file: file.to_string_lossy() }),
             Self::Recorded { summary, is_complete } => {
-                let mut object = summary.to_json();
-                object.insert("complete".to_owned(), json!(is_complete));
-                Value::Object(object)
+                Some(EventFields::Recorded(summary.to_json(*is_complete)))
             }
-            Self::Error(failure) => failure.to_json(),
+            Self::Error(failure) => Some(EventFields::Error(failure.to_json())),
         };
-        if let (Value::Object(json), Value::Object(more)) = (&mut json, more) {
-            json.extend(more);
-        }
-        json
+        let runtime_cookie = runtime.map(|runtime| runtime.runtime_cookie.to_string());
+        EventRow { event: self.name(), process_id, runtime_cookie, more }
     }
 }

@@ -5,7 +5,7 @@ use std::io::{self, Write};
 
 use nettrace_analysis::names::{FrameId, Names};
 use nettrace_analysis::{WaitKind, outline};
-use serde_json::json;
+use serde::Serialize;
 
 use super::shown_frames::ShownFrames;
 use super::thread_stack::Stack;
@@ -78,6 +78,16 @@ impl<'s> StackGroup<'s> {
     }
 }
 
+/// A group as JSON.
+#[derive(Serialize)]
+struct GroupRow {
+    threads: Vec<u64>,
+    count: usize,
+    state: &'static str,
+    frames: Vec<String>,
+    own: Vec<bool>,
+}
+
 /// Writes the groups of threads.
 pub(super) fn write(
     stacks: &[Stack<FrameId>],
@@ -89,13 +99,13 @@ pub(super) fn write(
     for (number, group) in groups(stacks, names).iter().enumerate() {
         if is_json {
             let (frames, own) = shown.to_json(group.frames());
-            let line = json!({
-                "threads": group.threads.iter().map(|stack| stack.thread_id).collect::<Vec<_>>(),
-                "count": group.threads.len(),
-                "state": if group.is_managed() { "managed" } else { "external" },
-                "frames": frames,
-                "own": own,
-            });
+            let line = GroupRow {
+                threads: group.threads.iter().map(|stack| stack.thread_id).collect(),
+                count: group.threads.len(),
+                state: if group.is_managed() { "managed" } else { "external" },
+                frames,
+                own,
+            };
             writeln!(out, "{}", json_line(&line))?;
             continue;
         }

@@ -1,15 +1,17 @@
 //! The order of a trace: the times of sequence points increase, and those of the events between two of them lie between
 //! their times.
 use nettrace::{Event, SequencePoint};
-use serde_json::{Value, json};
+use serde::Serialize;
 
 /// Counts what is out of order. Runtimes write no such trace, but other programs do. A reader that sorts by sequence
 /// points may return the events late.
-#[derive(Debug, Default)]
+#[derive(Debug, Default, Serialize)]
 pub(super) struct PointOrder {
     /// The time of the last sequence point.
+    #[serde(skip)]
     last: Option<u64>,
     /// The largest time of the events since then.
+    #[serde(skip)]
     newest: u64,
     /// Sequence points that are older than the one before them.
     points_before_points: u64,
@@ -32,14 +34,6 @@ impl PointOrder {
         let is_late = self.newest > point.timestamp;
         self.points_before_events = self.points_before_events.saturating_add(is_late.into());
         (self.last, self.newest) = (Some(point.timestamp), 0);
-    }
-
-    pub(super) fn to_json(&self) -> Value {
-        json!({
-            "points_before_points": self.points_before_points,
-            "points_before_events": self.points_before_events,
-            "events_before_points": self.events_before_points,
-        })
     }
 
     /// Returns what is out of order; `None` if nothing is.

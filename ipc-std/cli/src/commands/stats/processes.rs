@@ -2,7 +2,7 @@
 use std::collections::BTreeMap;
 
 use nettrace::{Event, IdMap, Record, Slot, Version};
-use serde_json::{Value, json};
+use serde::Serialize;
 
 /// The processes of a trace.
 #[derive(Debug, Default)]
@@ -26,10 +26,18 @@ struct ThreadFacts {
     is_counted: bool,
 }
 
-#[derive(Debug, Clone, Copy, Default)]
+#[derive(Debug, Clone, Copy, Default, Serialize)]
 struct ProcessCounts {
     events: u64,
     threads: u64,
+}
+
+/// A process as JSON.
+#[derive(Serialize)]
+pub(super) struct ProcessRow {
+    process_id: Option<u64>,
+    #[serde(flatten)]
+    counts: ProcessCounts,
 }
 
 /// The number of processes that the text names.
@@ -110,12 +118,8 @@ impl Processes {
         counts.threads = counts.threads.saturating_add(is_new.into());
     }
 
-    pub(super) fn to_json(&self) -> Value {
-        let row = |(id, counts): (&Option<u64>, &ProcessCounts)| {
-            let ProcessCounts { events, threads } = counts;
-            json!({ "process_id": id, "events": events, "threads": threads })
-        };
-        self.counts.iter().map(row).collect()
+    pub(super) fn to_json(&self) -> Vec<ProcessRow> {
+        self.counts.iter().map(|(id, counts)| ProcessRow { process_id: *id, counts: *counts }).collect()
     }
 
     /// Returns the processes with the most events, for people.

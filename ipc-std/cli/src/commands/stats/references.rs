@@ -1,6 +1,6 @@
 //! References of a trace that lead nowhere: numbers in events that no record declares.
 use nettrace::{Event, IdMap, Record, Slot, Version};
-use serde_json::{Value, json};
+use serde::Serialize;
 
 /// The tables of a trace: descriptions, threads, stacks and label lists.
 #[derive(Debug, Default)]
@@ -25,7 +25,7 @@ struct ReferenceTable {
 }
 
 /// How often a number did not lead to one record.
-#[derive(Debug, Clone, Copy, Default)]
+#[derive(Debug, Clone, Copy, Default, Serialize)]
 struct Counts {
     /// References to a number that no record has declared.
     undeclared: u64,
@@ -34,6 +34,15 @@ struct Counts {
     declared_twice: u64,
     /// Removals of a number that is not declared.
     removed_twice: u64,
+}
+
+/// The counts as JSON.
+#[derive(Serialize)]
+pub(super) struct UnresolvedRow {
+    metadata: Counts,
+    threads: Counts,
+    stacks: Counts,
+    label_lists: Counts,
 }
 
 impl Default for ReferenceTable {
@@ -138,18 +147,13 @@ impl References {
         ]
     }
 
-    pub(super) fn to_json(&self) -> Value {
-        let counts = |(name, counts): (&str, Counts)| {
-            let Counts { undeclared, removed, declared_twice, removed_twice } = counts;
-            let counts = json!({
-                "undeclared": undeclared,
-                "removed": removed,
-                "declared_twice": declared_twice,
-                "removed_twice": removed_twice,
-            });
-            (name.to_owned(), counts)
-        };
-        Value::Object(self.tables().into_iter().map(counts).collect())
+    pub(super) const fn to_json(&self) -> UnresolvedRow {
+        UnresolvedRow {
+            metadata: self.metadata.counts,
+            threads: self.threads.counts,
+            stacks: self.stacks.counts,
+            label_lists: self.label_lists.counts,
+        }
     }
 
     /// Returns the counts that are not 0, for people.
