@@ -14,7 +14,7 @@ use nettrace_analysis::samples::Clock;
 use serde_json::json;
 
 pub(crate) use self::options::Args;
-use self::rows::Rows;
+use self::rows::ReportRows;
 use crate::output::failure::Failure;
 use crate::output::globals::Globals;
 use crate::output::next_command::show_next;
@@ -44,7 +44,7 @@ pub(crate) fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
         // That the trace cannot be read explains why nothing was found.
         return read;
     }
-    let rows = Rows::new(&report, args, lost, cpu.as_ref());
+    let rows = ReportRows::new(&report, args, lost, cpu.as_ref());
     if globals.json {
         json_to_stdout(&json!(rows))?;
     }
