@@ -26,7 +26,6 @@ use crate::run::failure::{self, Failure, Kind};
 use crate::run::globals::Globals;
 use crate::run::signals;
 use crate::run::threads::lock;
-use crate::text::printable::json_line;
 
 /// Show the features of the tool on a fake runtime, without .NET
 ///
@@ -86,8 +85,7 @@ struct DemoStep<'s> {
 
 fn show(globals: &Globals, title: &str, lines: &[String]) -> Result<(), Failure> {
     if globals.json {
-        let step = json_line(&DemoStep { step: title, lines });
-        return to_stdout(|out| writeln!(out, "{step}"));
+        return json_to_stdout(&DemoStep { step: title, lines });
     }
     to_stdout(|out| {
         writeln!(out, "{title}")?;

@@ -11,10 +11,9 @@ mod types;
 use nettrace_analysis::Analysis as _;
 use nettrace_analysis::report::CallReport;
 use nettrace_analysis::samples::Clock;
-use serde_json::json;
 
 pub(crate) use self::options::Args;
-use self::rows::Rows;
+use self::rows::ReportRows;
 use crate::output::next_command::show_next;
 use crate::output::stdout::{json_to_stdout, to_stdout};
 use crate::recording::analysis_input::{InputRead, Needs};
@@ -44,7 +43,7 @@ pub(crate) fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
         // That the trace cannot be read explains why nothing was found.
         return read;
     }
-    let rows = Rows::new(&report, args, lost, cpu.as_ref());
+    let rows = ReportRows::new(&report, args, lost, cpu.as_ref());
     if globals.json {
         json_to_stdout(&rows)?;
     }

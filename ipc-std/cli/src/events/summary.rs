@@ -3,6 +3,7 @@ use std::collections::BTreeMap;
 use std::io::{self, Write};
 
 use nettrace::{Metadata, TraceEvent};
+use serde::Serialize;
 
 use super::{field, json};
 use crate::run::globals::Globals;
@@ -35,6 +36,14 @@ struct Bucket(i32);
 const MAX_VALUES: usize = 100_000;
 /// The length of the longest bar.
 const BAR: usize = 50;
+
+/// The number of events whose field has a value in this range, as JSON.
+#[derive(Serialize)]
+struct BucketRow {
+    from: f64,
+    to: f64,
+    count: u64,
+}
 
 impl EventSummary {
     /// Returns the number of events by the value of a field.
@@ -119,11 +128,7 @@ impl EventSummary {
         for (bucket, count) in buckets {
             let (from, to) = bucket.range();
             if globals.json {
-                writeln!(
-                    out,
-                    "{}",
-                    json_line(&serde_json::json!({ "from": from, "to": to, "count": count }))
-                )?;
+                writeln!(out, "{}", json_line(&BucketRow { from, to, count: *count }))?;
                 continue;
             }
             let share = (*count as f64) / (most as f64);

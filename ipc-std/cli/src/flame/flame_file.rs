@@ -1,4 +1,5 @@
 //! Files with the stacks of a trace, for people and for other tools: what `flame` writes.
+use std::borrow::Cow;
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 
@@ -10,7 +11,7 @@ use nettrace_analysis::Part;
 use nettrace_analysis::formats::{TimeProfile, Timeline};
 use nettrace_analysis::report::Uncounted;
 use nettrace_analysis::samples::{Clock, Samples, Unit};
-use serde_json::json;
+use serde::Serialize;
 
 use super::flame_page::{Recording, has_weights};
 use super::output::{AddedUp, Clocks, FlameOutput, InTime, Writer};
@@ -244,11 +245,18 @@ impl FlameFile<'_> {
         if !output.is_closed() {
             let bytes = output.persist()?;
             let sentence = format!("Wrote {} to {}", DecimalBytes(bytes), stdout::name(path));
-            let summary = json!({ "file": path.to_string_lossy(), "bytes": bytes });
+            let summary = WrittenFile { file: path.to_string_lossy(), bytes };
             stdout::wrote(globals, path, &sentence, &summary)?;
         }
         read
     }
+}
+
+/// A written file, as JSON.
+#[derive(Serialize)]
+struct WrittenFile<'p> {
+    file: Cow<'p, str>,
+    bytes: u64,
 }
 
 /// Fails if no stack weighs something by a clock.

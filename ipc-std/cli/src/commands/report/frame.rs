@@ -5,14 +5,14 @@ use serde::Serialize;
 
 /// A function. Shares are in percent.
 #[derive(Serialize)]
-pub(super) struct Frame<'s> {
+pub(super) struct FunctionRow<'s> {
     pub(super) name: &'s str,
     exclusive: f64,
     inclusive: f64,
     own_share: f64,
     pub(super) own: bool,
     #[serde(flatten)]
-    before: Option<Before>,
+    before: Option<SharesBefore>,
     /// The two shares that the text shows.
     #[serde(skip)]
     pub(super) columns: [f64; 2],
@@ -20,13 +20,13 @@ pub(super) struct Frame<'s> {
 
 /// The shares in an older recording.
 #[derive(Serialize)]
-struct Before {
+struct SharesBefore {
     exclusive_before: f64,
     inclusive_before: f64,
     own_share_before: f64,
 }
 
-impl<'s> Frame<'s> {
+impl<'s> FunctionRow<'s> {
     /// Returns the row of a function, of which the text shows two weights.
     pub(super) fn new(tree: &CallTree, names: &'s Names, entry: &Entry, columns: [u64; 2]) -> Self {
         Self {
@@ -45,7 +45,7 @@ impl<'s> Frame<'s> {
         let [exclusive_before, exclusive] = change.exclusive;
         let [inclusive_before, inclusive] = change.inclusive;
         let [own_share_before, own_share] = change.own;
-        let before = Some(Before { exclusive_before, inclusive_before, own_share_before });
+        let before = Some(SharesBefore { exclusive_before, inclusive_before, own_share_before });
         let columns = change.shares(order);
         Self { name: change.name, exclusive, inclusive, own_share, own: change.is_own, before, columns }
     }
@@ -53,9 +53,9 @@ impl<'s> Frame<'s> {
 
 /// A line of the tree.
 #[derive(Serialize)]
-pub(super) struct Call<'s> {
+pub(super) struct CallRow<'s> {
     #[serde(flatten)]
-    pub(super) frame: Frame<'s>,
+    pub(super) frame: FunctionRow<'s>,
     depth: usize,
     /// The columns by which the line is indented: a chain of calls without a fork stays in its column.
     #[serde(skip)]
@@ -66,7 +66,7 @@ pub(super) struct Call<'s> {
 }
 
 /// Returns up to `limit` lines, of calls that have at least one percent, and whether there are more.
-pub(super) fn calls<'s>(tree: &CallTree, names: &'s Names, limit: usize) -> (Vec<Call<'s>>, bool) {
+pub(super) fn calls<'s>(tree: &CallTree, names: &'s Names, limit: usize) -> (Vec<CallRow<'s>>, bool) {
     // The maximum indentation in columns: the names of a deep tree would otherwise be beyond the edge of the
     // terminal.
     const MAX_INDENT: usize = 60;
@@ -83,8 +83,8 @@ pub(super) fn calls<'s>(tree: &CallTree, names: &'s Names, limit: usize) -> (Vec
         if lines.len() == limit {
             return (lines, true);
         }
-        let frame = Frame::new(tree, names, &entry, [entry.inclusive, entry.exclusive]);
-        lines.push(Call { frame, depth, indent, is_branch });
+        let frame = FunctionRow::new(tree, names, &entry, [entry.inclusive, entry.exclusive]);
+        lines.push(CallRow { frame, depth, indent, is_branch });
         let children = visible(node);
         let forks = children.len() > 1;
         let indent = if forks { indent.saturating_add(2).min(MAX_INDENT) } else { indent };

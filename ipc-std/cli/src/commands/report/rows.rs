@@ -4,16 +4,16 @@ use nettrace_analysis::report::CallReport;
 use nettrace_analysis::samples::Clock;
 use serde::Serialize;
 
-use super::frame::{Call, Frame, calls};
+use super::frame::{CallRow, FunctionRow, calls};
 use super::integer::Integer;
 use super::options::Args;
-use super::threads::Thread;
-use super::types::Types;
+use super::threads::ThreadRow;
+use super::types::TypeRows;
 use crate::process::cpu_usage::CpuUsage;
 
 /// The report. Shares are in percent.
 #[derive(Serialize)]
-pub(super) struct Rows<'s> {
+pub(super) struct ReportRows<'s> {
     /// The option that chooses the clock.
     pub(super) clock: &'static str,
     unit: &'static str,
@@ -23,7 +23,7 @@ pub(super) struct Rows<'s> {
     pub(super) unnamed_frames: f64,
     pub(super) not_own: f64,
     #[serde(flatten)]
-    pub(super) before: Option<Before>,
+    pub(super) before: Option<OlderTotals>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(super) left_out: Vec<&'s str>,
     #[serde(flatten)]
@@ -34,16 +34,16 @@ pub(super) struct Rows<'s> {
     tells_running: Option<bool>,
     #[serde(flatten)]
     cpu: Option<Cpu>,
-    pub(super) frames: Vec<Frame<'s>>,
+    pub(super) frames: Vec<FunctionRow<'s>>,
     #[serde(flatten)]
-    pub(super) types: Option<Types<'s>>,
+    pub(super) types: Option<TypeRows<'s>>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(super) threads: Option<Vec<Thread<'s>>>,
+    pub(super) threads: Option<Vec<ThreadRow<'s>>>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(super) tree: Option<Vec<Call<'s>>>,
+    pub(super) tree: Option<Vec<CallRow<'s>>>,
     /// The functions of the program that come first.
     #[serde(skip)]
-    pub(super) own_first: Vec<Frame<'s>>,
+    pub(super) own_first: Vec<FunctionRow<'s>>,
     #[serde(skip)]
     pub(super) has_more_calls: bool,
     /// The CPU time by the system.
@@ -54,7 +54,7 @@ pub(super) struct Rows<'s> {
 }
 
 #[derive(Serialize)]
-pub(super) struct Before {
+pub(super) struct OlderTotals {
     total_before: Integer,
     pub(super) samples_before: u64,
 }
@@ -83,7 +83,7 @@ struct Cpu {
     session: f64,
 }
 
-impl<'s> Rows<'s> {
+impl<'s> ReportRows<'s> {
     /// Makes the rows. `lost` is the number of lost events, `system` the CPU time by the system.
     pub(super) fn new(
         report: &'s CallReport<'s>,
@@ -93,14 +93,14 @@ impl<'s> Rows<'s> {
     ) -> Self {
         let CallReport { clock, tree, samples, uncounted, .. } = report;
         let (names, order) = (samples.names(), args.by);
-        let frame = |entry: &Entry, first| Frame::new(tree, names, entry, [first, entry.inclusive]);
+        let frame = |entry: &Entry, first| FunctionRow::new(tree, names, entry, [first, entry.inclusive]);
         let of_program = |entry: &Entry| frame(entry, entry.own);
         let of_top = report.top.iter().take(args.top).map(|entry| match order {
             Order::Own => of_program(entry),
             _ => frame(entry, entry.exclusive),
         });
         let thread_names = system.map(|system| &system.thread_names);
-        let threads = report.threads.iter().filter_map(|of| Thread::new(of, report, thread_names));
+        let threads = report.threads.iter().filter_map(|of| ThreadRow::new(of, report, thread_names));
         let (calls, has_more_calls) =
             args.tree.then(|| calls(tree, names, args.top.saturating_mul(5))).unzip();
         // The figure of the system is that of the whole process and of the whole recording.
@@ -124,7 +124,7 @@ impl<'s> Rows<'s> {
             before: report
                 .older
                 .as_ref()
-                .map(|older| Before { total_before: Integer(older.total), samples_before: older.count }),
+                .map(|older| OlderTotals { total_before: Integer(older.total), samples_before: older.count }),
             left_out: tree.left_out().map(|frame| names.text(frame)).collect(),
             waits: (*clock == Clock::Contention).then_some(Waits {
                 waits: WaitCounts {
@@ -147,11 +147,11 @@ impl<'s> Rows<'s> {
             }),
             frames: match &report.older {
                 Some(older) => {
-                    older.changes.iter().take(args.top).map(|of| Frame::changed(of, order)).collect()
+                    older.changes.iter().take(args.top).map(|of| FunctionRow::changed(of, order)).collect()
                 }
                 None => of_top.collect(),
             },
-            types: report.counts.as_ref().map(|counts| Types::new(tree, counts, names, args.top)),
+            types: report.counts.as_ref().map(|counts| TypeRows::new(tree, counts, names, args.top)),
             threads: args.threads.then(|| threads.collect()),
             tree: calls,
             own_first: report.own_first.iter().map(of_program).collect(),

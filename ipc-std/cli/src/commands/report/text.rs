@@ -9,11 +9,11 @@ use nettrace_analysis::report::CallReport;
 use nettrace_analysis::samples::{Clock, UNKNOWN_TYPE, Unit};
 use unicode_width::UnicodeWidthStr;
 
-use super::frame::{Call, Frame};
+use super::frame::{CallRow, FunctionRow};
 use super::options::Args;
-use super::rows::Rows;
-use super::threads::Thread;
-use super::types::{Type, Types};
+use super::rows::ReportRows;
+use super::threads::ThreadRow;
+use super::types::{TypeRow, TypeRows};
 use crate::input::source;
 use crate::output::tables::write_more;
 use crate::process::cpu_lines::{HIDES_RUNNING, cpu_lines, unnamed_line};
@@ -25,7 +25,7 @@ use crate::text::function_name::{FunctionName, function_name, mark};
 use crate::text::printable::printable_name;
 
 /// Writes the report.
-pub(super) fn write(rows: &Rows<'_>, args: &Args, out: &mut dyn Write) -> io::Result<()> {
+pub(super) fn write(rows: &ReportRows<'_>, args: &Args, out: &mut dyn Write) -> io::Result<()> {
     let width = terminal_width().unwrap_or(usize::MAX);
     let text = ReportText { rows, report: rows.report, args, width };
     text.write_head(out)?;
@@ -51,7 +51,7 @@ pub(super) fn write(rows: &Rows<'_>, args: &Args, out: &mut dyn Write) -> io::Re
 }
 
 /// Returns the command that shows more of the same.
-pub(super) fn next_command(rows: &Rows<'_>, target: TraceTarget<'_>) -> String {
+pub(super) fn next_command(rows: &ReportRows<'_>, target: TraceTarget<'_>) -> String {
     let target = target.argument();
     let clock = match &rows.report.clock {
         Clock::Allocations | Clock::AllocatedTypes => return format!("dotnet-ipc gc {target}"),
@@ -68,7 +68,7 @@ pub(super) fn next_command(rows: &Rows<'_>, target: TraceTarget<'_>) -> String {
 }
 
 struct ReportText<'r> {
-    rows: &'r Rows<'r>,
+    rows: &'r ReportRows<'r>,
     report: &'r CallReport<'r>,
     args: &'r Args,
     /// The columns of the terminal.
@@ -169,7 +169,7 @@ impl ReportText<'_> {
     /// Writes functions, and where the share of the stacks without own code belongs among them.
     fn write_frames(
         &self,
-        frames: &[Frame<'_>],
+        frames: &[FunctionRow<'_>],
         mut not_own: Option<f64>,
         out: &mut dyn Write,
     ) -> io::Result<()> {
@@ -210,14 +210,14 @@ impl ReportText<'_> {
         write_more(all, args.top, " functions", out)
     }
 
-    fn write_types(&self, rows: &Types<'_>, out: &mut dyn Write) -> io::Result<()> {
-        let Types { types, type_functions, all } = rows;
-        let start = |row: &Type<'_>| {
-            let Type { share, bytes, count, .. } = row;
+    fn write_types(&self, rows: &TypeRows<'_>, out: &mut dyn Write) -> io::Result<()> {
+        let TypeRows { types, type_functions, all } = rows;
+        let start = |row: &TypeRow<'_>| {
+            let TypeRow { share, bytes, count, .. } = row;
             format!("{share:>7.2} % {:>14}  {count:>9}  ", self.amount(bytes.0))
         };
-        let line = |row: &Type<'_>, name: &str| cut_end(&format!("{}{name}", start(row)), self.width);
-        let type_name = |row: &Type<'_>| row.type_name.unwrap_or(UNKNOWN_TYPE).to_owned();
+        let line = |row: &TypeRow<'_>, name: &str| cut_end(&format!("{}{name}", start(row)), self.width);
+        let type_name = |row: &TypeRow<'_>| row.type_name.unwrap_or(UNKNOWN_TYPE).to_owned();
         writeln!(out, "\n{:>9} {:>14}  {:>9}  TYPE", "SHARE", "BYTES", "COUNT")?;
         for row in types {
             writeln!(out, "{}", line(row, &printable_name(&type_name(row))))?;
@@ -255,7 +255,7 @@ impl ReportText<'_> {
         )
     }
 
-    fn write_threads(&self, threads: &[Thread<'_>], out: &mut dyn Write) -> io::Result<()> {
+    fn write_threads(&self, threads: &[ThreadRow<'_>], out: &mut dyn Write) -> io::Result<()> {
         writeln!(out, "\n{:>9} {:>12}  {:>10}  NAME, TOP FUNCTION", "SHARE", "AMOUNT", "THREAD")?;
         for row in threads.iter().take(self.args.top) {
             let process = row.process_id.map_or_else(String::new, |id| format!("{}/", id.0));
@@ -267,9 +267,9 @@ impl ReportText<'_> {
         write_more(threads.len(), self.args.top, " threads", out)
     }
 
-    fn write_calls(&self, calls: &[Call<'_>], out: &mut dyn Write) -> io::Result<()> {
+    fn write_calls(&self, calls: &[CallRow<'_>], out: &mut dyn Write) -> io::Result<()> {
         writeln!(out, "\n{:>9} {:>9}  CALLS", "INCLUSIVE", "EXCLUSIVE")?;
-        for Call { frame, indent, is_branch, .. } in calls {
+        for CallRow { frame, indent, is_branch, .. } in calls {
             let [inclusive, exclusive] = frame.columns;
             let (branch, own) = (if *is_branch { '+' } else { ' ' }, mark(frame.own));
             let start = format!("{inclusive:>7.2} % {exclusive:>7.2} %  {:indent$}{branch}{own}", "");

@@ -7,7 +7,7 @@ use serde::Serialize;
 use super::integer::Integer;
 
 #[derive(Serialize)]
-pub(super) struct Thread<'s> {
+pub(super) struct ThreadRow<'s> {
     pub(super) process_id: Option<Integer>,
     pub(super) thread_id: Integer,
     pub(super) name: Option<&'s str>,
@@ -18,7 +18,7 @@ pub(super) struct Thread<'s> {
     pub(super) total: u64,
 }
 
-impl<'s> Thread<'s> {
+impl<'s> ThreadRow<'s> {
     /// Returns the row of a thread, for which the system can have one of `names`.
     pub(super) fn new(
         of: &ThreadReport,

@@ -11,9 +11,9 @@ use super::integer::Integer;
 
 /// The heaviest types, and the functions that allocate most of their objects.
 #[derive(Serialize)]
-pub(super) struct Types<'s> {
-    pub(super) types: Vec<Type<'s>>,
-    pub(super) type_functions: Vec<Type<'s>>,
+pub(super) struct TypeRows<'s> {
+    pub(super) types: Vec<TypeRow<'s>>,
+    pub(super) type_functions: Vec<TypeRow<'s>>,
     /// The number of all types.
     #[serde(skip)]
     pub(super) all: usize,
@@ -21,7 +21,7 @@ pub(super) struct Types<'s> {
 
 /// A type of objects, or a function that allocates objects of a type.
 #[derive(Serialize)]
-pub(super) struct Type<'s> {
+pub(super) struct TypeRow<'s> {
     #[serde(rename = "type")]
     pub(super) type_name: Option<&'s str>,
     pub(super) bytes: Integer,
@@ -31,18 +31,18 @@ pub(super) struct Type<'s> {
     pub(super) function: Option<&'s str>,
 }
 
-impl<'s> Types<'s> {
+impl<'s> TypeRows<'s> {
     /// Returns up to `len` rows of trees of bytes and of events, in which types are the innermost frames.
     pub(super) fn new(tree: &CallTree, counts: &CallTree, names: &'s Names, len: usize) -> Self {
-        type Counts = HashMap<FrameId, u64>;
-        let row = |type_frame, function: Option<FrameId>, bytes, counts: &Counts| Type {
+        type EventCounts = HashMap<FrameId, u64>;
+        let row = |type_frame, function: Option<FrameId>, bytes, counts: &EventCounts| TypeRow {
             type_name: Some(names.text(type_frame)).filter(|name| *name != UNKNOWN_TYPE),
             bytes: Integer(bytes),
             count: counts.get(&function.unwrap_or(type_frame)).copied().unwrap_or_default(),
             share: tree.share(bytes),
             function: function.map(|frame| names.text(frame)),
         };
-        let counted = |entries: Vec<Entry>, weight: fn(Entry) -> u64| -> Counts {
+        let counted = |entries: Vec<Entry>, weight: fn(Entry) -> u64| -> EventCounts {
             entries.into_iter().map(|entry| (entry.frame, weight(entry))).collect()
         };
         let of_types = counted(counts.top(Order::Exclusive), |entry| entry.exclusive);
