@@ -3,8 +3,9 @@ use core::fmt::Write as _;
 use std::io::{self, Write};
 use std::time::SystemTime;
 
-use nettrace_analysis::counters::{InstrumentDetails, Measurement, OwnedSample, System, Tags};
-use serde_json::{Map, Value, json};
+use nettrace_analysis::counters::{Measurement, OwnedSample, System, Tags};
+use serde::{Serialize, Serializer};
+use serde_json::{Map, Value};
 
 use super::distribution::distribution;
 use super::report::Process;
@@ -39,7 +40,7 @@ impl<W: Write> SampleLines<W> {
 
     pub(crate) fn add(&mut self, process: &Process, sample: &OwnedSample) -> io::Result<()> {
         match self.style {
-            LineFormat::Json => writeln!(self.out, "{}", json_line(&to_json(process, sample))),
+            LineFormat::Json => writeln!(self.out, "{}", json_line(&SampleLine::new(process, sample))),
             LineFormat::Text => {
                 let (_, name) =
                     self.labels.of_series(process, sample, |details| series_name(sample, details));
@@ -111,72 +112,132 @@ fn tags_json(tags: Tags<'_>) -> Value {
     tags.into_iter().map(|(name, value)| (name, value.into())).collect::<Map<String, Value>>().into()
 }
 
-fn to_json(process: &Process, sample: &OwnedSample) -> Value {
-    let mut line = json!({
-        "time": time(sample), "process_id": process.id.map(integer), "system": sample.system.name(),
-        "provider": sample.provider, "name": sample.name, "unit": sample.unit, "tags": tags_json(sample.tags()),
-        "kind": sample.measurement.kind(), "value": optional(sample.measurement.value()),
-        "interval": optional(sample.interval),
-    });
-    let mut set = |key: &str, value: Value| {
-        if let Value::Object(line) = &mut line {
-            line.insert(key.to_owned(), value);
+/// A sample as JSON.
+#[derive(Serialize)]
+struct SampleLine<'s> {
+    time: String,
+    process_id: Option<Value>,
+    system: &'static str,
+    provider: &'s str,
+    name: &'s str,
+    unit: &'s str,
+    tags: Value,
+    kind: &'static str,
+    value: Value,
+    interval: Value,
+    #[serde(flatten)]
+    measurement: Option<MeasurementFields<'s>>,
+    #[serde(flatten)]
+    instrument: Option<InstrumentFields<'s>>,
+}
+
+/// The fields that only some kinds of measurements have.
+#[derive(Serialize)]
+#[serde(untagged)]
+enum MeasurementFields<'s> {
+    Mean { count: Value, min: Value, max: Value },
+    Change { rate: Value },
+    Level { rate: Value, since_start: bool },
+    Histogram { count: Option<Value>, sum: Value, quantiles: Map<String, Value> },
+    Exponential(ExponentialFields<'s>),
+}
+
+#[derive(Serialize)]
+struct ExponentialFields<'s> {
+    count: Value,
+    sum: Value,
+    min: Value,
+    max: Value,
+    scale: i32,
+    zero_count: Value,
+    first_bucket: Option<i32>,
+    #[serde(serialize_with = "integers")]
+    buckets: &'s [u64],
+}
+
+/// The fields that only samples of meters have.
+#[derive(Serialize)]
+struct InstrumentFields<'s> {
+    instrument_id: Option<u32>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    instance: Option<u32>,
+    #[serde(skip_serializing_if = "str::is_empty")]
+    meter_version: &'s str,
+    #[serde(skip_serializing_if = "str::is_empty")]
+    meter_scope_hash: &'s str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    instrument_tags: Option<Value>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    meter_tags: Option<Value>,
+}
+
+fn integers<S: Serializer>(numbers: &&[u64], serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.collect_seq(numbers.iter().copied().map(integer))
+}
+
+impl<'s> SampleLine<'s> {
+    fn new(process: &Process, sample: &'s OwnedSample) -> Self {
+        Self {
+            time: time(sample),
+            process_id: process.id.map(integer),
+            system: sample.system.name(),
+            provider: &sample.provider,
+            name: &sample.name,
+            unit: &sample.unit,
+            tags: tags_json(sample.tags()),
+            kind: sample.measurement.kind(),
+            value: optional(sample.measurement.value()),
+            interval: optional(sample.interval),
+            measurement: MeasurementFields::of(sample),
+            instrument: (sample.system == System::Meter).then(|| InstrumentFields::of(sample)),
         }
-    };
-    match &sample.measurement {
-        Measurement::Mean { count, min, max, .. } => {
-            set("count", integer(*count));
-            set("min", number(*min));
-            set("max", number(*max));
-        }
-        Measurement::Sum { .. } | Measurement::Counter { .. } | Measurement::UpDownCounter { .. } => {
-            set("rate", optional(sample.measurement.rate(sample.interval)));
-            if let Measurement::UpDownCounter { since_start, .. } = &sample.measurement {
-                set("since_start", json!(since_start));
-            }
-        }
-        Measurement::Histogram { quantiles, count, sum } => {
-            set("count", count.map_or(Value::Null, integer));
-            set("sum", optional(*sum));
-            let quantiles: Map<String, Value> =
-                quantiles.iter().map(|one| (shortest(one.quantile), number(one.value))).collect();
-            set("quantiles", quantiles.into());
-        }
-        Measurement::ExponentialHistogram(histogram) => {
-            set("count", integer(histogram.count));
-            set("sum", number(histogram.sum));
-            set("min", number(histogram.min));
-            set("max", number(histogram.max));
-            set("scale", json!(histogram.scale));
-            set("zero_count", integer(histogram.zero_count));
-            set("first_bucket", json!(histogram.first_bucket));
-            set("buckets", histogram.buckets.iter().copied().map(integer).collect());
-        }
-        _ => {}
     }
-    if sample.system == System::Meter {
-        set("instrument_id", json!(sample.instrument_id));
-        if sample.instance > 0 {
-            set("instance", json!(sample.instance));
-        }
-        let none = InstrumentDetails::default();
-        let details = sample.details.as_deref().unwrap_or(&none);
-        for (key, text) in
-            [("meter_version", &sample.provider_version), ("meter_scope_hash", &details.meter_scope_hash)]
-        {
-            if !text.is_empty() {
-                set(key, json!(text));
+}
+
+impl<'s> MeasurementFields<'s> {
+    fn of(sample: &'s OwnedSample) -> Option<Self> {
+        let rate = || optional(sample.measurement.rate(sample.interval));
+        Some(match &sample.measurement {
+            Measurement::Mean { count, min, max, .. } => {
+                Self::Mean { count: integer(*count), min: number(*min), max: number(*max) }
             }
-        }
-        let tags = [("instrument_tags", details.instrument_tags()), ("meter_tags", details.meter_tags())];
-        for (key, mut tags) in tags {
-            let all = tags;
-            if tags.next().is_some() {
-                set(key, tags_json(all));
+            Measurement::Sum { .. } | Measurement::Counter { .. } => Self::Change { rate: rate() },
+            Measurement::UpDownCounter { since_start, .. } => {
+                Self::Level { rate: rate(), since_start: *since_start }
             }
+            Measurement::Histogram { quantiles, count, sum } => Self::Histogram {
+                count: count.map(integer),
+                sum: optional(*sum),
+                quantiles: quantiles.iter().map(|one| (shortest(one.quantile), number(one.value))).collect(),
+            },
+            Measurement::ExponentialHistogram(histogram) => Self::Exponential(ExponentialFields {
+                count: integer(histogram.count),
+                sum: number(histogram.sum),
+                min: number(histogram.min),
+                max: number(histogram.max),
+                scale: histogram.scale,
+                zero_count: integer(histogram.zero_count),
+                first_bucket: histogram.first_bucket,
+                buckets: &histogram.buckets,
+            }),
+            _ => return None,
+        })
+    }
+}
+
+impl<'s> InstrumentFields<'s> {
+    fn of(sample: &'s OwnedSample) -> Self {
+        let details = sample.details.as_deref();
+        let tags = |tags: Tags<'_>| tags.clone().next().map(|_| tags_json(tags));
+        Self {
+            instrument_id: sample.instrument_id,
+            instance: (sample.instance > 0).then_some(sample.instance),
+            meter_version: &sample.provider_version,
+            meter_scope_hash: details.map_or("", |details| &details.meter_scope_hash),
+            instrument_tags: details.and_then(|details| tags(details.instrument_tags())),
+            meter_tags: details.and_then(|details| tags(details.meter_tags())),
         }
     }
-    line
 }
 
 /// Returns the name of a series for people: provider and name, then tags and details in brackets.
@@ -344,6 +405,7 @@ mod tests {
         let line = numbers(&sample);
         assert!(line.len() < 16 * 64, "{line}");
         let process = Process { id: None, name: String::new() };
-        assert_eq!(to_json(&process, &sample)["quantiles"], json!({ "5e-324": 1.0 }));
+        let line = serde_json::to_value(SampleLine::new(&process, &sample)).unwrap();
+        assert_eq!(line["quantiles"], serde_json::json!({ "5e-324": 1.0 }));
     }
 }

@@ -4,7 +4,7 @@ use core::fmt::Write;
 use std::collections::BTreeMap;
 
 use nettrace_analysis::counters::{ExponentialHistogram, Measurement, OwnedSample, System};
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use super::descriptions::Descriptions;
 use super::lines::number;
@@ -303,8 +303,7 @@ fn resource(process: &Process) -> Vec<String> {
     let mut attributes =
         vec![attribute("telemetry.sdk.language", "dotnet"), attribute("process.runtime.name", ".NET")];
     if let Some(id) = process.id {
-        let id = id.to_string();
-        attributes.push(json!({ "key": "process.pid", "value": { "intValue": id } }).to_string());
+        attributes.push(format!("{{\"key\":\"process.pid\",\"value\":{{\"intValue\":\"{id}\"}}}}"));
     }
     if !process.name.is_empty() {
         attributes.push(attribute("process.executable.name", &process.name));
