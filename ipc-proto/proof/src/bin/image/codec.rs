@@ -21,9 +21,11 @@ pub fn run() {
 macro_rules! answers {
     ($([$name:ident: $response:ty { $($fields:tt)* }])*) => {
         fn answers<'r>(message: &Message<'r>) {
-            $(if number() == 0 {
+            let mut left = number();
+            $(if left == 0 {
                 return answer::<$response>(message);
-            })*
+            }
+            left -= 1;)*
         }
     };
 }

@@ -89,14 +89,9 @@ impl Output for Status {
     }
 }
 
-/// A field of a response. Only numbers and texts are written.
+/// A field of a response, as a number that depends on it.
 trait Field {
-    fn number(&self) -> u32 {
-        0
-    }
-    fn text(&self) -> Text<'_> {
-        Text::NULL
-    }
+    fn number(&self) -> u32;
 }
 
 /// Implements [`Field`] for integers.
@@ -111,10 +106,14 @@ macro_rules! integers {
 }
 integers! { u16 u32 u64 }
 
-impl Field for Guid {}
+impl Field for Guid {
+    fn number(&self) -> u32 {
+        self.0[0].into()
+    }
+}
 impl Field for Text<'_> {
-    fn text(&self) -> Text<'_> {
-        *self
+    fn number(&self) -> u32 {
+        self.as_wire().map_or(0, |bytes| bytes.len() as u32)
     }
 }
 
@@ -129,7 +128,6 @@ macro_rules! responses {
         impl<'r> Output for $response {
             fn output(&self) {
                 write_number(0 $(^ self.$field.number())*);
-                write_texts(&[$(self.$field.text()),*]);
             }
         }
     )*};
