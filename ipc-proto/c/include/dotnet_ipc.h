@@ -4167,9 +4167,7 @@ uint64_t dipc_session_until(struct dipc_session *session);
  * `DIPC_STATUS_REFUSED` for a refusal, and the error of an answer that is malformed or did not arrive whole. The last
  * is not a failure of the Stop: the end of the stream decides, and until the deadline the session waits for it.
  */
-dipc_status dipc_session_stop_answer(struct dipc_session *session,
-                                     uint32_t *hresult,
-                                     size_t *detail);
+dipc_status dipc_session_stop_answer(struct dipc_session *session, uint32_t *hresult, size_t *detail);
 
 /**
  * Sets for how many milliseconds a stopped session may receive and send no byte: from then on, it has timed out. There is
