@@ -471,6 +471,34 @@ fn odd_names_and_numbers() {
     );
 }
 
+/// Numbers that a float would round are exact in every output.
+#[test]
+fn whole_numbers() {
+    let mut events = MeterEvents::default();
+    let texts =
+        ["1701254400123", "9007199254740993", "-9223372036854775808", "79228162514264337593543950335"];
+    events.interval(1);
+    for (text, tags) in texts.into_iter().zip(["k=a", "k=b", "k=c", "k=d"]) {
+        events.sample(2, HITS, tags, text);
+    }
+    let file = events.write("whole");
+    let json = run(&["counters", "--file", &file, "--json"]).well().lines();
+    let values: Vec<&Value> = json.iter().map(|line| &line["value"]).collect();
+    assert_eq!(*values[0], json!(1_701_254_400_123.0));
+    assert_eq!(values[1..], texts[1..]);
+    let csv = run(&["counters", "--file", &file, "--csv"]).well().into_text();
+    let text = run(&["counters", "--file", &file]).well().into_text();
+    let lines = prometheus(&file);
+    for number in &texts {
+        assert!(csv.contains(&format!(",{number},1\n")), "{number}: {csv}");
+        assert!(text.replace(',', "").contains(&format!("] {number}")), "{number}: {text}");
+        assert!(lines.iter().any(|line| line.ends_with(&format!(" {number}"))), "{number}: {lines:#?}");
+    }
+    let request = run(&["counters", "--file", &file, "--format", "otlp-json"]).well().into_text();
+    assert!(request.contains(r#""asInt":"9007199254740993""#), "{request}");
+    assert!(request.contains(r#""asInt":"-9223372036854775808""#), "{request}");
+}
+
 /// The reader of the output ends before the condition holds.
 #[test]
 fn a_reader_that_leaves() {

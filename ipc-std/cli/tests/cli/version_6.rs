@@ -92,6 +92,21 @@ fn labels_and_threads_are_shown() {
     assert!(text.contains("Host=h") && text.contains("Demo/7: a clock; \"{x}\""), "{text}");
 }
 
+/// JavaScript would round ids from 2^53 on.
+#[test]
+fn large_ids_are_texts() {
+    let id = (1 << 53) + 1;
+    let bytes = written!(of_process(1),
+        describe(&Metadata::new(1, "Demo", 7, ""));
+        thread(1, [ThreadEntry::ProcessId(id), ThreadEntry::ThreadId(id)]);
+        event(&event(1, 1));
+    );
+    let columns = ["events", "-", "--json", "--columns", "thread_id,process_id"];
+    for shown in [events(&bytes), run_with(&columns, bytes.clone()).well().lines()] {
+        assert_eq!([&shown[0]["thread_id"], &shown[0]["process_id"]], ["9007199254740993"; 2]);
+    }
+}
+
 /// Each event can refer to the same long list.
 #[test]
 fn long_labels_are_cut() {
