@@ -18,6 +18,7 @@ mod counter_reader;
 mod exponential_histogram;
 mod field_values;
 mod latest_samples;
+mod number;
 mod sample;
 mod selection;
 mod tags;
@@ -27,6 +28,7 @@ pub use counter_plan::{CounterConfig, CounterPlan, ExponentialConfig, PlanError,
 pub use counter_reader::CounterReader;
 pub use exponential_histogram::ExponentialHistogram;
 pub use latest_samples::LatestSamples;
+pub use number::Number;
 pub use sample::{InstrumentDetails, Measurement, OwnedSample, Quantile, Sample, SampleOf};
 pub use selection::{ParseSelectionError, Selection, System};
 pub use tags::{Tags, escaped_tags, tags};

@@ -475,21 +475,22 @@ fn waits_from_before_the_recording() {
 #[test]
 fn origins_of_events() {
     let methods = [
-        ("App.Program", "Run"),                                   // 0x100
-        ("System.Runtime.EH", "RhThrowEx"),                       // 0x200
-        ("System.Runtime.EH", "DispatchEx"),                      // 0x300
-        ("System.Threading.Monitor", "Enter"),                    // 0x400
-        ("System.Threading.Lock", "TryEnterSlow"),                // 0x500
-        ("System.Diagnostics.Tracing.EventSource", "WriteEvent"), // 0x600
-        ("System.String", "FastAllocateString"),                  // 0x700
-        ("System.Threading.LockCookie", "NoLock"),                // 0x800
-        ("System.Runtime.EHOther", "NoException"),                // 0x900
-        ("System.Threading.Thread", "StartCore"),                 // 0xa00
-        ("System.Threading.Thread", "Start"),                     // 0xb00
-        ("System.Net.Http.HttpTelemetry", "RequestStart"),        // 0xc00
-        ("System.Diagnostics.DiagnosticListener", "Write"),       // 0xd00
-        ("System.Number", "ThrowFormatException"),                // 0xe00
-        ("App.ShopEventSource", "Order"),                         // 0xf00
+        ("App.Program", "Run"),                                           // 0x100
+        ("System.Runtime.EH", "RhThrowEx"),                               // 0x200
+        ("System.Runtime.EH", "DispatchEx"),                              // 0x300
+        ("System.Threading.Monitor", "Enter"),                            // 0x400
+        ("System.Threading.Lock", "TryEnterSlow"),                        // 0x500
+        ("System.Diagnostics.Tracing.EventSource", "WriteEvent"),         // 0x600
+        ("System.String", "FastAllocateString"),                          // 0x700
+        ("System.Threading.LockCookie", "NoLock"),                        // 0x800
+        ("System.Runtime.EHOther", "NoException"),                        // 0x900
+        ("System.Threading.Thread", "StartCore"),                         // 0xa00
+        ("System.Threading.Thread", "Start"),                             // 0xb00
+        ("System.Net.Http.HttpTelemetry", "RequestStart"),                // 0xc00
+        ("System.Diagnostics.DiagnosticListener", "Write"),               // 0xd00
+        ("System.Number", "ThrowFormatException"),                        // 0xe00
+        ("App.ShopEventSource", "Order"),                                 // 0xf00
+        ("System.Runtime.ExceptionServices.InternalCalls", "RhpSfiInit"), // 0x1000
     ];
     let of_types = Clock::AllocatedTypes;
     let events = |provider: &str, event_id| Clock::Events { provider: provider.to_owned(), event_id };
@@ -498,6 +499,7 @@ fn origins_of_events() {
     for (clock, id, stack, leaf, left_out) in [
         (Clock::Exceptions, 80, &[0x300, 0x200, 0x100][..], run, 2),
         (events(runtime, Some(80)), 80, &[0x300, 0x200, 0x100], run, 2),
+        (Clock::Exceptions, 80, &[0x1000, 0x300, 0x200, 0x100], run, 3),
         (Clock::Contention, 81, &[0x600, 0x500, 0x400, 0x100], run, 3),
         (Clock::Allocations, 10, &[0x700, 0x100], run, 1),
         (of_types, 10, &[0x700, 0x100], "?", 1),

@@ -136,7 +136,7 @@ fn one(row: Row) -> Measurement {
 fn versions_of_events() {
     // The fields as .NET 6 and 7 write them.
     let counter = one(meter(4, "c", &[("rate", text("2"))]));
-    assert_eq!(counter, Measurement::Counter { delta: Some(2.0), value: None });
+    assert_eq!(counter, Measurement::Counter { delta: Some(2.0.into()), value: None });
     let histogram = one(meter(6, "h", &[("quantiles", text("0.5=1;0.95=2.5"))]));
     let quantiles = vec![Quantile { quantile: 0.5, value: 1.0 }, Quantile { quantile: 0.95, value: 2.5 }];
     assert_eq!(histogram, Measurement::Histogram { quantiles, count: None, sum: None });
@@ -145,7 +145,10 @@ fn versions_of_events() {
         meter(16, "u", &[("value", text("7")), ("new", Long(1)), ("rate", text("-3"))]);
     fields.reverse();
     let sample = one((name, id, fields));
-    assert_eq!(sample, Measurement::UpDownCounter { delta: Some(-3.0), value: Some(7.0), since_start: true });
+    assert_eq!(
+        sample,
+        Measurement::UpDownCounter { delta: Some((-3.0).into()), value: Some(7.0.into()), since_start: true }
+    );
     // An empty value means that the interval had no measurement.
     assert_eq!(one(meter(5, "g", &[("lastValue", text(""))])), Measurement::Gauge { value: None });
     let none = one(meter(6, "h", &[("quantiles", text("")), ("count", Int(0)), ("sum", Double(0.0))]));

@@ -8,18 +8,37 @@ use std::fs;
 
 use nettrace::{Event, Metadata, Stack, Trace, TraceWriter, Version};
 use nettrace_analysis::Analysis as _;
-use nettrace_analysis::call_tree::{CallTree, Order};
-use nettrace_analysis::formats::Profile;
+use nettrace_analysis::call_tree::{CallTree, Order, ThreadTree};
+use nettrace_analysis::formats::{Profile, TimeProfile, Timeline};
 use nettrace_analysis::names::FrameId;
-use nettrace_analysis::samples::{Clock, Samples, Weight};
+use nettrace_analysis::samples::{Clock, Samples, ThreadNumber, Weight};
 use serde_json::{Value, json};
 
-use crate::runtime_events::{each_event, path};
+use crate::runtime_events::{Written, each_event, path};
 
-/// Returns what the samples of a recorded trace weigh.
+/// The name of a trace whose samples have stacks of zero to three frames.
+const FEW_FRAMES: &str = "few frames";
+
+fn bytes(name: &str) -> Vec<u8> {
+    if name != FEW_FRAMES {
+        return fs::read(path(name)).unwrap();
+    }
+    let mut trace = Written::new();
+    for n in 1..200 {
+        let depth = usize::try_from(n * n % 4).unwrap();
+        let sample =
+            trace.event_of("Microsoft-DotNETCore-SampleProfiler", n, 1 + n % 3, (0, 0), &[2, 0, 0, 0]);
+        if depth > 0 {
+            sample.stack(&[1 + n % 5, 10, 20][..depth]);
+        }
+    }
+    trace.bytes()
+}
+
+/// Returns what the samples of a trace weigh.
 fn samples(name: &str, clock: &Clock) -> Samples {
     let mut samples = Samples::new([clock.clone()]);
-    each_event(&fs::read(path(name)).unwrap(), |event| samples.event(event));
+    each_event(&bytes(name), |event| samples.event(event));
     samples
 }
 
@@ -90,6 +109,60 @@ fn speedscope_files_weigh_what_the_call_tree_weighs() {
         assert!(profiles.iter().all(|profile| profile["unit"] == unit));
         assert!(profiles.iter().all(|profile| profile["name"].as_str().unwrap().starts_with("Thread (")));
         assert_eq!(speedscope_weights(&file), expected, "{name} {clock:?}");
+    }
+}
+
+/// Every writer shows the same weights of functions and the same total, also of samples without a frame.
+#[test]
+fn every_writer_has_the_same_shares() {
+    let names = [FEW_FRAMES, "analysis/net31-sampled.nettrace", "analysis/net10-startup.nettrace"];
+    for (name, clock) in names.into_iter().flat_map(|name| [(name, Clock::Wall), (name, Clock::ThreadTime)]) {
+        let (mut samples, mut timeline) = (Samples::new([clock.clone()]), Timeline::new(clock.clone()));
+        each_event(&bytes(name), |event| {
+            samples.event_with(event, &mut |clock, interval| timeline.add(clock, interval));
+        });
+        let mut tree = |new: fn(&mut Samples, &Clock, fn(ThreadNumber, Weight) -> u64) -> CallTree| {
+            let tree = new(&mut samples, &clock, |_, weight| weight.total());
+            let mut folded = String::new();
+            tree.write_folded(samples.names(), &mut folded).unwrap();
+            let top = tree.top(Order::Exclusive).into_iter().filter(|entry| entry.exclusive > 0);
+            let top = top.map(|entry| (samples.names().text(entry.frame).to_owned(), entry.exclusive));
+            (tree.total(), top.collect::<BTreeMap<_, _>>(), folded)
+        };
+        let (total, expected, folded) = tree(CallTree::new);
+        assert_eq!(expected.values().sum::<u64>(), total, "{name} {clock:?}");
+        assert_eq!(expected.contains_key("(no frame)"), name == FEW_FRAMES, "{expected:?}");
+        for (report_total, report, _) in [tree(CallTree::folded), tree(CallTree::of_origins)] {
+            assert_eq!((report_total, report.values().sum::<u64>()), (total, total));
+            assert_eq!(report.get("(no frame)"), expected.get("(no frame)"));
+        }
+        let mut found = BTreeMap::<String, u64>::new();
+        for line in folded.lines() {
+            let (stack, weight) = line.rsplit_once(' ').unwrap();
+            *found.entry(stack.rsplit(';').next().unwrap().to_owned()).or_default() +=
+                weight.parse::<u64>().unwrap();
+        }
+        assert_eq!(found, expected, "{name} {clock:?}");
+        let page = ThreadTree::new(&mut samples, core::slice::from_ref(&clock));
+        assert!(page.weights(0).iter().all(|row| row.node.number() > 0), "{name} {clock:?}");
+        assert_eq!(page.weights(0).iter().map(|row| row.exclusive).sum::<u64>(), total);
+        let file = speedscope(&Profile::new(&mut samples, &clock, |_, weight| weight.total()));
+        let mut weights = speedscope_weights(&file);
+        weights.retain(|_, (exclusive, _)| *exclusive > 0);
+        assert!(weights.iter().map(|(name, (own, _))| (name, own)).eq(&expected), "{name} {clock:?}");
+        #[cfg(feature = "firefox")]
+        {
+            let file = TimeProfile::new(&mut samples, timeline).to_firefox("x", 1, 0);
+            let threads = file["threads"].as_array().unwrap().iter();
+            let rows = threads.map(|thread| &thread["samples"]);
+            let column = |name| rows.clone().flat_map(move |rows| rows[name].as_array().unwrap());
+            let weights = column("weight").map(|weight| weight.as_f64().unwrap()).sum::<f64>();
+            let unit = if clock == Clock::ThreadTime { 1e6 } else { 1.0 };
+            assert!((weights * unit - total as f64).abs() <= total as f64 * 1e-9, "{name} {clock:?}");
+            let is_empty =
+                |(stack, weight): (&Value, &Value)| stack.is_null() && weight.as_f64() != Some(0.0);
+            assert!(!column("stack").zip(column("weight")).any(is_empty), "{name} {clock:?}");
+        }
     }
 }
 
@@ -228,6 +301,7 @@ mod pprof {
         for (name, clock, sample_type) in [
             ("analysis/net31-sampled.nettrace", Clock::ThreadTime, ["time", "nanoseconds"]),
             ("analysis/net10-startup.nettrace", Clock::Wall, ["samples", "count"]),
+            (FEW_FRAMES, Clock::Wall, ["samples", "count"]),
         ] {
             let mut samples = samples(name, &clock);
             let expected = expected(&mut samples, &clock);

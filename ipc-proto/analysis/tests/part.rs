@@ -29,7 +29,7 @@ fn between(from: i64, to: i64) -> Part {
 }
 
 fn of_threads(threads: &[u64]) -> Part {
-    Part::default().of_threads(threads.iter().copied().collect())
+    Part::default().of_threads(threads.iter().map(|id| (*id, None)).collect())
 }
 
 fn read(trace: &[u8], clocks: &[Clock], part: Part) -> Samples {
@@ -219,7 +219,7 @@ fn samples_of_threads() {
         let samples = read(&trace, &[Clock::Cpu], of_threads(threads));
         assert_eq!((samples.count(&Clock::Cpu), samples.samples()), (count, count), "{threads:?}");
     }
-    let samples = read(&trace, &[Clock::Cpu], between(500, 1_000).of_threads([2].into()));
+    let samples = read(&trace, &[Clock::Cpu], between(500, 1_000).of_threads([(2, None)].into()));
     assert_eq!(samples.count(&Clock::Cpu), 13);
 }
 
@@ -298,5 +298,5 @@ fn compilations_start() {
     assert_eq!(found(between(1_200, 1_900)), Vec::<String>::new());
     assert_eq!(found(between(4_000, 5_000)), ["WithoutStart"]);
     assert_eq!(found(of_threads(&[1, 3])), ["A", "C", "WithoutStart"]);
-    assert_eq!(found(between(0, 1_500).of_threads([2].into())), ["B"]);
+    assert_eq!(found(between(0, 1_500).of_threads([(2, None)].into())), ["B"]);
 }

@@ -13,7 +13,8 @@ mod runtime_events;
 use std::fs;
 
 use nettrace_analysis::counters::{
-    CounterConfig, CounterEvent, CounterPlan, CounterReader, ExponentialHistogram, LatestSamples, Measurement,
+    CounterConfig, CounterEvent, CounterPlan, CounterReader, ExponentialHistogram, LatestSamples,
+    Measurement, Number,
 };
 use serde_json::{Value, json};
 
@@ -35,9 +36,9 @@ fn numbers(measurement: &Measurement) -> Value {
         }
         Measurement::Sum { increment, time_scale } => json!([bits(*increment), optional(*time_scale)]),
         Measurement::Counter { delta, value } | Measurement::UpDownCounter { delta, value, .. } => {
-            json!([optional(*delta), optional(*value)])
+            json!([delta, value].map(|number| optional(number.map(Number::as_f64))))
         }
-        Measurement::Gauge { value } => json!([optional(*value)]),
+        Measurement::Gauge { value } => json!([optional(value.map(Number::as_f64))]),
         Measurement::Histogram { quantiles, count, sum } => {
             let quantiles: Vec<Value> =
                 quantiles.iter().map(|one| json!([bits(one.quantile), bits(one.value)])).collect();
@@ -121,12 +122,12 @@ fn recorded_meaning() {
         assert_eq!(sample.interval, Some(1.0));
         if sample.name == "lab.requests" && sample.tag_text == "route=/b" {
             let Measurement::Counter { delta, value } = sample.measurement else { panic!() };
-            sum += delta.unwrap();
-            assert_eq!(sample.rate(), delta);
+            sum += delta.unwrap().as_f64();
+            assert_eq!(sample.rate(), delta.map(Number::as_f64));
             last = value;
         }
     });
-    assert_eq!(last, Some(sum));
+    assert_eq!(last, Some(Number::from(sum)));
     assert!(sum > 0.0);
     let series: Vec<_> =
         latest.iter().map(|sample| (&*sample.name, &*sample.unit, &*sample.tag_text)).collect();

@@ -219,11 +219,12 @@ fn other_clocks_of_time_have_gaps() {
     let profile = TimeProfile::new(&mut samples, timeline);
     let file = speedscope(&profile);
     let [thread] = &file["profiles"].as_array().unwrap()[..] else { panic!("{file}") };
-    // The thread has samples, but their stacks are empty.
-    assert_eq!(thread["events"], json!([]));
+    // The waits have no stacks: each is a call of the frame that stands for none.
+    assert_eq!(thread["events"].as_array().unwrap().len(), 4);
+    assert_eq!(file["shared"]["frames"], json!([{ "name": "(no frame)" }]));
     assert_eq!((&thread["startValue"], &thread["endValue"]), (&json!(0.001), &json!(7.0)));
     assert_eq!((&thread["name"], &file["name"]), (&json!("Thread (7)"), &json!("a \"name\"\u{1}\\")));
-    assert_eq!(chromium(&profile)["traceEvents"].as_array().unwrap().len(), 2);
+    assert_eq!(chromium(&profile)["traceEvents"].as_array().unwrap().len(), 2 + 4);
 }
 
 /// A process has its name from the trace, and ids of more than 32 bits survive.

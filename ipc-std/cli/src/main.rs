@@ -160,6 +160,7 @@ mod output {
     pub(crate) mod bulk_stdout;
     pub(crate) mod direct_stdout;
     pub(crate) mod field;
+    pub(crate) mod integer;
     pub(crate) mod live_stderr;
     pub(crate) mod live_stdout;
     pub(crate) mod next_command;

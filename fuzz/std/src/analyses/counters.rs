@@ -108,9 +108,9 @@ fn sample_text(sample: &OwnedSample) -> String {
             format!("{:?}", [bits(Some(*increment)), bits(*time_scale)])
         }
         Measurement::Counter { delta, value } | Measurement::UpDownCounter { delta, value, .. } => {
-            format!("{:?}", [bits(*delta), bits(*value)])
+            format!("{delta:?} {value:?}")
         }
-        Measurement::Gauge { value } => format!("{:?}", bits(*value)),
+        Measurement::Gauge { value } => format!("{value:?}"),
         Measurement::Histogram { quantiles, count, sum } => {
             let quantiles: Vec<_> =
                 quantiles.iter().map(|one| [one.quantile, one.value].map(f64::to_bits)).collect();

@@ -257,6 +257,14 @@ impl CallTree {
                 };
             }
         }
+        // The place of a caller is the root, so the empty stack has its own place only now. Without any other stack, there
+        // is nothing to compare it with.
+        if is_end.first() == Some(&true) && tree.nodes.len() > 1 {
+            let frame = frames.no_frame();
+            if let Some(place) = places.first_mut() {
+                *place = tree.add(0, frame, false);
+            }
+        }
         (tree, places)
     }
 

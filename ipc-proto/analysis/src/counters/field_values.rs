@@ -3,7 +3,7 @@ use alloc::vec::Vec;
 
 use nettrace::{FieldType, Fields, Item, Metadata, MetadataBuf, Scalar, Str, TraceEvent, Value};
 
-use super::{Problem, Quantile};
+use super::{Number, Problem, Quantile};
 use crate::event::split_once;
 
 /// The values of a payload by the names of their fields.
@@ -191,7 +191,7 @@ impl<'a, const N: usize> FieldValues<'a, N> {
 
     /// Returns a number that the payload has as text. Returns `None` for an empty text, and for a field that events of
     /// earlier versions do not have.
-    pub(super) fn decimal(&self, name: &'static str) -> Result<Option<f64>, Problem<'a>> {
+    pub(super) fn decimal(&self, name: &'static str) -> Result<Option<Number>, Problem<'a>> {
         let text = match self.get(name) {
             None => return Ok(None),
             Some(value) => value.as_str().ok_or(Problem::MissingField { field: name })?,
@@ -209,7 +209,7 @@ impl<'a, const N: usize> FieldValues<'a, N> {
             let mut sides = separated(pair, b"=");
             let pair = (sides.next().and_then(parse), sides.next().and_then(parse), sides.next());
             let (Some(quantile), Some(value), None) = pair else { return None };
-            Some(Quantile { quantile, value })
+            Some(Quantile { quantile: quantile.as_f64(), value: value.as_f64() })
         });
         if text.is_empty() {
             return Ok(Vec::new());
@@ -235,15 +235,15 @@ impl<'a, const N: usize> FieldValues<'a, N> {
 const MAX_DIGITS: usize = 64;
 
 /// Returns the number of a text in the invariant culture of .NET.
-pub(super) fn parse(text: Str<'_>) -> Option<f64> {
+pub(super) fn parse(text: Str<'_>) -> Option<Number> {
     let mut buffer = [0; MAX_DIGITS];
     if let Some(ascii) = ascii(text, &mut buffer) {
-        return ascii.parse().ok();
+        return Number::parse(ascii);
     }
     // Symbols of other cultures that have only one meaning.
     match text {
-        _ if text == "∞" => Some(f64::INFINITY),
-        _ if text == "-∞" => Some(f64::NEG_INFINITY),
+        _ if text == "∞" => Some(f64::INFINITY.into()),
+        _ if text == "-∞" => Some(f64::NEG_INFINITY.into()),
         _ => None,
     }
 }

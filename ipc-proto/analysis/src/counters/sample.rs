@@ -5,7 +5,7 @@ use alloc::vec::Vec;
 
 use nettrace::{Str, TraceEvent};
 
-use super::{ExponentialHistogram, System, Tags, escaped_tags, tags};
+use super::{ExponentialHistogram, Number, System, Tags, escaped_tags, tags};
 
 /// The measurement of a counter or an instrument in one interval.
 ///
@@ -93,9 +93,9 @@ impl<T> SampleOf<T> {
     }
 
     /// Returns the main number: the mean, the increment, or the value since the start of the process. `None` for
-    /// histograms, and if the event states none.
+    /// histograms, and if the event states none. [`Measurement::number`] does not round whole numbers.
     #[must_use]
-    pub const fn value(&self) -> Option<f64> {
+    pub fn value(&self) -> Option<f64> {
         self.measurement.value()
     }
 
@@ -207,16 +207,16 @@ pub enum Measurement {
     /// An instrument that only grows: `Counter`, `ObservableCounter`.
     Counter {
         /// The change in the interval.
-        delta: Option<f64>,
+        delta: Option<Number>,
         /// The sum since the start of the process or of the session. `None` before .NET 8.
-        value: Option<f64>,
+        value: Option<Number>,
     },
     /// An instrument that grows and shrinks: `UpDownCounter`, `ObservableUpDownCounter`.
     UpDownCounter {
         /// The change in the interval.
-        delta: Option<f64>,
+        delta: Option<Number>,
         /// The sum: see `since_start`. `None` before .NET 8.
-        value: Option<f64>,
+        value: Option<Number>,
         /// Whether `value` is the change since the start of the session: a runtime does not report what happened before.
         /// Otherwise it is the current value: of the meter `System.Runtime`, and of an `ObservableUpDownCounter` whose
         /// start is in the trace.
@@ -225,7 +225,7 @@ pub enum Measurement {
     /// An instrument with a current value: `Gauge`, `ObservableGauge`.
     Gauge {
         /// The last value.
-        value: Option<f64>,
+        value: Option<Number>,
     },
     /// A histogram of the interval.
     Histogram {
@@ -255,12 +255,18 @@ impl Measurement {
         }
     }
 
+    /// Returns the main number as a float; see [`Sample::value`].
+    #[must_use]
+    pub fn value(&self) -> Option<f64> {
+        self.number().map(Number::as_f64)
+    }
+
     /// Returns the main number; see [`Sample::value`].
     #[must_use]
-    pub const fn value(&self) -> Option<f64> {
+    pub const fn number(&self) -> Option<Number> {
         match self {
-            Self::Mean { mean, .. } => Some(*mean),
-            Self::Sum { increment, .. } => Some(*increment),
+            Self::Mean { mean, .. } => Some(Number::Float(*mean)),
+            Self::Sum { increment, .. } => Some(Number::Float(*increment)),
             Self::Counter { value, .. } | Self::UpDownCounter { value, .. } | Self::Gauge { value } => *value,
             Self::Histogram { .. } | Self::ExponentialHistogram(_) => None,
         }
@@ -271,7 +277,7 @@ impl Measurement {
     pub fn rate(&self, interval: Option<f64>) -> Option<f64> {
         let delta = match *self {
             Self::Sum { increment, .. } => increment,
-            Self::Counter { delta, .. } | Self::UpDownCounter { delta, .. } => delta?,
+            Self::Counter { delta, .. } | Self::UpDownCounter { delta, .. } => delta?.as_f64(),
             _ => return None,
         };
         interval.filter(|seconds| *seconds > 0.0).map(|seconds| delta / seconds)

@@ -34,7 +34,7 @@ impl TimeProfile<'_> {
         let mut process_ids = SmallIds::new(threads.iter().map(|thread| thread.process));
         let mut thread_ids = SmallIds::new(threads.iter().map(|thread| thread.id));
         for (thread, entries) in self.intervals() {
-            let tid = thread_ids.of(thread.id);
+            let tid = thread_ids.of_thread(thread);
             let pid = if thread.process == 0 { process_id } else { process_ids.of(thread.process) };
             if processes.insert(pid) {
                 let event = "\"ph\":\"M\",\"name\":\"process_name\"";

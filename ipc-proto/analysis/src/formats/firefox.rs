@@ -55,7 +55,7 @@ impl TimeProfile<'_> {
             let process_name = self.stacks.process_name(thread.process, name);
             let process =
                 *processes.entry(pid).or_insert_with(|| profile.add_process(process_name, pid, at(0)));
-            let tid = thread_ids.of(thread.id);
+            let tid = thread_ids.of_thread(thread);
             for (key, small, id) in [("pid", pid, thread.process), ("tid", tid, thread.id)] {
                 if id > u32::MAX.into() {
                     large_ids.insert((key, small.to_string()), id.to_string());

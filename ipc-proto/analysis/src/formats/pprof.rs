@@ -170,7 +170,7 @@ impl Profile<'_> {
         let has_several_processes = self.stacks.has_several_processes();
         put(&mut part)?;
         for (thread, rows) in self.threads() {
-            let SampledThread { process, id, name } = thread;
+            let SampledThread { process, id, name, .. } = thread;
             let process_name = self.stacks.samples.process_name(*process).filter(|_| has_several_processes);
             // A number that the format cannot have is a text.
             let mut number = |key, id: u64| match i64::try_from(id) {

@@ -12,6 +12,7 @@ pub(super) struct StackFrames<'s> {
     pub(super) samples: &'s Samples,
     /// The innermost frame of each stack but the empty one.
     frames: Vec<FrameId>,
+    no_frame: FrameId,
 }
 
 /// The most frames of a stack that are written: the innermost ones.
@@ -20,9 +21,10 @@ const MAX_DEPTH: usize = 256;
 impl<'s> StackFrames<'s> {
     pub(super) fn new(samples: &'s mut Samples) -> Self {
         let (names, stacks) = samples.names_and_stacks();
+        let no_frame = names.no_frame();
         let mut names = Snapshot::new(names);
         let frames = stacks.iter().map(|(_, address)| names.of(address)).collect();
-        Self { samples, frames }
+        Self { samples, frames, no_frame }
     }
 
     /// Puts the frames of a stack into `path`, the innermost first.
@@ -34,6 +36,9 @@ impl<'s> StackFrames<'s> {
             let frame = stack.0.checked_sub(1).and_then(|place| at(&self.frames, place));
             path.push(frame.copied().unwrap_or(FrameId::UNKNOWN));
             stack = stacks.caller(stack);
+        }
+        if path.is_empty() {
+            path.push(self.no_frame);
         }
     }
 

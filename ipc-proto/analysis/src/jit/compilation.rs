@@ -31,6 +31,8 @@ pub struct Compilation {
     pub version: u64,
     /// The thread that compiled the method.
     pub thread: u64,
+    /// The thread in the trace's own numbers: [`TraceEvent::thread_index`](nettrace::TraceEvent::thread_index).
+    pub thread_index: u64,
 }
 
 named_number! {

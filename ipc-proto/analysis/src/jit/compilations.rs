@@ -128,6 +128,7 @@ impl Compilations {
             process_id: event.process_id(),
             start: event.nanoseconds(),
             thread: event.thread_id(),
+            thread_index: event.thread_index(),
             ..Compilation::default()
         };
         match JittingRow::decode(event.payload()) {
@@ -158,14 +159,15 @@ impl Compilations {
         const JITTED: u32 = 8;
         let Some(row) = row.filter(|row| row.code.flags & JITTED != 0) else { return };
         // A load belongs to the start of the same method. Without one, the start was lost or was before the trace.
-        let key = (event.process_id(), event.thread_id(), row.code.method);
+        let key = (event.process_id(), event.thread_index(), row.code.method);
         if !self.open.contains_key(&key) {
             let loaded = Compilation {
                 process_id: key.0,
                 method: method_name(&row.names),
                 module_id: row.code.module,
                 start: event.nanoseconds(),
-                thread: key.1,
+                thread: event.thread_id(),
+                thread_index: key.1,
                 ..Compilation::default()
             };
             self.start(loaded, Some(row.code.method), false);
@@ -227,7 +229,7 @@ impl Analysis for Compilations {
 
 /// Returns whether a compilation is in a part of the trace.
 fn includes(part: &Part, compilation: &Compilation) -> bool {
-    part.has_time(compilation.start) && part.has_thread(compilation.thread)
+    part.has_time(compilation.start) && part.has_thread(compilation.thread, compilation.thread_index)
 }
 
 /// The start of a compilation: MethodJittingStarted.

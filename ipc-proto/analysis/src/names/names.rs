@@ -122,6 +122,12 @@ impl Names {
         self.frames.label(cut(text, MAX_METHOD))
     }
 
+    /// Returns the frame that stands for a stack without frames, so that what it weighs is part of every result.
+    pub(crate) fn no_frame(&mut self) -> FrameId {
+        let label = self.label("(no frame)");
+        self.frame(label)
+    }
+
     /// Makes [`frame`](Self::frame) return short names from now on: methods without module and arguments. Methods that
     /// differ only in module or arguments then have the same frame. The short name of an unknown method is `module!?`.
     pub const fn shorten(&mut self) {

@@ -131,7 +131,7 @@ impl Samples {
         } else if kind.is_info {
             self.process_names.info(event);
         }
-        if !is_inside && !self.part.has_thread(event.thread_id()) {
+        if !is_inside && !self.part.has_thread_of(event) {
             return;
         }
         let Self { part, names, stacks, threads, label, dropped, .. } = self;
@@ -285,6 +285,12 @@ impl Samples {
     #[must_use]
     pub const fn samples(&self) -> u64 {
         self.samples
+    }
+
+    /// Returns whether the samples are those of the processor, in code of any kind, and not of the runtime.
+    #[must_use]
+    pub const fn has_processor_samples(&self) -> bool {
+        self.has_processor_samples
     }
 
     /// Returns how often the runtime sampled its threads: the number of samples of the thread that has the most. It is

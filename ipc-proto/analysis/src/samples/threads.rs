@@ -30,8 +30,10 @@ impl ThreadNumber {
 pub struct SampledThread {
     /// The process of the thread; 0 is the process of a trace of a runtime.
     pub process: u64,
-    /// The operating system's id.
+    /// The operating system's id. In a trace of version 6, a later thread can have the same one.
     pub id: u64,
+    /// The thread in the trace's own numbers: [`TraceEvent::thread_index`].
+    pub index: u64,
     /// The name of the thread (V6), or its purpose in the runtime; empty if neither is known.
     pub name: String,
 }
@@ -40,8 +42,14 @@ pub struct SampledThread {
 #[derive(Debug, Default)]
 pub(super) struct Threads {
     pub(super) list: Vec<SampledThread>,
-    numbers: BTreeMap<(u64, u64), u32>,
+    numbers: BTreeMap<ThreadKey, u32>,
 }
+
+/// The process, the operating system's id, and the index of a thread.
+type ThreadKey = (u64, u64, u64);
+
+/// The index of a thread that has a name, but no event until now.
+const NO_INDEX: u64 = u64::MAX;
 
 impl Threads {
     /// How many threads are distinguished at most.
@@ -49,25 +57,30 @@ impl Threads {
 
     /// Returns the number of the thread of an event; `None` if there is no room for it.
     pub(super) fn of(&mut self, event: &TraceEvent<'_>) -> Option<ThreadNumber> {
-        let key = (process_of(event), event.thread_id());
+        let key = (process_of(event), event.thread_id(), event.thread_index());
         if let Some(number) = self.numbers.get(&key) {
             return Some(ThreadNumber(*number));
         }
-        let number = self.add(key)?;
+        let named = self.numbers.remove(&(key.0, key.1, NO_INDEX));
+        let number = named.or_else(|| self.add(key))?;
+        self.numbers.insert(key, number);
         let name = event.thread().map(|thread| thread.name());
-        if let (Some(name), Some(thread)) = (name, at_mut(&mut self.list, number)) {
-            push_text(&mut thread.name, name);
+        if let Some(thread) = at_mut(&mut self.list, number) {
+            thread.index = key.2;
+            if let Some(name) = name.filter(|name| !name.is_empty()) {
+                thread.name.clear();
+                push_text(&mut thread.name, name);
+            }
         }
         Some(ThreadNumber(number))
     }
 
-    fn add(&mut self, key: (u64, u64)) -> Option<u32> {
+    fn add(&mut self, (process, id, index): ThreadKey) -> Option<u32> {
         if self.list.len() >= Self::LIMIT {
             return None;
         }
         let number = to_u32(self.list.len());
-        self.list.push(SampledThread { process: key.0, id: key.1, name: String::new() });
-        self.numbers.insert(key, number);
+        self.list.push(SampledThread { process, id, index, name: String::new() });
         Some(number)
     }
 
@@ -75,18 +88,28 @@ impl Threads {
     pub(super) fn row(&mut self, event: &TraceEvent<'_>) {
         let Ok(row) = ThreadRow::decode(event.payload()) else { return };
         if !row.name().is_empty() {
-            self.name((process_of(event), row.id.into()), row.name());
+            let id = row.id.into();
+            // A thread sends the event about itself, and the rundown those about the threads that run.
+            let own = (event.thread_id() == id).then(|| self.of(event).map(|number| number.0)).flatten();
+            let key = (process_of(event), id, NO_INDEX);
+            let latest = || self.numbers.range((key.0, id, 0)..=key).map(|(_, number)| *number).max();
+            let number = own.or_else(latest).or_else(|| {
+                let number = self.add(key)?;
+                self.numbers.insert(key, number);
+                Some(number)
+            });
+            self.name(number, row.name());
         }
     }
 
     /// Takes an event that only the finalizer thread sends.
     pub(super) fn finalizer(&mut self, event: &TraceEvent<'_>) {
-        self.name((process_of(event), event.thread_id()), ThreadRow::FINALIZER);
+        let number = self.of(event).map(|number| number.0);
+        self.name(number, ThreadRow::FINALIZER);
     }
 
     /// Names a thread that has no name.
-    fn name(&mut self, key: (u64, u64), name: &str) {
-        let number = self.numbers.get(&key).copied().or_else(|| self.add(key));
+    fn name(&mut self, number: Option<u32>, name: &str) {
         if let Some(thread) = number.and_then(|number| at_mut(&mut self.list, number)) {
             if thread.name.is_empty() {
                 thread.name.push_str(name);

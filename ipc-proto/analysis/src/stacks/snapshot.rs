@@ -22,6 +22,10 @@ impl<'n> Snapshot<'n> {
         self.names
     }
 
+    pub(crate) fn no_frame(&mut self) -> FrameId {
+        self.names.no_frame()
+    }
+
     /// Returns the frame of an address, as [`Names::frame`] does.
     pub(crate) fn of(&mut self, address: AddressId) -> FrameId {
         match at_mut(&mut self.known, address.0) {

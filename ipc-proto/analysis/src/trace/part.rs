@@ -60,7 +60,7 @@ impl TraceTime {
 pub struct Part {
     from: Option<TraceTime>,
     to: Option<TraceTime>,
-    threads: Option<BTreeSet<u64>>,
+    threads: Option<BTreeSet<(u64, Option<u64>)>>,
     /// The times by the clock of the trace, once an event was seen.
     bounds: Option<Bounds>,
 }
@@ -85,9 +85,10 @@ impl Part {
         Self { to: Some(to), ..self }
     }
 
-    /// Leaves out all threads but these, by the operating system's ids.
+    /// Leaves out all threads but these, by the operating system's ids. With an index, which is that of
+    /// [`TraceEvent::thread_index`], other threads with the same id are left out too.
     #[must_use]
-    pub fn of_threads(self, threads: BTreeSet<u64>) -> Self {
+    pub fn of_threads(self, threads: BTreeSet<(u64, Option<u64>)>) -> Self {
         Self { threads: Some(threads), ..self }
     }
 
@@ -103,16 +104,21 @@ impl Part {
         ticks(self.from, self.to, clock)
     }
 
-    /// Returns whether a thread is in the part.
+    /// Returns whether a thread is in the part, by its id and its index.
     #[must_use]
-    pub fn has_thread(&self, thread_id: u64) -> bool {
-        self.threads.as_ref().is_none_or(|threads| threads.contains(&thread_id))
+    pub fn has_thread(&self, id: u64, index: u64) -> bool {
+        let has =
+            |threads: &BTreeSet<_>| threads.contains(&(id, None)) || threads.contains(&(id, Some(index)));
+        self.threads.as_ref().is_none_or(has)
+    }
+
+    pub(crate) fn has_thread_of(&self, event: &TraceEvent<'_>) -> bool {
+        self.threads.is_none() || self.has_thread(event.thread_id(), event.thread_index())
     }
 
     /// Returns whether an event is in the part: its time and its thread are.
     pub fn includes(&mut self, event: &TraceEvent<'_>) -> bool {
-        self.is_whole()
-            || (self.has_ticks(event.clock(), event.timestamp()) && self.has_thread(event.thread_id()))
+        self.is_whole() || (self.has_ticks(event.clock(), event.timestamp()) && self.has_thread_of(event))
     }
 
     /// Returns whether a time of the trace is in the part, in ticks of its clock.

@@ -222,9 +222,12 @@ impl<'a> TraceEvent<'a> {
         }
     }
 
-    /// Returns the thread in the stream's own numbers.
+    /// Returns the thread in the stream's own numbers: its index in V6, and its id in other versions.
+    ///
+    /// An id can be used again after its thread has ended. In V6, the index and the id together tell both threads apart.
+    #[must_use]
     #[inline]
-    fn thread_number(&self) -> u64 {
+    pub fn thread_index(&self) -> u64 {
         match &self.0 {
             Stream(event) => event.header.thread,
             Segment(event) => event.origin().thread,
@@ -253,7 +256,7 @@ impl<'a> TraceEvent<'a> {
     pub fn known_thread_id(&self) -> Option<u64> {
         match self.catalog().has_thread_indexes() {
             true => self.known_thread()?.thread_id(),
-            false => Some(self.thread_number()).filter(|id| *id != Event::UNKNOWN_THREAD),
+            false => Some(self.thread_index()).filter(|id| *id != Event::UNKNOWN_THREAD),
         }
     }
 

@@ -8,6 +8,7 @@ use nettrace_analysis::gc::{Collection, Collections, GcReport, GcStatistics, Gen
 use nettrace_analysis::{Durations, Part};
 use serde::Serialize;
 
+use crate::output::integer::Integer;
 use crate::output::rows::{milliseconds, milliseconds_at, time_cell};
 use crate::output::tables::{table_of_numbers, write_table};
 use crate::recording::analysis_input::Needs;
@@ -36,7 +37,7 @@ struct GcView;
 /// A collection with `--json` and `--csv`.
 #[derive(Serialize)]
 struct CollectionRow {
-    process_id: Option<u64>,
+    process_id: Option<Integer>,
     number: u32,
     generation: u32,
     #[serde(rename = "type")]
@@ -81,7 +82,7 @@ struct CollectionsRow {
     max_pause_ms: Option<f64>,
     max_suspend_ms: Option<f64>,
     promoted_mb: f64,
-    max_heap_after_mb: f64,
+    max_heap_after_mb: Option<f64>,
 }
 
 impl FindingsView for GcView {
@@ -184,7 +185,7 @@ impl FindingsView for GcView {
         let heap = collection.heap.as_ref();
         let part = |part: usize| heap.and_then(|heap| heap.after.get(part)).map(|size| megabytes(*size));
         CollectionRow {
-            process_id: collection.process_id,
+            process_id: collection.process_id.map(Integer),
             number: collection.number,
             generation: collection.generation,
             collection_type: collection.collection_type.map(|of| of.to_string()),
@@ -236,7 +237,7 @@ fn statistics_cells(name: &str, statistics: &GenerationStatistics) -> [String; 1
         time_cell(pauses.quantile(990)),
         time_cell(pauses.longest()),
         time_cell(suspensions.longest()),
-        format!("{:.3}", megabytes(*largest_heap)),
+        if *largest_heap > 0 { format!("{:.3}", megabytes(*largest_heap)) } else { "-".to_owned() },
     ]
 }
 
@@ -273,7 +274,7 @@ impl CollectionsRow {
             max_pause_ms: of_any(pauses, pauses.longest()),
             max_suspend_ms: of_any(suspensions, suspensions.longest()),
             promoted_mb: megabytes(*promoted),
-            max_heap_after_mb: megabytes(*largest_heap),
+            max_heap_after_mb: (*largest_heap > 0).then(|| megabytes(*largest_heap)),
         }
     }
 }

@@ -9,6 +9,7 @@ use nettrace_analysis::Part;
 use nettrace_analysis::jit::{Compilation, Compilations, JitReport, TierStatistics};
 use serde::Serialize;
 
+use crate::output::integer::Integer;
 use crate::output::rows::{milliseconds, milliseconds_at, time_cell};
 use crate::output::tables::{table_of_numbers, write_table};
 use crate::recording::analysis_input::Needs;
@@ -36,14 +37,14 @@ struct JitView;
 /// A compilation with `--json` and `--csv`.
 #[derive(Serialize)]
 struct CompilationRow {
-    process_id: Option<u64>,
+    process_id: Option<Integer>,
     method: Option<String>,
     start_ms: f64,
     jit_ms: Option<f64>,
     il_size: Option<u64>,
     native_size: Option<u64>,
     tier: Option<String>,
-    thread: u64,
+    thread: Integer,
 }
 
 /// The object of `--summary --json`.
@@ -155,14 +156,14 @@ impl FindingsView for JitView {
         let Compilation { process_id, method, start, duration, il_size, native_size, tier, thread, .. } =
             compilation;
         CompilationRow {
-            process_id: *process_id,
+            process_id: process_id.map(Integer),
             method: (!method.is_empty()).then(|| method.clone()),
             start_ms: milliseconds_at(*start),
             jit_ms: duration.map(milliseconds),
             il_size: *il_size,
             native_size: *native_size,
             tier: tier.map(|tier| tier.to_string()),
-            thread: *thread,
+            thread: Integer(*thread),
         }
     }
 }

@@ -1,6 +1,5 @@
 //! `report`: where a program spends its time, by the samples and events of a process or of a trace.
 mod frame;
-mod integer;
 mod older;
 mod options;
 mod rows;

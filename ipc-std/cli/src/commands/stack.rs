@@ -20,6 +20,7 @@ use self::sampler::{Recorded, Sampler};
 use self::shown_frames::ShownFrames;
 use self::thread_stack::Stack;
 use crate::args::frame_args::FrameArgs;
+use crate::output::integer::Integer;
 use crate::output::live_stdout::LiveStdout;
 use crate::output::next_command::show_next;
 use crate::output::stdout::to_open_stdout;
@@ -172,7 +173,7 @@ fn cached_rundown(client: &Client) -> Result<Option<CachedRundown>, Failure> {
 /// A thread as JSON.
 #[derive(Serialize)]
 struct ThreadStackRow<'s> {
-    thread_id: u64,
+    thread_id: Integer,
     thread_name: Option<&'s str>,
     state: &'static str,
     frames: Vec<String>,
@@ -198,7 +199,7 @@ fn show(
             if globals.json {
                 let (frames, own) = shown.to_json(&stack.frames);
                 let line = ThreadStackRow {
-                    thread_id: stack.thread_id,
+                    thread_id: Integer(stack.thread_id),
                     thread_name: stack.own_name(names),
                     state: stack.state(),
                     frames,

@@ -256,7 +256,8 @@ impl Stats {
         let before = self.loss.losses();
         let lost = self.loss.record(record);
         let after = self.loss.losses();
-        if before == after || !self.part.contains(&self.clock, self.now, self.processes.thread_id(thread)) {
+        let key = (self.processes.thread_id(thread), thread);
+        if before == after || !self.part.contains(&self.clock, self.now, key) {
             return;
         }
         // Only traces of one process have losses at the start of a thread.
@@ -331,7 +332,7 @@ impl Stats {
             return false;
         }
         let Self { part, clock, processes, .. } = self;
-        if !part.includes_at(clock, event.timestamp, || processes.thread_id(event.thread)) {
+        if !part.includes_at(clock, event.timestamp, || (processes.thread_id(event.thread), event.thread)) {
             return false;
         }
         self.processes.event(event);

@@ -3,7 +3,7 @@ use core::fmt::Write as _;
 use std::io::{self, Write};
 use std::time::SystemTime;
 
-use nettrace_analysis::counters::{Measurement, OwnedSample, System, Tags};
+use nettrace_analysis::counters::{Measurement, Number, OwnedSample, System, Tags};
 use serde::{Serialize, Serializer};
 use serde_json::{Map, Value};
 
@@ -98,11 +98,15 @@ fn time(sample: &OwnedSample) -> String {
 }
 
 /// Returns a number as JSON. A number that JSON cannot represent becomes its name in JavaScript.
-pub(crate) fn number(number: f64) -> Value {
-    not_a_number(number).map_or_else(|| number.into(), Value::from)
+/// JavaScript would round a [`Number::Whole`], which is a text.
+pub(crate) fn number(number: impl Into<Number>) -> Value {
+    match number.into() {
+        Number::Float(number) => not_a_number(number).map_or_else(|| number.into(), Value::from),
+        whole @ Number::Whole(_) => whole.to_string().into(),
+    }
 }
 
-fn optional(value: Option<f64>) -> Value {
+fn optional(value: Option<impl Into<Number>>) -> Value {
     value.map_or(Value::Null, number)
 }
 
@@ -186,7 +190,7 @@ impl<'s> SampleLine<'s> {
             unit: &sample.unit,
             tags: tags_json(sample.tags()),
             kind: sample.measurement.kind(),
-            value: optional(sample.measurement.value()),
+            value: optional(sample.measurement.number()),
             interval: optional(sample.interval),
             measurement: MeasurementFields::of(sample),
             instrument: (sample.system == System::Meter).then(|| InstrumentFields::of(sample)),
@@ -194,12 +198,18 @@ impl<'s> SampleLine<'s> {
     }
 }
 
+/// Returns a minimum or a maximum, which without measurements is no number of the program.
+fn of_any(count: u64, number: f64) -> Option<f64> {
+    (count > 0).then_some(number)
+}
+
 impl<'s> MeasurementFields<'s> {
     fn of(sample: &'s OwnedSample) -> Option<Self> {
         let rate = || optional(sample.measurement.rate(sample.interval));
         Some(match &sample.measurement {
             Measurement::Mean { count, min, max, .. } => {
-                Self::Mean { count: integer(*count), min: number(*min), max: number(*max) }
+                let [min, max] = [min, max].map(|number| optional(of_any(*count, *number)));
+                Self::Mean { count: integer(*count), min, max }
             }
             Measurement::Sum { .. } | Measurement::Counter { .. } => Self::Change { rate: rate() },
             Measurement::UpDownCounter { since_start, .. } => {
@@ -213,8 +223,8 @@ impl<'s> MeasurementFields<'s> {
             Measurement::ExponentialHistogram(histogram) => Self::Exponential(ExponentialFields {
                 count: integer(histogram.count),
                 sum: number(histogram.sum),
-                min: number(histogram.min),
-                max: number(histogram.max),
+                min: optional(of_any(histogram.count, histogram.min)),
+                max: optional(of_any(histogram.count, histogram.max)),
                 scale: histogram.scale,
                 zero_count: integer(histogram.zero_count),
                 first_bucket: histogram.first_bucket,
@@ -282,24 +292,31 @@ fn text(process: Option<&Process>, sample: &OwnedSample, name: &str) -> String {
 /// Returns the numbers of a sample with their units.
 pub(crate) fn numbers(sample: &OwnedSample) -> String {
     let unit = printable_unit(&sample.unit);
-    let shown = |number: f64| with_unit(number, &unit);
-    let added = |number: f64| format!("{}{}", if number < 0.0 { "" } else { "+" }, shown(number));
-    let rate = |delta: Option<f64>| {
+    let shown = |number: Number| with_unit(number, &unit);
+    let added = |number: Number| format!("{}{}", if number.as_f64() < 0.0 { "" } else { "+" }, shown(number));
+    let rate = |delta: Option<Number>| {
         let rate = sample.measurement.rate(sample.interval).filter(|_| delta.is_some());
-        rate.map_or_else(String::new, |rate| format!(" ({}/s)", shown(rate)))
+        rate.map_or_else(String::new, |rate| format!(" ({}/s)", with_unit(rate, &unit)))
     };
     if let Some((percentiles, count)) = distribution(&sample.measurement) {
-        let percentile = |(share, value): &(f64, f64)| format!("p{} {}", plain(share * 100.0), shown(*value));
+        let percentile =
+            |(share, value): &(f64, f64)| format!("p{} {}", plain(share * 100.0), with_unit(*value, &unit));
         let mut parts: Vec<String> = percentiles.iter().map(percentile).collect();
-        parts.extend(count.map(|count| format!("count {}", plain(count as f64))));
+        parts.extend(count.map(|count| format!("count {}", plain(count))));
         return if parts.is_empty() { "-".to_owned() } else { parts.join(", ") };
     }
     match &sample.measurement {
         Measurement::Mean { mean, count, min, max, .. } => match count {
-            0 | 1 => shown(*mean),
-            _ => format!("{} (min {}, max {}, count {count})", shown(*mean), shown(*min), shown(*max)),
+            0 | 1 => with_unit(*mean, &unit),
+            _ => {
+                let [mean, min, max] = [mean, min, max].map(|number| with_unit(*number, &unit));
+                format!("{mean} (min {min}, max {max}, count {count})")
+            }
         },
-        Measurement::Sum { increment, .. } => format!("{}{}", added(*increment), rate(Some(*increment))),
+        Measurement::Sum { increment, .. } => {
+            let increment = Number::from(*increment);
+            format!("{}{}", added(increment), rate(Some(increment)))
+        }
         Measurement::UpDownCounter { value: Some(value), since_start, .. } => match since_start {
             true => format!("{} since start", added(*value)),
             false => shown(*value),
@@ -362,14 +379,14 @@ fn csv_rows(sample: &OwnedSample, details: &[Detail<'_>]) -> Vec<[String; 5]> {
     let per_interval = format!("{name} ({counted} / {seconds} sec)");
     let plain = if unit.is_empty() { name.clone() } else { format!("{name} ({unit})") };
     let tags = csv_tags(sample, details);
-    let row = |label: &str, more: &str, kind: &str, value: f64| {
+    let row = |label: &str, more: &str, kind: &str, value: Number| {
         let label = csv_name(label, tags.iter().cloned().chain([more.to_owned()]));
-        let value = not_a_number(value).map_or_else(|| value.to_string(), str::to_owned);
+        let value = not_a_number(value.as_f64()).map_or_else(|| value.to_string(), str::to_owned);
         [time.clone(), sample.provider.clone(), label, kind.to_owned(), value]
     };
     match &sample.measurement {
-        Measurement::Mean { mean, .. } => vec![row(&plain, "", "Metric", *mean)],
-        Measurement::Sum { increment, .. } => vec![row(&per_interval, "", "Rate", *increment)],
+        Measurement::Mean { mean, .. } => vec![row(&plain, "", "Metric", (*mean).into())],
+        Measurement::Sum { increment, .. } => vec![row(&per_interval, "", "Rate", (*increment).into())],
         Measurement::Counter { delta, .. } => {
             delta.map(|delta| row(&per_interval, "", "Rate", delta)).into_iter().collect()
         }
@@ -380,7 +397,7 @@ fn csv_rows(sample: &OwnedSample, details: &[Detail<'_>]) -> Vec<[String; 5]> {
             .into_iter()
             .flat_map(|(percentiles, _)| percentiles)
             .map(|(share, value)| {
-                row(&plain, &format!("Percentile={}", shortest(share * 100.0)), "Metric", value)
+                row(&plain, &format!("Percentile={}", shortest(share * 100.0)), "Metric", value.into())
             })
             .collect(),
     }

@@ -3,7 +3,7 @@
 use core::fmt::Write;
 use std::collections::BTreeMap;
 
-use nettrace_analysis::counters::{ExponentialHistogram, Measurement, OwnedSample, System};
+use nettrace_analysis::counters::{ExponentialHistogram, Measurement, Number, OwnedSample, System};
 use serde_json::Value;
 
 use super::descriptions::Descriptions;
@@ -67,12 +67,11 @@ impl Batch {
 
     /// Adds a sample. Returns whether the batch is full.
     pub(crate) fn add(&mut self, process: &Process, sample: &OwnedSample) -> bool {
+        let number_of = sample.measurement.number();
         let (kind, temporality, point) = match &sample.measurement {
-            Measurement::Mean { mean, .. } => ("gauge", None, value(Some(*mean))),
+            Measurement::Mean { mean, .. } => ("gauge", None, value(Some((*mean).into()))),
             Measurement::Gauge { value: last } => ("gauge", None, value(*last)),
-            Measurement::Sum { increment, .. } => {
-                (sum_kind(Some(*increment)), DELTA, value(Some(*increment)))
-            }
+            Measurement::Sum { .. } => (sum_kind(number_of), DELTA, value(number_of)),
             Measurement::Counter { delta, value: None } => (sum_kind(*delta), DELTA, value(*delta)),
             Measurement::Counter { value: sum, .. } => (sum_kind(*sum), CUMULATIVE, value(*sum)),
             Measurement::UpDownCounter { delta, value: None, .. } => ("up_down", DELTA, value(*delta)),
@@ -227,8 +226,8 @@ impl Scope {
 }
 
 /// Returns the kind of a sum: one with a negative number does not only grow.
-fn sum_kind(number: Option<f64>) -> &'static str {
-    if number.is_some_and(|number| number < 0.0) { "up_down" } else { "sum" }
+fn sum_kind(number: Option<Number>) -> &'static str {
+    if number.is_some_and(|number| number.as_f64() < 0.0) { "up_down" } else { "sum" }
 }
 
 /// Returns the tags of a meter, which are those of its scope.
@@ -252,8 +251,11 @@ fn label(sample: &OwnedSample, details: &[Detail<'_>]) -> String {
 
 // The following functions return JSON. The start of a data point lacks its end, so that more fields can follow.
 
-fn value(number_or_none: Option<f64>) -> Option<String> {
-    number_or_none.map(|value| format!("{{\"asDouble\":{}", number(value)))
+fn value(number_or_none: Option<Number>) -> Option<String> {
+    Some(match number_or_none? {
+        Number::Whole(whole) if i64::try_from(whole).is_ok() => format!("{{\"asInt\":\"{whole}\""),
+        other => format!("{{\"asDouble\":{}", number(other.as_f64())),
+    })
 }
 
 fn summary(count: u64, sum: f64, quantiles: &str) -> String {

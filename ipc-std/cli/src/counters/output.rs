@@ -241,11 +241,11 @@ mod tests {
             sample.interval = Some(number());
             let (value, second) = (number(), number());
             sample.measurement = match random.u32(0..9) {
-                0 => Measurement::Counter { delta: Some(value), value: Some(second) },
-                1 => Measurement::Counter { delta: Some(value), value: None },
+                0 => Measurement::Counter { delta: Some(value.into()), value: Some(second.into()) },
+                1 => Measurement::Counter { delta: Some(value.into()), value: None },
                 2 => Measurement::UpDownCounter {
-                    delta: Some(value),
-                    value: Some(second),
+                    delta: Some(value.into()),
+                    value: Some(second.into()),
                     since_start: random.bool(),
                 },
                 3 => Measurement::Histogram {
@@ -268,7 +268,7 @@ mod tests {
                     sample.system = System::EventCounter;
                     Measurement::Sum { increment: value, time_scale: None }
                 }
-                _ => Measurement::Gauge { value: Some(value) },
+                _ => Measurement::Gauge { value: Some(value.into()) },
             };
             if sample.system == System::EventCounter {
                 (sample.instrument_id, sample.details, sample.instance) = (None, None, 0);

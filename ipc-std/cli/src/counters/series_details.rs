@@ -2,7 +2,7 @@
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
-use nettrace_analysis::counters::{OwnedSample, System};
+use nettrace_analysis::counters::OwnedSample;
 
 /// A detail of a series, with its name in conditions and in outputs.
 pub(super) type Detail<'s> = (&'static str, Cow<'s, str>);
@@ -43,11 +43,10 @@ pub(super) fn all_tags(sample: &OwnedSample) -> impl Iterator<Item = Tag<'_>> {
     sample.tags().chain(further)
 }
 
-/// Returns the tags of a series of a meter, and those of its instrument.
+/// Returns the tags of a series, and those of its instrument.
 pub(super) fn point_tags(sample: &OwnedSample) -> impl Iterator<Item = Tag<'_>> {
-    let own = Some(sample).filter(|sample| sample.system == System::Meter).into_iter();
     let of_instrument = sample.details.iter().flat_map(|details| details.instrument_tags());
-    own.flat_map(OwnedSample::tags).chain(of_instrument)
+    sample.tags().chain(of_instrument)
 }
 
 /// Returns all tags of a series as texts `name=value`. A second tag of the same name is `name#2`.

@@ -24,6 +24,12 @@ impl SeriesFilter {
         let (name, mut rest) = text.split_at_checked(stop).unwrap_or((text, ""));
         let mut tags = Vec::new();
         if let Some(mut inner) = rest.strip_prefix('[') {
+            let (list, _) = inner.split_once(']').unwrap_or((inner, ""));
+            if !name.contains('/') && !list.is_empty() && !list.contains('=') {
+                let counters = list.split(',').map(|counter| format!("{}/{}", name.trim(), counter.trim()));
+                let counters = counters.collect::<Vec<_>>().join(" ");
+                return Err(format!("this is the form of dotnet-counters; write {counters}"));
+            }
             loop {
                 let (tag, after) = split_tag(inner)?;
                 tags.push(tag);

@@ -265,7 +265,7 @@ impl Row {
             let percentiles = percentiles.iter().take(3);
             let mut parts: Vec<String> =
                 percentiles.map(|(_, value)| shown(*value).replace(' ', "")).collect();
-            parts.extend(count.map(|count| format!("n={}", plain(count as f64))));
+            parts.extend(count.map(|count| format!("n={}", plain(count))));
             self.numbers = cut_middle(&parts.join(" "), NUMBERS);
             return;
         }
@@ -275,11 +275,12 @@ impl Row {
             measurement => measurement.rate(sample.interval),
         };
         let mut rate = self.rate.map_or_else(String::new, |rate| format!("{}/s", shown(rate)));
-        let mut value = self.value.map_or_else(|| "-".to_owned(), shown);
+        let mut value =
+            measurement.number().map_or_else(|| "-".to_owned(), |number| with_unit(number, &unit));
         if let Measurement::UpDownCounter { value: Some(sum), since_start: true, .. } = measurement {
             // Without a rate, there is room to say that it is not a level.
             rate = "since start".to_owned();
-            if *sum >= 0.0 {
+            if sum.as_f64() >= 0.0 {
                 value.insert(0, '+');
             }
         }

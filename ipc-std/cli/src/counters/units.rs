@@ -1,5 +1,6 @@
 //! Numbers with their units, as people read them: `12.3 MB`, `4.1 ms`.
 use indicatif::HumanFloatCount;
+use nettrace_analysis::counters::Number;
 
 use crate::text::columns::cut_end;
 use crate::text::printable::printable_name;
@@ -32,12 +33,13 @@ pub(crate) fn base(unit: &str) -> (&str, f64) {
 }
 
 /// Returns a number with its unit.
-pub(crate) fn with_unit(number: f64, unit: &str) -> String {
+pub(crate) fn with_unit(number: impl Into<Number>, unit: &str) -> String {
     let (base, factor) = base(unit);
-    let number = number * factor;
+    let number = number.into();
+    let float = number.as_f64() * factor;
     match base {
-        "B" => scaled(number, &[("B", 1.0), ("kB", 1e3), ("MB", 1e6), ("GB", 1e9), ("TB", 1e12)]),
-        "s" => scaled(number, &[("ns", 1e-9), ("µs", 1e-6), ("ms", 1e-3), ("s", 1.0)]),
+        "B" => scaled(float, &[("B", 1.0), ("kB", 1e3), ("MB", 1e6), ("GB", 1e9), ("TB", 1e12)]),
+        "s" => scaled(float, &[("ns", 1e-9), ("µs", 1e-6), ("ms", 1e-3), ("s", 1.0)]),
         "" | "1" => plain(number),
         "%" => format!("{} %", plain(number)),
         unit => format!("{} {}", plain(number), unit.trim_matches(['{', '}'])),
@@ -57,7 +59,16 @@ fn scaled(number: f64, units: &[(&str, f64)]) -> String {
 }
 
 /// Returns a number with at least three significant digits, and with commas between thousands.
-pub(crate) fn plain(number: f64) -> String {
+pub(crate) fn plain(number: impl Into<Number>) -> String {
+    let number = match number.into() {
+        Number::Float(number) => number,
+        Number::Whole(number) => {
+            let digits = number.unsigned_abs().to_string();
+            let groups = digits.as_bytes().rchunks(3).rev().filter_map(|group| str::from_utf8(group).ok());
+            let sign = if number < 0 { "-" } else { "" };
+            return format!("{sign}{}", groups.collect::<Vec<_>>().join(","));
+        }
+    };
     if !number.is_finite() {
         return if number.is_nan() {
             "NaN"

@@ -237,7 +237,7 @@ mod tests {
                 (sample.unix_nanoseconds, sample.tag_text) = (now, format!("k={}", random.u32(0..8)));
                 sample.interval = random.bool().then_some(1.0);
                 let is_satisfied = random.u32(0..8) > 0;
-                let value = Some(if is_satisfied { 2.0 } else { 0.0 });
+                let value = Some(if is_satisfied { 2.0 } else { 0.0 }.into());
                 sample.measurement = Measurement::Gauge { value };
                 let holds = watch.holds(&process, &sample);
                 assert_eq!(holds, model.holds(&sample, is_satisfied, 3_000_000_000), "{seed}");

@@ -8,6 +8,7 @@ use nettrace::{Fields, Item, ShapeKind, Str, Value, Values};
 
 use super::field_template::{FieldTemplate, names_and_shapes, unread};
 use super::json;
+use crate::text::printable::is_rounded;
 
 /// A buffer of lines of JSON or text.
 #[derive(Debug)]
@@ -268,6 +269,14 @@ impl LineBuffer {
 
     pub(super) fn number(&mut self, number: u64) {
         self.raw(itoa::Buffer::new().format(number).as_bytes());
+    }
+
+    /// Adds the id of a thread or of a process; as text if JavaScript would round it.
+    pub(super) fn id_or_null(&mut self, id: Option<u64>) {
+        self.or_null(id, |line, id| match is_rounded(id) {
+            true => line.string((&*id.to_string()).into()),
+            false => line.number(id),
+        });
     }
 
     pub(super) fn number_or_null(&mut self, number: Option<u64>) {

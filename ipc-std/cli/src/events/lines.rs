@@ -80,9 +80,9 @@ impl Lines {
         self.buffer.raw(b"{\"time_ns\":");
         self.buffer.signed(event.nanoseconds());
         self.buffer.raw(b",\"thread_id\":");
-        self.buffer.number_or_null(event.known_thread_id());
+        self.buffer.id_or_null(event.known_thread_id());
         self.buffer.raw(b",\"process_id\":");
-        self.buffer.number_or_null(event.process_id());
+        self.buffer.id_or_null(event.process_id());
         match metadata {
             Some(metadata) => self.description(event.kind(), metadata),
             None => self.buffer.raw(

@@ -105,7 +105,7 @@ pub(crate) fn write(
     write!(out, "{{\"title\":{},\"old\":{},\"clock\":{clock}", json(&recording.name), json(&old_name))?;
     graph.write(&places, out)?;
     let clocks = clocks.iter().zip(&rows).enumerate().map(|(number, (clock, rows))| {
-        let (label, what) = describe(clock);
+        let (label, what) = describe(clock, recording.samples.has_processor_samples());
         let place = |row: &Row| Some(thread_places.get(row.thread).copied().unwrap_or_default());
         let old = old_rows.and_then(|rows| rows.get(number));
         ClockRows {
@@ -336,8 +336,11 @@ fn threads(samples: &Samples, all_rows: &[Vec<Row>]) -> (Vec<String>, Vec<usize>
 }
 
 /// Returns a label of a clock, and what it counts.
-fn describe(clock: &Clock) -> (String, String) {
+fn describe(clock: &Clock, of_processor: bool) -> (String, String) {
     let (label, what) = match clock {
+        Clock::Cpu | Clock::Wall if of_processor => {
+            ("CPU", "samples of the processor, in managed and in other code")
+        }
         Clock::Cpu => ("CPU", "samples of threads in managed code"),
         Clock::Wall => ("Wall clock", "samples of all threads, also of those that wait or run native code"),
         Clock::ThreadTime => ("Thread time", "time from sample to sample, waiting included"),

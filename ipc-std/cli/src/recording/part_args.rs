@@ -70,8 +70,11 @@ impl PartArgs {
         let mut ids = BTreeSet::new();
         for thread in &self.thread {
             match thread {
-                ThreadArg::Id(id) => _ = ids.insert(*id),
-                ThreadArg::Name(name) => ids.extend(named(name, &names, target)?),
+                ThreadArg::Id(id) => _ = ids.insert((*id, None)),
+                ThreadArg::Name(name) => {
+                    let threads = named(name, &names, target)?;
+                    ids.extend(threads.into_iter().map(|(id, index)| (id, Some(index))));
+                }
             }
         }
         Ok(TracePart { threads: Some(self.threads_text()), ..TracePart::new(part.of_threads(ids)) })
@@ -86,8 +89,11 @@ impl PartArgs {
     }
 }
 
-/// Returns the names of the threads of a trace by their ids.
-fn names_of(target: TraceTarget<'_>, globals: &Globals) -> Result<BTreeMap<u64, String>, Failure> {
+/// The operating system's id of a thread, and its index.
+type ThreadKey = (u64, u64);
+
+/// Returns the names of the threads of a trace.
+fn names_of(target: TraceTarget<'_>, globals: &Globals) -> Result<BTreeMap<ThreadKey, String>, Failure> {
     let failure = |message: &str| {
         let failure = Failure::new(Kind::Usage, message.to_owned());
         failure.with_hint("use its ID, which `report --threads` shows, or write a trace to a file first")
@@ -102,7 +108,7 @@ fn names_of(target: TraceTarget<'_>, globals: &Globals) -> Result<BTreeMap<u64, 
 }
 
 /// Reads a whole trace for the names of its threads. The next reader reports where the trace is truncated or corrupt.
-fn read_names(file: &Path, globals: &Globals) -> Result<BTreeMap<u64, String>, Failure> {
+fn read_names(file: &Path, globals: &Globals) -> Result<BTreeMap<ThreadKey, String>, Failure> {
     let mut trace = trace_file::open(file, true, globals)?;
     // Each event with a stack is weighed, because its stack can show the purpose of its thread.
     let mut samples = Samples::new([Clock::AllEvents]);
@@ -116,7 +122,7 @@ fn read_names(file: &Path, globals: &Globals) -> Result<BTreeMap<u64, String>, F
     let roles = samples.thread_roles();
     let names = samples.threads().iter().zip(roles).filter_map(|(thread, roles)| {
         let name = if thread.name.is_empty() { roles.name()? } else { &thread.name };
-        Some((thread.id, name.to_owned()))
+        Some(((thread.id, thread.index), name.to_owned()))
     });
     Ok(names.collect())
 }
@@ -124,12 +130,12 @@ fn read_names(file: &Path, globals: &Globals) -> Result<BTreeMap<u64, String>, F
 /// Returns the threads of this name, or else those with this text in their names.
 fn named(
     name: &str,
-    names: &BTreeMap<u64, String>,
+    names: &BTreeMap<ThreadKey, String>,
     target: TraceTarget<'_>,
-) -> Result<BTreeSet<u64>, Failure> {
+) -> Result<BTreeSet<ThreadKey>, Failure> {
     const SHOWN: usize = 5;
     let wanted = name.to_lowercase();
-    let with = |is_wanted: &dyn Fn(&str) -> bool| -> BTreeSet<u64> {
+    let with = |is_wanted: &dyn Fn(&str) -> bool| -> BTreeSet<ThreadKey> {
         let found = names.iter().filter(|(_, name)| is_wanted(&name.to_lowercase()));
         found.map(|(id, _)| *id).collect()
     };
@@ -182,25 +188,28 @@ impl TracePart {
 
     /// Returns whether an event is in the part.
     pub(crate) fn includes(&mut self, event: &TraceEvent<'_>) -> bool {
-        self.includes_at(event.clock(), event.timestamp(), || event.thread_id())
+        self.includes_at(event.clock(), event.timestamp(), || (event.thread_id(), event.thread_index()))
     }
 
     /// Returns whether a time of a thread is in the part.
-    pub(crate) fn contains(&mut self, clock: &TraceClock, ticks: u64, thread_id: u64) -> bool {
-        self.part.has_thread(thread_id) && self.part.has_ticks(clock, ticks)
+    pub(crate) fn contains(&mut self, clock: &TraceClock, ticks: u64, (id, index): ThreadKey) -> bool {
+        self.part.has_thread(id, index) && self.part.has_ticks(clock, ticks)
     }
 
-    /// Returns whether an event at this time, of the thread with the ID that `thread_id` returns, is in the part.
+    /// Returns whether an event at this time, of the thread that `thread` returns, is in the part.
     pub(crate) fn includes_at(
         &mut self,
         clock: &TraceClock,
         ticks: u64,
-        thread_id: impl FnOnce() -> u64,
+        thread: impl FnOnce() -> ThreadKey,
     ) -> bool {
         if self.is_whole() {
             return true;
         }
-        let has_thread = self.threads.is_none() || self.part.has_thread(thread_id());
+        let has_thread = self.threads.is_none() || {
+            let (id, index) = thread();
+            self.part.has_thread(id, index)
+        };
         self.has_threads |= has_thread;
         let is_inside = has_thread && self.part.has_ticks(clock, ticks);
         self.is_found |= is_inside;

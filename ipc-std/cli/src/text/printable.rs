@@ -88,8 +88,12 @@ pub(crate) fn hexadecimal(number: u64) -> String {
 
 /// Returns a whole number as JSON; as text if JavaScript would round it.
 pub(crate) fn integer(number: u64) -> Value {
-    const MAX_SAFE: u64 = (1 << 53) - 1;
-    if number <= MAX_SAFE { number.into() } else { number.to_string().into() }
+    if is_rounded(number) { number.to_string().into() } else { number.into() }
+}
+
+/// Returns whether JavaScript would round a whole number.
+pub(crate) const fn is_rounded(number: u64) -> bool {
+    number >= 1 << 53
 }
 
 fn escape(text: &str, escaped: impl Fn(char) -> String) -> Cow<'_, str> {

@@ -139,6 +139,14 @@ impl MeterEvents {
         self
     }
 
+    /// Gives the last event counter this metadata.
+    fn tagged(&mut self, metadata: &str) -> &mut Self {
+        let event = self.0.last_mut().unwrap();
+        event.fields.insert(0, ("Metadata", TEXT));
+        event.payload.splice(0..0, utf16(metadata));
+        self
+    }
+
     /// Writes a trace of version 6, which is also read by the parser of Prometheus: see the stage `exporters`.
     fn write(&self, name: &str) -> String {
         self.write_in("counter-series", name)
@@ -469,6 +477,55 @@ fn odd_names_and_numbers() {
     assert!(
         request.text().contains(r#""asDouble":"NaN""#) && request.text().contains(r#""isMonotonic":false"#)
     );
+}
+
+/// The metadata of an event counter are its tags, in every output that has tags.
+#[test]
+fn tags_of_event_counters() {
+    let mut events = MeterEvents::default();
+    events.increment("up", 1.0).tagged("host:a,zone:b");
+    let file = events.write("event-counter-tags");
+    let json = run(&["counters", "--file", &file, "--json"]).well().lines();
+    assert_eq!(json[0]["tags"], json!({ "host": "a", "zone": "b" }));
+    let lines = prometheus(&file);
+    assert!(lines.iter().any(|line| line.contains(r#",host="a",zone="b"} 1"#)), "{lines:#?}");
+    let request = run(&["counters", "--file", &file, "--format", "otlp-json"]).well().into_text();
+    assert!(request.contains(r#"{"key":"host","value":{"stringValue":"a"}}"#), "{request}");
+}
+
+#[test]
+fn the_form_of_dotnet_counters() {
+    let file = MeterEvents::default().increment("up", 1.0).write("form");
+    let args = ["counters", "--file", &file, "Source[up,down]"];
+    run(&args).fails(2, "this is the form of dotnet-counters; write Source/up Source/down");
+}
+
+/// Numbers that a float would round are exact in every output.
+#[test]
+fn whole_numbers() {
+    let mut events = MeterEvents::default();
+    let texts =
+        ["1701254400123", "9007199254740993", "-9223372036854775808", "79228162514264337593543950335"];
+    events.interval(1);
+    for (text, tags) in texts.into_iter().zip(["k=a", "k=b", "k=c", "k=d"]) {
+        events.sample(2, HITS, tags, text);
+    }
+    let file = events.write("whole");
+    let json = run(&["counters", "--file", &file, "--json"]).well().lines();
+    let values: Vec<&Value> = json.iter().map(|line| &line["value"]).collect();
+    assert_eq!(*values[0], json!(1_701_254_400_123.0));
+    assert_eq!(values[1..], texts[1..]);
+    let csv = run(&["counters", "--file", &file, "--csv"]).well().into_text();
+    let text = run(&["counters", "--file", &file]).well().into_text();
+    let lines = prometheus(&file);
+    for number in &texts {
+        assert!(csv.contains(&format!(",{number},1\n")), "{number}: {csv}");
+        assert!(text.replace(',', "").contains(&format!("] {number}")), "{number}: {text}");
+        assert!(lines.iter().any(|line| line.ends_with(&format!(" {number}"))), "{number}: {lines:#?}");
+    }
+    let request = run(&["counters", "--file", &file, "--format", "otlp-json"]).well().into_text();
+    assert!(request.contains(r#""asInt":"9007199254740993""#), "{request}");
+    assert!(request.contains(r#""asInt":"-9223372036854775808""#), "{request}");
 }
 
 /// The reader of the output ends before the condition holds.

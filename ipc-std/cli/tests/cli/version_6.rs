@@ -1,5 +1,7 @@
 //! Events, statistics and copies of traces of version 6: processes, labels, threads, and numbers that lead nowhere.
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
+use std::path::PathBuf;
 
 use ipc_proto::Guid;
 use nettrace::{
@@ -90,6 +92,79 @@ fn labels_and_threads_are_shown() {
     assert_eq!([&kind["message_template"], &kind["description"]], [&json!("{x}"), &json!("a clock")]);
     let text = run_with(&["stats", "-"], bytes).well().into_text();
     assert!(text.contains("Host=h") && text.contains("Demo/7: a clock; \"{x}\""), "{text}");
+}
+
+/// JavaScript would round ids from 2^53 on.
+#[test]
+fn large_ids_are_texts() {
+    let id = (1 << 53) + 1;
+    let bytes = written!(of_process(1),
+        describe(&Metadata::new(1, "Demo", 7, ""));
+        thread(1, [ThreadEntry::ProcessId(id), ThreadEntry::ThreadId(id)]);
+        event(&event(1, 1));
+    );
+    let columns = ["events", "-", "--json", "--columns", "thread_id,process_id"];
+    for shown in [events(&bytes), run_with(&columns, bytes.clone()).well().lines()] {
+        assert_eq!([&shown[0]["thread_id"], &shown[0]["process_id"]], ["9007199254740993"; 2]);
+    }
+}
+
+/// The system gives the id of a thread that has ended to another one. The samples and names of both stay apart.
+#[test]
+fn a_thread_id_that_is_used_again() {
+    let sample = |thread, sequence, time: u64| Event {
+        timestamp: time * 1_000_000,
+        stack_id: 1,
+        payload: &[2, 0, 0, 0],
+        ..event(thread, sequence)
+    };
+    let of = |name: &'static str| [ThreadEntry::Name(name.into()), ThreadEntry::ThreadId(9)];
+    let ended = ThreadSequence { thread: 1, sequence: 2 };
+    let bytes = written!(Trace { frequency: 1_000_000_000, ..of_process(100) },
+        describe(&Metadata::new(1, "Microsoft-DotNETCore-SampleProfiler", 0, ""));
+        stack(&Stack { id: 1, bytes: &[0; 8] });
+        thread(1, of("importer"));
+        event(&sample(1, 1, 1));
+        event(&sample(1, 2, 2));
+        remove_thread(&ended);
+        thread(2, of("renderer"));
+        event(&sample(2, 1, 30));
+        event(&sample(2, 2, 31));
+        event(&sample(2, 3, 32));
+    );
+    let shown =
+        |args: &[&str]| run_with(&[&["report", "-", "--json"], args].concat(), bytes.clone()).well().json();
+    let all = shown(&["--threads"]);
+    let names: Vec<&Value> = all["threads"].as_array().unwrap().iter().map(|row| &row["name"]).collect();
+    assert_eq!(names, ["renderer", "importer"]);
+    // The time between the end of the first thread and the start of the second one belongs to no thread.
+    assert_eq!(shown(&["--thread-time"])["total"], 3_000_000);
+    let file = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("thread-id-again.nettrace");
+    fs::write(&file, &bytes).unwrap();
+    let file = file.to_str().unwrap();
+    for (name, samples) in [("importer", 2), ("renderer", 3)] {
+        let args = ["report", file, "--thread", name, "--json"];
+        assert_eq!(run(&args).well().json()["samples"], samples, "{name}");
+        assert_eq!(run(&["events", file, "--thread", name, "--json"]).well().lines().len(), samples);
+        assert_eq!(run(&["stats", file, "--thread", name, "--json"]).well().json()["events"], samples);
+    }
+    assert_eq!(run(&["report", file, "--thread", "9", "--json"]).well().json()["samples"], 5);
+    let flame = |format| run(&["flame", file, "-o", "-", "--format", format, "--thread-time"]).well();
+    let text = |value: &Value| value.as_str().unwrap().to_owned();
+    let firefox = flame("firefox").json();
+    let tracks = firefox["threads"].as_array().unwrap().iter();
+    assert_eq!(tracks.map(|track| text(&track["name"])).collect::<Vec<_>>().len(), 2, "{firefox}");
+    let chromium = flame("chromium").json();
+    let of_threads = chromium["traceEvents"].as_array().unwrap().iter();
+    let tracks = of_threads.filter(|event| event["name"] == "thread_name");
+    let tracks: BTreeMap<u64, String> =
+        tracks.map(|event| (event["tid"].as_u64().unwrap(), text(&event["args"]["name"]))).collect();
+    assert_eq!(
+        tracks.into_values().collect::<BTreeSet<_>>(),
+        ["importer", "renderer"].map(str::to_owned).into()
+    );
+    let speedscope = flame("speedscope").json();
+    assert_eq!(speedscope["profiles"].as_array().unwrap().len(), 2, "{speedscope}");
 }
 
 /// Each event can refer to the same long list.

@@ -1,7 +1,8 @@
 //! `report`, `flame`, `gc` and `jit` of real runtimes.
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsStr;
 use std::process::{Command, Output};
+use std::{env, fs};
 
 use serde_json::Value;
 
@@ -25,6 +26,52 @@ fn analysed(runtime: &Runtime, args: &[&str]) -> Option<Output> {
 fn shares(report: &Value) -> BTreeMap<String, f64> {
     let own = report["frames"].as_array().unwrap().iter().filter(|frame| frame["own"] == true);
     own.map(|f| (f["name"].as_str().unwrap().to_owned(), f["inclusive"].as_f64().unwrap())).collect()
+}
+
+/// All methods of a runtime that are between an event and the program are in the list, which `BLESS=1` completes.
+#[test]
+fn machinery() {
+    const EVENTS: [u64; 12] = [70, 71, 80, 250, 251, 252, 253, 254, 255, 256, 301, 302];
+    let list = concat!(env!("CARGO_MANIFEST_DIR"), "/../../ipc-proto/analysis/src/call_tree/machinery.txt");
+    with_runtimes(|runtime| {
+        let text = fs::read_to_string(list).unwrap();
+        let known: BTreeSet<(u64, String)> = text
+            .lines()
+            .map(|line| {
+                let (event, name) = line.split_once(' ').unwrap();
+                (event.parse().unwrap(), name.to_owned())
+            })
+            .collect();
+        let file = runtime.directory.path().join("machinery.nettrace");
+        let (file, pid) = (file.to_str().unwrap(), runtime.process_id.to_string());
+        let provider = "Microsoft-Windows-DotNETRuntime:0x40000018001:5";
+        runtime.run(&["trace", &pid, "-o", file, "--duration", "3s", "--provider", provider], 0);
+        let events = runtime.run(&["events", file, "--json", "--stacks"], 0);
+        let mut found = known.clone();
+        for line in String::from_utf8(events.stdout).unwrap().lines() {
+            let event: Value = serde_json::from_str(line).unwrap();
+            let id = event["id"].as_u64().filter(|id| EVENTS.contains(id));
+            let Some(id) = id.filter(|_| event["provider"] == "Microsoft-Windows-DotNETRuntime") else {
+                continue;
+            };
+            let frames = event["stack"].as_array().unwrap().iter().map(|frame| frame.as_str().unwrap());
+            let names: Vec<&str> = frames
+                .map(|frame| frame.split_once('!').map_or(frame, |(_, name)| name))
+                .map(|name| name.split('(').next().unwrap())
+                .collect();
+            let Some(program) = names.iter().position(|name| name.starts_with("Work.")) else { continue };
+            if names[..program].iter().all(|name| name.starts_with("System.")) {
+                found.extend(names[..program].iter().map(|name| (id, (*name).to_owned())));
+            }
+        }
+        if env::var_os("BLESS").is_some() {
+            let lines = found.iter().map(|(event, name)| format!("{event} {name}\n"));
+            fs::write(list, lines.collect::<String>()).unwrap();
+        } else {
+            let new: Vec<_> = found.difference(&known).collect();
+            assert!(new.is_empty(), "{}: BLESS=1 adds {new:?}", runtime.name);
+        }
+    });
 }
 
 /// A report of a process shows the same functions of the program as a report of its trace.

@@ -10,7 +10,7 @@ use crate::events::lines::{Lines, ShownEvent};
 use crate::output::bulk_stdout::BulkStdout;
 use crate::run::failure::Failure;
 use crate::run::globals::Globals;
-use crate::text::printable::write_json_string;
+use crate::text::printable::{is_rounded, write_json_string};
 
 /// A reader that flushes the output before each read, so that all events are visible while the read waits.
 pub(super) struct FlushingReader<R> {
@@ -75,7 +75,8 @@ impl EventOutput {
 fn write_columns(values: &[Option<Value<'_>>], names: &[String], is_json: bool, out: &mut Vec<u8>) {
     let mut separator: &[u8] = b"";
     for (place, (name, value)) in names.iter().zip(values).enumerate() {
-        let value = value.map(json::short_value);
+        let is_rounded_id = matches!((&**name, value), ("thread_id" | "process_id", Some(Value::UInt(id))) if is_rounded(*id));
+        let mut value = value.map(json::short_value);
         if is_json {
             // A JSON object has each key once, so a repeated column is left out.
             if names.iter().take(place).any(|before| before == name) {
@@ -86,6 +87,9 @@ fn write_columns(values: &[Option<Value<'_>>], names: &[String], is_json: bool, 
             // Writing to a vector cannot fail.
             let _ = write_json_string(out, name.chars());
             out.push(b':');
+            if is_rounded_id {
+                value = value.map(|id| format!("\"{id}\""));
+            }
             out.extend_from_slice(value.as_deref().unwrap_or("null").as_bytes());
         } else {
             out.extend_from_slice(separator);

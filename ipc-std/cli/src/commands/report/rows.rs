@@ -5,7 +5,7 @@ use nettrace_analysis::samples::Clock;
 use serde::Serialize;
 
 use super::frame::{CallRow, FunctionRow, calls};
-use super::integer::Integer;
+use crate::output::integer::Integer;
 use super::options::Args;
 use super::threads::ThreadRow;
 use super::types::TypeRows;

@@ -80,6 +80,9 @@ impl ReportText<'_> {
     fn write_head(&self, out: &mut dyn Write) -> io::Result<()> {
         let Self { rows, report, .. } = self;
         let what = match &report.clock {
+            Clock::Cpu | Clock::Wall if report.samples.has_processor_samples() => {
+                "CPU: samples of the processor, in managed and in other code"
+            }
             Clock::Cpu => "CPU: samples of threads in managed code",
             Clock::Wall => "Wall clock: samples of all threads",
             Clock::ThreadTime => "Thread time: from sample to sample, waiting included",

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use nettrace_analysis::report::{CallReport, ThreadReport};
 use serde::Serialize;
 
-use super::integer::Integer;
+use crate::output::integer::Integer;
 
 #[derive(Serialize)]
 pub(super) struct ThreadRow<'s> {

@@ -7,7 +7,7 @@ use nettrace_analysis::names::{FrameId, Names};
 use nettrace_analysis::samples::UNKNOWN_TYPE;
 use serde::Serialize;
 
-use super::integer::Integer;
+use crate::output::integer::Integer;
 
 /// The heaviest types, and the functions that allocate most of their objects.
 #[derive(Serialize)]

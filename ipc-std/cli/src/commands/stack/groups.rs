@@ -9,6 +9,7 @@ use serde::Serialize;
 
 use super::shown_frames::ShownFrames;
 use super::thread_stack::Stack;
+use crate::output::integer::Integer;
 use crate::text::columns::cut_end;
 use crate::text::printable::{json_line, printable_name};
 
@@ -81,7 +82,7 @@ impl<'s> StackGroup<'s> {
 /// A group as JSON.
 #[derive(Serialize)]
 struct GroupRow {
-    threads: Vec<u64>,
+    threads: Vec<Integer>,
     count: usize,
     state: &'static str,
     frames: Vec<String>,
@@ -100,7 +101,7 @@ pub(super) fn write(
         if is_json {
             let (frames, own) = shown.to_json(group.frames());
             let line = GroupRow {
-                threads: group.threads.iter().map(|stack| stack.thread_id).collect(),
+                threads: group.threads.iter().map(|stack| Integer(stack.thread_id)).collect(),
                 count: group.threads.len(),
                 state: if group.is_managed() { "managed" } else { "external" },
                 frames,

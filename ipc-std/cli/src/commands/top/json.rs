@@ -3,6 +3,7 @@ use serde::Serialize;
 
 use super::message::Period;
 use super::view::{Row, View};
+use crate::output::integer::Integer;
 
 /// A period. Shares are in percent.
 #[derive(Debug, Serialize)]
@@ -34,7 +35,7 @@ struct TopFunction {
 
 #[derive(Debug, Serialize)]
 struct TopThread {
-    thread_id: Option<u64>,
+    thread_id: Option<Integer>,
     thread_name: Option<String>,
     running: f64,
     share: f64,
@@ -78,6 +79,6 @@ impl From<Row> for TopFunction {
 impl From<Row> for TopThread {
     fn from(Row { shares: [running, share], id, name, function, is_own }: Row) -> Self {
         let function = function.to_string();
-        Self { thread_id: id, thread_name: name, running, share, function, own: is_own }
+        Self { thread_id: id.map(Integer), thread_name: name, running, share, function, own: is_own }
     }
 }

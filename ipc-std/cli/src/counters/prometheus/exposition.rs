@@ -152,7 +152,7 @@ impl Exposition {
             format!("{family}{{{}}}", labels(process, sample, details).text)
         });
         let Labels { text, has_more } = labels(process, sample, &shown.details(sample));
-        let mut series = Series { sample: sample.clone(), family, labels: text, count: 0.0, sum: 0.0 };
+        let mut series = Series { sample: sample.clone(), family, labels: text, count: 0, sum: 0.0 };
         series.add(&sample.measurement);
         self.left_out.tags |= has_more;
         (series.line_len() <= MAX_LINE).then_some(series)

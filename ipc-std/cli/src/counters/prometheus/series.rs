@@ -2,7 +2,7 @@
 use core::fmt::Write;
 use std::collections::BTreeMap;
 
-use nettrace_analysis::counters::{ExponentialHistogram, Measurement, OwnedSample};
+use nettrace_analysis::counters::{ExponentialHistogram, Measurement, Number, OwnedSample};
 
 use crate::counters::distribution::MAX_QUANTILES;
 use crate::counters::units::{base, shortest};
@@ -13,7 +13,7 @@ pub(super) struct Series {
     /// The name of the family, and the labels. Both stay the same while the series lasts.
     pub(super) family: String,
     pub(super) labels: String,
-    pub(super) count: f64,
+    pub(super) count: u64,
     pub(super) sum: f64,
 }
 
@@ -29,15 +29,13 @@ impl Series {
     /// useless, and the sum of a counter cannot become smaller.
     pub(super) fn add(&mut self, measurement: &Measurement) {
         let (count, sum) = match measurement {
-            Measurement::Histogram { count, sum, .. } => {
-                (count.map_or(0.0, |count| count as f64), sum.unwrap_or_default())
-            }
-            Measurement::Sum { increment, .. } => (0.0, increment.max(0.0)),
-            Measurement::Counter { delta, value: None } => (0.0, delta.unwrap_or_default().max(0.0)),
-            Measurement::UpDownCounter { delta, value: None, .. } => (0.0, delta.unwrap_or_default()),
+            Measurement::Histogram { count, sum, .. } => (count.unwrap_or_default(), sum.unwrap_or_default()),
+            Measurement::Sum { increment, .. } => (0, increment.max(0.0)),
+            Measurement::Counter { delta, value: None } => (0, delta.map_or(0.0, Number::as_f64).max(0.0)),
+            Measurement::UpDownCounter { delta, value: None, .. } => (0, delta.map_or(0.0, Number::as_f64)),
             _ => return,
         };
-        self.count += count;
+        self.count = self.count.saturating_add(count);
         let sum = self.sum + sum;
         if sum.is_finite() {
             self.sum = sum;
@@ -115,29 +113,33 @@ pub(super) const fn kind(measurement: &Measurement) -> &'static str {
 pub(super) fn write_lines(series: &Series, text: &mut String) {
     let Series { sample, family, labels, .. } = series;
     let (_, factor) = base(&sample.unit);
-    let mut line = |suffix: &str, more: Option<(&str, &str)>, number: f64| {
+    let scaled = |number: Number| match number {
+        whole @ Number::Whole(_) if factor.to_bits() == 1_f64.to_bits() => whole,
+        number => Number::Float(number.as_f64() * factor),
+    };
+    let mut line = |suffix: &str, more: Option<(&str, &str)>, number: Number| {
         let _ = write!(text, "{family}{suffix}{{{labels}");
         if let Some((label, value)) = more {
             let _ = write!(text, ",{label}=\"{value}\"");
         }
-        let _ = writeln!(text, "}} {}", text_of(number));
+        let _ = writeln!(text, "}} {}", number_text(number));
     };
     match &sample.measurement {
-        Measurement::Mean { mean, .. } => line("", None, mean * factor),
-        Measurement::Gauge { value: Some(value) } => line("", None, value * factor),
-        Measurement::Sum { .. } => line("", None, series.sum * factor),
+        Measurement::Mean { mean, .. } => line("", None, (mean * factor).into()),
+        Measurement::Gauge { value: Some(value) } => line("", None, scaled(*value)),
+        Measurement::Sum { .. } => line("", None, (series.sum * factor).into()),
         Measurement::Counter { value, .. } | Measurement::UpDownCounter { value, .. } => {
-            line("", None, value.unwrap_or(series.sum) * factor);
+            line("", None, scaled(value.unwrap_or(series.sum.into())));
         }
         Measurement::Histogram { quantiles, .. } => {
             let quantiles = quantiles.iter().take(series.max_numbers());
             let shares: BTreeMap<String, f64> =
                 quantiles.map(|one| (text_of(one.quantile), one.value)).collect();
             for (share, value) in shares {
-                line("", Some(("quantile", &share)), value * factor);
+                line("", Some(("quantile", &share)), (value * factor).into());
             }
-            line("_sum", None, series.sum * factor);
-            line("_count", None, series.count);
+            line("_sum", None, (series.sum * factor).into());
+            line("_count", None, series.count.into());
         }
         Measurement::ExponentialHistogram(histogram) => {
             let mut count = histogram.zero_count;
@@ -145,7 +147,7 @@ pub(super) fn write_lines(series: &Series, text: &mut String) {
             let step = histogram.buckets.len().div_ceil(series.max_numbers().max(1)).max(1);
             let mut bucket_line = |(bound, count): (String, u64)| {
                 if bound != INFINITY {
-                    line("_bucket", Some(("le", &bound)), count as f64);
+                    line("_bucket", Some(("le", &bound)), count.into());
                 }
             };
             let mut last: Option<(String, u64)> = None;
@@ -161,10 +163,10 @@ pub(super) fn write_lines(series: &Series, text: &mut String) {
                 last = Some((bound, count));
             }
             last.into_iter().for_each(bucket_line);
-            let count = count.max(histogram.count) as f64;
-            line("_bucket", Some(("le", INFINITY)), count);
-            line("_sum", None, histogram.sum * factor);
-            line("_count", None, count);
+            let count = count.max(histogram.count);
+            line("_bucket", Some(("le", INFINITY)), count.into());
+            line("_sum", None, (histogram.sum * factor).into());
+            line("_count", None, count.into());
         }
         _ => {}
     }
@@ -172,6 +174,13 @@ pub(super) fn write_lines(series: &Series, text: &mut String) {
 
 /// The text of infinity.
 const INFINITY: &str = "+Inf";
+
+fn number_text(number: Number) -> String {
+    match number {
+        Number::Float(number) => text_of(number),
+        whole @ Number::Whole(_) => whole.to_string(),
+    }
+}
 
 /// Returns a number in the notation of the format.
 fn text_of(number: f64) -> String {
