@@ -178,7 +178,7 @@ fn check_harm_is_known(version: Option<u8>) -> Result<(), Failure> {
         None => "the server does not report its version, so that it is not known which requests harm it"
             .to_owned(),
     };
-    Err(Failure::new(Kind::Usage, server).with_hint("--deadly sends all requests; they can end the process"))
+    Err(Failure::usage(server).with_hint("--deadly sends all requests; they can end the process"))
 }
 
 /// Waits until a server that did not respond to a case responds to another request.

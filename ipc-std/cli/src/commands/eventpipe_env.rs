@@ -83,7 +83,7 @@ pub(crate) fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
     if args.recording.session.live.is_used() {
         let message =
             "--duration and --no-resume are for the session of a client: a process traces itself to its end";
-        return Err(Failure::new(Kind::Usage, message));
+        return Err(Failure::usage(message));
     }
     let plan = args.recording.startup_plan()?;
     let providers = plan.providers()?;
@@ -100,7 +100,7 @@ pub(crate) fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
     if args.format == VariableFormat::Docker
         && variables.iter().any(|(_, value)| value.contains(['\n', '\r']))
     {
-        return Err(Failure::new(Kind::Usage, "an instruction of a Dockerfile cannot contain a line break"));
+        return Err(Failure::usage("an instruction of a Dockerfile cannot contain a line break"));
     }
     for note in notes(&trace, &runtime) {
         globals.note(&note);

@@ -11,7 +11,7 @@ use tempfile::TempDir;
 use crate::output::live_stderr::LiveStderr;
 use crate::output::live_stdout::LiveStdout;
 use crate::process::descriptors;
-use crate::run::failure::{Failure, Kind};
+use crate::run::failure::Failure;
 use crate::run::globals::Globals;
 use crate::run::signals;
 
@@ -31,11 +31,11 @@ use port::Port;
 pub(crate) fn run(args: &Args, globals: &Globals) -> Result<ExitCode, Failure> {
     if args.trace.is_none() && args.options.is_used() {
         return Err(
-            Failure::new(Kind::Usage, "options of a trace need a file").with_hint("pass --trace FILE")
+            Failure::usage("options of a trace need a file").with_hint("pass --trace FILE")
         );
     }
     if args.trace.as_deref().is_some_and(|file| file.as_os_str() == "-") {
-        let failure = Failure::new(Kind::Usage, "--trace needs a file: standard output is in use");
+        let failure = Failure::usage("--trace needs a file: standard output is in use");
         return Err(failure);
     }
     LiveStdout::begin()?;

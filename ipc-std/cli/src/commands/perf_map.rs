@@ -7,7 +7,7 @@ use crate::output::stdout::done;
 use crate::process::connection_args::ConnectionArgs;
 use crate::process::force_args::ForceArgs;
 use crate::process::target::OperandArgs;
-use crate::run::failure::{Failure, Kind};
+use crate::run::failure::Failure;
 use crate::run::globals::Globals;
 
 /// Write the names of compiled methods for `perf`, or stop writing them
@@ -41,7 +41,7 @@ pub(crate) fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
         ["on", "perf-map"] => Some((PerfMapType::PERF_MAP, "perf-map")),
         other => {
             let message = format!("{:?} is not off, on all, on jit-dump or on perf-map", other.join(" "));
-            return Err(Failure::new(Kind::Usage, message));
+            return Err(Failure::usage(message));
         }
     };
     args.connection.call(target, |client| {

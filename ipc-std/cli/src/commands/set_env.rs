@@ -58,6 +58,5 @@ fn check_name(name: &str) -> Result<(), Failure> {
     let Some((at, _)) = name.char_indices().skip(1).find(|(_, c)| *c == '=') else { return Ok(()) };
     let (variable, value) = name.split_at(at);
     let (variable, value) = (printable(variable), printable(value.strip_prefix('=').unwrap_or_default()));
-    let message = format!("{name:?} has \"=\": the form is `set-env PID {variable} {value}`");
-    Err(Failure::new(Kind::Usage, message))
+    Err(Failure::usage(format!("{name:?} has \"=\": the form is `set-env PID {variable} {value}`")))
 }

@@ -20,7 +20,7 @@ use serde_json::{Map, Value};
 
 use self::point_order::PointOrder;
 use self::processes::{ProcessRow, Processes};
-use self::references::{References, UnresolvedRow};
+use self::references::References;
 use crate::args::process_arg::ProcessArg;
 use crate::events::digest::EventDigest;
 use crate::input::source::{self, Source};
@@ -176,7 +176,7 @@ struct StatsRow<'s> {
     metadata: u64,
     stacks: u64,
     sequence_points: u64,
-    unresolved: UnresolvedRow,
+    unresolved: &'s References,
     out_of_order: &'s PointOrder,
     lost: u64,
     lost_at_start: u64,
@@ -393,7 +393,7 @@ impl Stats {
             metadata: self.metadata,
             stacks: self.stacks,
             sequence_points: self.sequence_points,
-            unresolved: self.references.to_json(),
+            unresolved: &self.references,
             out_of_order: &self.order,
             lost: losses.lost,
             lost_at_start: losses.at_start,

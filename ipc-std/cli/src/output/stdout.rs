@@ -8,7 +8,7 @@ use serde::Serialize;
 
 use super::direct_stdout::{cannot_write, raw_stdout};
 use super::live_stdout::LiveStdout;
-use crate::run::failure::{Failure, Kind};
+use crate::run::failure::Failure;
 use crate::run::globals::Globals;
 use crate::run::stderr::{json_to_stderr, to_stderr};
 use crate::text::printable::json_line;
@@ -40,7 +40,7 @@ pub(crate) fn to_open_stdout(write: impl FnOnce(&mut dyn Write) -> io::Result<()
 /// Returns standard output for bytes that are not text: fails if it is a terminal.
 pub(crate) fn binary_stdout() -> Result<File, Failure> {
     if io::stdout().is_terminal() {
-        return Err(Failure::new(Kind::Usage, "a trace is binary and not for a terminal")
+        return Err(Failure::usage("a trace is binary and not for a terminal")
             .with_hint("name a file, or redirect standard output"));
     }
     raw_stdout().map_err(|e| cannot_write(&e))

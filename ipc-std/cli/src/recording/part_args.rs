@@ -54,8 +54,8 @@ impl PartArgs {
         if self.thread.is_empty() {
             return Ok(());
         }
-        let failure = Failure::new(Kind::Usage, format!("--thread does not apply: {why}"));
-        Err(failure.with_hint("`report --thread` shows what a thread does"))
+        Err(Failure::usage(format!("--thread does not apply: {why}"))
+            .with_hint("`report --thread` shows what a thread does"))
     }
 
     /// Returns the part of a trace or of the recording of a process. A trace is read for the names of its threads, if
@@ -89,7 +89,7 @@ impl PartArgs {
 /// Returns the names of the threads of a trace by their ids.
 fn names_of(target: TraceTarget<'_>, globals: &Globals) -> Result<BTreeMap<u64, String>, Failure> {
     let failure = |message: &str| {
-        let failure = Failure::new(Kind::Usage, message.to_owned());
+        let failure = Failure::usage(message.to_owned());
         failure.with_hint("use its ID, which `report --threads` shows, or write a trace to a file first")
     };
     match target {
