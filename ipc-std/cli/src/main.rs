@@ -176,11 +176,11 @@ mod process {
     pub(crate) mod cpu_lines;
     pub(crate) mod cpu_usage;
     pub(crate) mod descriptors;
-    pub(crate) mod force_args;
     pub(crate) mod process_fields;
     pub(crate) mod process_name;
     pub(crate) mod profiler;
     pub(crate) mod reasons;
+    pub(crate) mod request_args;
     pub(crate) mod system_process;
     pub(crate) mod system_threads;
     pub(crate) mod target;

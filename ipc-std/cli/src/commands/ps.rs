@@ -107,7 +107,7 @@ pub(crate) fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
 }
 
 /// A row as JSON.
-#[derive(Serialize)]
+#[derive(Default, Serialize)]
 struct JsonRow<'r> {
     process_id: Option<u32>,
     socket: Option<Cow<'r, str>>,
@@ -125,15 +125,8 @@ struct JsonRow<'r> {
 impl<'r> JsonRow<'r> {
     /// Returns the row for an obstacle to finding unknown runtimes.
     fn of_obstacle(reason: &'r Reason) -> Self {
-        Self {
-            process_id: None,
-            socket: None,
-            status: NOT_FOUND,
-            info: None,
-            command_line: None,
-            why: Some(Some(reason.to_string())),
-            reasons: Some(vec![ReasonRow::new(reason)]),
-        }
+        let (why, reasons) = (Some(Some(reason.to_string())), Some(vec![ReasonRow::new(reason)]));
+        Self { status: NOT_FOUND, why, reasons, ..Self::default() }
     }
 }
 

@@ -10,7 +10,7 @@ use super::field_template::{FieldTemplate, names_and_shapes, unread};
 use super::json;
 
 /// A buffer of lines of JSON or text.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct LineBuffer {
     pub(crate) bytes: Vec<u8>,
     pub(super) json: bool,
@@ -47,14 +47,7 @@ const FEW: usize = 16;
 
 impl LineBuffer {
     pub(super) fn new(json: bool) -> Self {
-        Self {
-            bytes: Vec::new(),
-            json,
-            keys: Vec::new(),
-            many: HashMap::new(),
-            open: Vec::new(),
-            is_cut: false,
-        }
+        Self { json, ..Self::default() }
     }
 
     /// Returns whether more than `limit` bytes follow `start`.
@@ -257,6 +250,13 @@ impl LineBuffer {
     #[inline]
     pub(super) fn raw(&mut self, bytes: &[u8]) {
         self.bytes.extend_from_slice(bytes);
+    }
+
+    /// Adds what precedes a value, which follows.
+    #[inline]
+    pub(super) fn with(&mut self, bytes: &[u8]) -> &mut Self {
+        self.raw(bytes);
+        self
     }
 
     pub(super) fn signed(&mut self, number: i64) {

@@ -56,6 +56,7 @@ enum Form<'a> {
     },
     /// A message of a protocol older than the first release.
     Legacy(Legacy<'a>),
+    /// An advertise frame.
     Advertise,
     /// An environment of this many bytes.
     Environment {

@@ -118,7 +118,9 @@ impl Rundown {
 
 /// A row of the rundown.
 enum Row {
+    /// The code of a method.
     Method(Method),
+    /// A module, and its assembly.
     Module {
         id: u64,
         assembly: u64,
