@@ -162,7 +162,6 @@ mod output {
     pub(crate) mod field;
     pub(crate) mod live_stderr;
     pub(crate) mod live_stdout;
-    pub(crate) mod next_command;
     pub(crate) mod output_file;
     pub(crate) mod rows;
     pub(crate) mod session_output;
@@ -223,6 +222,9 @@ mod run {
     pub(crate) mod temporary_file;
     pub(crate) mod threads;
     pub(crate) mod worker;
+
+    pub(crate) use self::failure::{Failure, Kind};
+    pub(crate) use self::globals::Globals;
 }
 
 /// The terminal of the tool: a full screen, its keys, and progress bars.
@@ -248,8 +250,7 @@ use clap::{CommandFactory, FromArgMatches, Parser};
 use crate::commands::{Command, GROUPS};
 use crate::grouped_help::{WIDTH, grouped_help};
 use crate::output::live_stdout::LiveStdout;
-use crate::run::globals::Globals;
-use crate::run::{allocator, failure, signals};
+use crate::run::{Globals, allocator, failure, signals};
 
 /// Inspect, trace and control running .NET processes
 ///

@@ -2,7 +2,7 @@
 use dotnet_ipc_sans_io::syntax::only_arg::OnlyArg;
 use nettrace_analysis::samples::Clock;
 
-use crate::run::failure::Failure;
+use crate::run::Failure;
 
 /// The choice of a clock, and its form.
 #[derive(Debug, clap::Args)]

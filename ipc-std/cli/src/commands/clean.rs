@@ -7,8 +7,7 @@ use ipc_std::discover::{self, Stale};
 use serde::Serialize;
 
 use crate::output::stdout::{json_to_stdout, to_stdout};
-use crate::run::failure::Failure;
-use crate::run::globals::Globals;
+use crate::run::{Failure, Globals};
 use crate::terminal::foreground::is_foreground;
 use crate::text::printable::printable;
 

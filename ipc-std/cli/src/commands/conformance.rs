@@ -15,8 +15,7 @@ use crate::output::stdout::{json_to_stdout, to_stdout};
 use crate::process::connection_args::ConnectionArgs;
 use crate::process::target;
 use crate::process::wire_log::WireLog;
-use crate::run::failure::{Failure, Kind};
-use crate::run::globals::Globals;
+use crate::run::{Failure, Globals, Kind};
 
 /// Send hundreds of requests to a server, and list the wrong responses
 #[derive(Debug, clap::Args)]

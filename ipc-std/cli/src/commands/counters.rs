@@ -37,8 +37,7 @@ use crate::process::connection_args::ConnectionArgs;
 use crate::process::process_name;
 use crate::process::target::Target;
 use crate::process::trace_target;
-use crate::run::failure::Failure;
-use crate::run::globals::Globals;
+use crate::run::{Failure, Globals};
 use crate::terminal::full_screen::{self, FullScreen};
 
 /// Show counters and metrics of processes as they change, or of a trace

@@ -15,8 +15,7 @@ use ipc_proto::{
 use crate::args::command_code::parse_command;
 use crate::input::source::Source;
 use crate::output::stdout::to_stdout;
-use crate::run::failure::{Failure, Kind};
-use crate::run::globals::Globals;
+use crate::run::{Failure, Globals, Kind};
 
 mod frame;
 

@@ -14,8 +14,8 @@ use serde::Serialize;
 use crate::output::stdout::done;
 use crate::process::connection_args::ConnectionArgs;
 use crate::process::target::TargetArgs;
-use crate::run::failure::{Failure, name_of};
-use crate::run::globals::Globals;
+use crate::run::failure::name_of;
+use crate::run::{Failure, Globals};
 use crate::terminal::narrow_terminal;
 use crate::text::printable::printable;
 

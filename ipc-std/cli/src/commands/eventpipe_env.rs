@@ -11,8 +11,7 @@ use serde_json::{Map, Value};
 
 use crate::output::stdout::{json_to_stdout, to_stdout};
 use crate::recording::args::RecordingArgs;
-use crate::run::failure::{Failure, Kind};
-use crate::run::globals::Globals;
+use crate::run::{Failure, Globals, Kind};
 
 /// Print the environment variables with which a process traces itself
 #[derive(Debug, clap::Args)]

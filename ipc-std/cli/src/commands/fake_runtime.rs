@@ -13,8 +13,7 @@ use serde::Serialize;
 
 use crate::args::socket_path;
 use crate::output::stdout::json_to_stdout;
-use crate::run::failure::Failure;
-use crate::run::globals::Globals;
+use crate::run::{Failure, Globals};
 use crate::run::signals;
 use crate::run::threads::spawn;
 

@@ -12,8 +12,7 @@ use crate::output::rows::{milliseconds, milliseconds_at, time_cell};
 use crate::output::tables::{Cells, table_of_rows, write_table};
 use crate::recording::analysis_input::Needs;
 use crate::recording::findings::{FindingsArgs, FindingsView, ShownFindings};
-use crate::run::failure::Failure;
-use crate::run::globals::Globals;
+use crate::run::{Failure, Globals};
 
 /// Show the garbage collections of a process or of a trace: pauses, reasons and heap sizes
 #[derive(Debug, clap::Args)]

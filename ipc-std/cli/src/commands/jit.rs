@@ -13,8 +13,7 @@ use crate::output::rows::{milliseconds, milliseconds_at, time_cell};
 use crate::output::tables::{Cells, table_of_rows, write_table};
 use crate::recording::analysis_input::Needs;
 use crate::recording::findings::{FindingsArgs, FindingsView, ShownFindings};
-use crate::run::failure::Failure;
-use crate::run::globals::Globals;
+use crate::run::{Failure, Globals};
 use crate::text::printable::printable_name;
 
 /// Show the methods that a process compiles, or did during a trace: times, tiers and sizes

@@ -11,8 +11,7 @@ use tempfile::TempDir;
 use crate::output::live_stderr::LiveStderr;
 use crate::output::live_stdout::LiveStdout;
 use crate::process::descriptors;
-use crate::run::failure::Failure;
-use crate::run::globals::Globals;
+use crate::run::{Failure, Globals};
 use crate::run::signals;
 
 mod args;

@@ -5,8 +5,7 @@ use serde::Serialize;
 
 use crate::output::stdout::done;
 use crate::process::request_args::RequestArgs;
-use crate::run::failure::Failure;
-use crate::run::globals::Globals;
+use crate::run::{Failure, Globals};
 
 /// Write the names of compiled methods for `perf`, or stop writing them
 #[derive(Debug, clap::Args)]

@@ -11,15 +11,13 @@ use ipc_std::{Error, ProcessInfo};
 use serde::Serialize;
 use unicode_width::UnicodeWidthStr;
 
-use crate::output::next_command::show_next;
-use crate::output::stdout::{json_to_stdout, to_stdout};
+use crate::output::stdout::{json_to_stdout, show_next, to_stdout};
 use crate::process::connection_args::ConnectionArgs;
 use crate::process::process_fields::{ProcessFields, SystemCommandLine};
 use crate::process::process_name;
 use crate::process::reasons::ReasonRow;
 use crate::process::system_process;
-use crate::run::failure::{Failure, Kind};
-use crate::run::globals::Globals;
+use crate::run::{Failure, Globals, Kind};
 use crate::text::columns::{cut_end, terminal_width};
 use crate::text::printable::printable;
 

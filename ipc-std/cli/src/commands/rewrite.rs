@@ -17,8 +17,7 @@ use crate::input::source::{self, Source};
 use crate::output::atomic_output::AtomicOutput;
 use crate::output::output_file::OverwriteArgs;
 use crate::output::stdout;
-use crate::run::failure::{Failure, Kind};
-use crate::run::globals::Globals;
+use crate::run::{Failure, Globals, Kind};
 
 /// Copy a trace: only some events, in another format, or without command lines
 #[derive(Debug, clap::Args)]

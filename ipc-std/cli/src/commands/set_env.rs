@@ -4,8 +4,7 @@ use serde::Serialize;
 
 use crate::output::stdout::done;
 use crate::process::request_args::RequestArgs;
-use crate::run::failure::{Failure, Kind};
-use crate::run::globals::Globals;
+use crate::run::{Failure, Globals, Kind};
 use crate::text::printable::printable;
 
 /// Set or remove an environment variable of a process

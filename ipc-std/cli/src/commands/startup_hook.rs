@@ -4,8 +4,7 @@ use serde::Serialize;
 
 use crate::output::stdout::done;
 use crate::process::request_args::RequestArgs;
-use crate::run::failure::Failure;
-use crate::run::globals::Globals;
+use crate::run::{Failure, Globals};
 use crate::text::printable::printable;
 
 /// Load a library into a process and run its startup hook

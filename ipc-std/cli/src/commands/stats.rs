@@ -24,13 +24,11 @@ use self::references::References;
 use crate::args::process_arg::ProcessArg;
 use crate::events::digest::EventDigest;
 use crate::input::source::{self, Source};
-use crate::output::next_command::show_next;
-use crate::output::stdout::{json_to_stdout, to_stdout};
+use crate::output::stdout::{json_to_stdout, show_next, to_stdout};
 use crate::output::tables::{table_of_numbers, write_fields, write_table};
 use crate::process::trace_target::TraceTarget;
 use crate::recording::part_args::{PartArgs, TracePart};
-use crate::run::failure::Failure;
-use crate::run::globals::Globals;
+use crate::run::{Failure, Globals};
 use crate::text::printable::{printable, printable_name};
 
 /// Count the events, blocks, stacks and losses of a trace, and show how it ends

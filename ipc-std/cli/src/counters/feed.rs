@@ -18,10 +18,9 @@ use crate::args::timeout_args::since;
 use crate::process::connection_args::TICK;
 use crate::process::descriptors;
 use crate::process::process_name;
-use crate::run::failure::{Failure, Kind};
-use crate::run::globals::Globals;
 use crate::run::signals;
 use crate::run::threads::lock;
+use crate::run::{Failure, Globals, Kind};
 
 /// The sessions of processes.
 pub(crate) struct Feed {

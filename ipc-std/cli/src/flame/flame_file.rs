@@ -26,8 +26,7 @@ use crate::process::cpu_lines::HIDES_RUNNING;
 use crate::process::trace_target::TraceTarget;
 use crate::recording::analysis_input::InputRead;
 use crate::recording::sample_gaps;
-use crate::run::failure::Failure;
-use crate::run::globals::Globals;
+use crate::run::{Failure, Globals};
 use crate::text::printable::printable_name;
 
 /// The file to write, and what counts in it. The command has [`OverwriteArgs`] beside it.

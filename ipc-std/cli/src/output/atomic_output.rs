@@ -13,7 +13,7 @@ use tempfile::{Builder, NamedTempFile};
 
 use super::output_file::{OverwriteArgs, already_exists, not_a_terminal};
 use super::stdout::{self, binary_stdout, is_stdout};
-use crate::run::failure::Failure;
+use crate::run::Failure;
 use crate::run::signals;
 use crate::run::temporary_file;
 

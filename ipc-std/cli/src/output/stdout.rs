@@ -8,9 +8,8 @@ use serde::Serialize;
 
 use super::direct_stdout::{cannot_write, raw_stdout};
 use super::live_stdout::LiveStdout;
-use crate::run::failure::Failure;
-use crate::run::globals::Globals;
 use crate::run::stderr::{json_to_stderr, to_stderr};
+use crate::run::{Failure, Globals};
 use crate::text::printable::json_line;
 use crate::text::terminal_text::TerminalText;
 
@@ -80,4 +79,12 @@ pub(crate) fn name(path: &Path) -> Cow<'_, str> {
 /// Writes one object, as a line, to standard output.
 pub(crate) fn json_to_stdout(value: &impl Serialize) -> Result<(), Failure> {
     to_stdout(|out| writeln!(out, "{}", json_line(value)))
+}
+
+/// Writes the obvious next command after a table, if people read it on a terminal.
+pub(crate) fn show_next(command: &str, globals: &Globals) -> Result<(), Failure> {
+    if globals.json || globals.no_hints || !io::stdout().is_terminal() {
+        return Ok(());
+    }
+    to_stdout(|out| writeln!(out, "\nnext: {command}"))
 }

@@ -4,8 +4,7 @@ use serde::Serialize;
 
 use super::target::{OperandArgs, Target};
 use crate::output::stdout;
-use crate::run::failure::Failure;
-use crate::run::globals::Globals;
+use crate::run::{Failure, Globals};
 use crate::text::printable::printable;
 
 /// Returns the runtime, the profiler's CLSID and its path.

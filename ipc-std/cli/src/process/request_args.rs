@@ -4,7 +4,7 @@ use ipc_std::Client;
 
 use super::connection_args::ConnectionArgs;
 use super::target::OperandArgs;
-use crate::run::failure::{Failure, Kind};
+use crate::run::{Failure, Kind};
 
 /// The runtime, the operands of the request, and whether to send a request that can end the process.
 #[derive(Debug, clap::Args)]

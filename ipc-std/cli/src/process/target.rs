@@ -9,7 +9,7 @@ use super::process_name;
 use super::wire_log::WireLog;
 use crate::args::socket_path;
 use crate::args::timeout_args::{remaining, since};
-use crate::run::failure::{Failure, Kind};
+use crate::run::{Failure, Kind};
 use crate::text::printable::printable;
 
 /// The runtime that a command is about.

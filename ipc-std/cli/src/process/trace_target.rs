@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use super::target::{Target, word};
 use crate::args::socket_path;
 use crate::input::source;
-use crate::run::failure::{Failure, Kind};
+use crate::run::{Failure, Kind};
 
 /// The trace or the process that a command reads.
 #[derive(Debug, clap::Args)]

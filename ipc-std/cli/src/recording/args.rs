@@ -14,8 +14,8 @@ use nettrace::Metadata;
 
 use super::rundown;
 use super::trace_profile::{self, TraceProfile};
-use crate::run::failure::{Failure, Kind};
 use crate::run::signals;
+use crate::run::{Failure, Kind};
 
 /// Options of every command that starts a session.
 #[derive(Debug, clap::Args)]

@@ -7,13 +7,11 @@ use nettrace_analysis::{Analysis, Part};
 use serde::Serialize;
 
 use super::analysis_input::{AnalysisArgs, Needs};
-use crate::output::next_command::show_next;
 use crate::output::rows::rows_to_stdout;
-use crate::output::stdout::{json_to_stdout, to_stdout};
+use crate::output::stdout::{json_to_stdout, show_next, to_stdout};
 use crate::output::tables::{Cells, table_of_rows, write_table};
 use crate::process::trace_target::TraceTargetArgs;
-use crate::run::failure::Failure;
-use crate::run::globals::Globals;
+use crate::run::{Failure, Globals};
 
 /// The options of `gc` and `jit`. Each command adds the help texts of `--top` and `--csv`.
 #[derive(Debug, clap::Args)]

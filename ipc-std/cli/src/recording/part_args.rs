@@ -14,8 +14,7 @@ use crate::args::time_range_args::TimeRangeArgs;
 use crate::input::source::Source;
 use crate::input::trace_file;
 use crate::process::trace_target::TraceTarget;
-use crate::run::failure::{Failure, Kind};
-use crate::run::globals::Globals;
+use crate::run::{Failure, Globals, Kind};
 use crate::text::printable::printable_name;
 
 /// `--from`, `--to` and `--thread`: the part of a trace to read.
