@@ -1,13 +1,13 @@
 //! The property of an assembler: it returns the events of the parser, however a trace is cut into pieces.
 use nettrace::{
-    AssemblerStep, EventAssembler, EventOrder, Item, Limits, Parser, ReadOptions, Record, Str, TraceEvent,
-    Value, Values,
+    AssemblerStep, EventAssembler, EventOrder, Item, ReadOptions, Record, Str, TraceEvent, Value, Values,
 };
 
 use crate::assembled::{SeenEvent, read};
 use crate::reading::of_event;
 use crate::whole::whole;
 use crate::wire::sizes;
+use crate::work::parse;
 
 /// Checks that an assembler returns the events of the parser, for any sizes of the pieces that it receives.
 ///
@@ -67,14 +67,13 @@ fn skipping(new: &dyn Fn() -> EventAssembler, bytes: &[u8], all: &[SeenEvent]) {
 
 /// Returns the events that a parser finds in the whole stream.
 fn parsed(bytes: &[u8]) -> Vec<Vec<u8>> {
-    let (mut parser, mut events) = (Parser::new(Limits::default()), Vec::new());
-    loop {
-        match parser.next(bytes) {
-            Record::Event(event) => events.push(of_event(&event)),
-            Record::More { .. } | Record::End(_) => return events,
-            _ => {}
+    let mut events = Vec::new();
+    parse(bytes, |record, _| {
+        if let Record::Event(event) = record {
+            events.push(of_event(event));
         }
-    }
+    });
+    events
 }
 
 /// Counts the timestamps that follow a larger one.

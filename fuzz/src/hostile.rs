@@ -33,26 +33,27 @@ pub fn hostile(bytes: &[u8]) {
 /// One step of building the bytes.
 #[derive(Debug, Arbitrary)]
 enum Action<'a> {
+    /// A request.
     Request(Request<'a>),
+    /// An OK response.
     Response(Response<'a>),
+    /// An error response.
     Refusal(ServerError<'a>),
     /// A message that a runtime sends on another connection or at another time.
     Advertise(Advertise),
+    /// The entries of an environment, after their number.
     Environment(Vec<Text<'a>>),
     /// A message with a text of this many letters, which may exceed the largest message.
-    Long {
-        code: Code,
-        letters: u16,
-    },
+    Long { code: Code, letters: u16 },
+    /// Any bytes.
     Bytes(&'a [u8]),
     /// Overwrites bytes near the end: sizes and counts, or the ends of texts.
-    Damage {
-        back: u8,
-        bytes: &'a [u8],
-    },
+    Damage { back: u8, bytes: &'a [u8] },
     /// Changes the size in the header of the last message by a small number.
     Resize(i8),
+    /// Removes the last bytes.
     Cut(u8),
+    /// Repeats what the last action has added.
     Again,
 }
 

@@ -178,28 +178,14 @@ fn numbers(id: &str, key: &str) -> Option<(u32, u64)> {
 
 /// Generates a text from parts of names and arbitrary text.
 fn text(u: &mut Unstructured<'_>) -> arbitrary::Result<String> {
-    const WORDS: [&str; 16] = [
-        "dotnet-diagnostic-",
-        "dotnetcore-diagnostic-",
-        "dotnet-diagnostic-dsrouter-",
-        "-socket",
-        "-",
-        "0",
-        "4294967295",
-        "4294967296",
-        "18446744073709551615",
-        "18446744073709551616",
-        "+1",
-        "dead",
-        "BEEF",
-        "{",
-        "}",
-        "123e4567-e89b-12d3-a456-426614174000",
-    ];
+    const WORDS: &str = "dotnet-diagnostic-|dotnetcore-diagnostic-|dotnet-diagnostic-dsrouter-|-socket|-|0|\
+        4294967295|4294967296|18446744073709551615|18446744073709551616|+1|dead|BEEF|{|}|\
+        123e4567-e89b-12d3-a456-426614174000";
+    let words: Vec<&str> = WORDS.split('|').collect();
     let mut text = String::new();
     for _ in 0..u.int_in_range(0..=10)? {
-        match u.choose_index(WORDS.len() + 2)? {
-            index if index < WORDS.len() => text.push_str(WORDS[index]),
+        match u.choose_index(words.len() + 2)? {
+            index if index < words.len() => text.push_str(words[index]),
             16 => text.push_str(&u.arbitrary::<u64>()?.to_string()),
             _ => text.push_str(u.arbitrary()?),
         }

@@ -4,7 +4,7 @@ use core::hash::{BuildHasher, BuildHasherDefault, Hash};
 use std::hash::DefaultHasher;
 
 use arbitrary::Unstructured;
-use ipc_proto::types::{EnvironmentEntries, Format, Provider};
+use ipc_proto::types::{EnvironmentEntries, Format, Provider, Status};
 use ipc_proto::wire::{BufferTooSmall, PartValue, TextBuf, Writer, decode, decode_prefix};
 use ipc_proto::{
     Answer, Array, Code, CollectTracing2, Decode, Encode, EncodeError, InvalidValue, Message, Parsed,
@@ -106,11 +106,7 @@ fn check_place(message: &[u8], invalid: &InvalidValue) {
 }
 
 macro_rules! responses {
-    ($([
-        $code:literal $name:ident / $specification_name:ident since $since:literal:
-        $request:ty { $($field:ident: $ty:ty,)* }
-        -> $response_name:ident: $response:ty, then $then:ident
-    ])*) => {
+    ($([$name:ident: $response:ty { $($fields:tt)* }])*) => {
         /// Decodes the bytes as the response to each command.
         fn responses(bytes: &[u8]) {
             $({
@@ -122,7 +118,7 @@ macro_rules! responses {
         }
     };
 }
-ipc_proto::for_each_command!(responses);
+ipc_proto::for_each_response!(responses);
 
 /// Decodes the bytes as the payload of every kind of answer, and as the environment after one.
 fn answers(bytes: &[u8]) {
@@ -135,6 +131,7 @@ fn answers(bytes: &[u8]) {
             assert_eq!(Message { code: Code::OK, payload }.response(row.code), answer);
         }
     }
+    value::<Status>(bytes, &mut Vec::new());
     value::<ServerError<'_>>(bytes, &mut Vec::new());
     if let Ok(environment) = decode::<EnvironmentEntries<'_>>(bytes) {
         array(environment, &mut Vec::new());

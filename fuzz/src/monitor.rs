@@ -44,57 +44,35 @@ fn compare(u: &mut Unstructured<'_>) -> arbitrary::Result<()> {
 #[derive(Debug, Clone, Copy, Arbitrary)]
 enum Operation {
     /// A connection is accepted. Its frame has this content.
-    Accept {
-        who: u8,
-        process_id: u8,
-        peer: u8,
-    },
+    Accept { who: u8, process_id: u8, peer: u8 },
     /// A connection is accepted, and its whole frame arrives.
-    Arrive {
-        who: u8,
-        process_id: u8,
-        peer: u8,
-    },
+    Arrive { who: u8, process_id: u8, peer: u8 },
     /// The next bytes of the connection's frame arrive.
-    Send {
-        at: u8,
-        n: u8,
-    },
+    Send { at: u8, n: u8 },
     /// This byte arrives instead of the next byte of the frame.
-    Corrupt {
-        at: u8,
-        byte: u8,
-    },
-    Close {
-        at: u8,
-    },
-    Take {
-        who: u8,
-    },
+    Corrupt { at: u8, byte: u8 },
+    /// The peer closes a connection.
+    Close { at: u8 },
+    /// The caller takes the connection of a runtime.
+    Take { who: u8 },
     /// The caller reports the end of a connection, which it may not have taken.
-    Release {
-        at: u8,
-    },
-    Remove {
-        who: u8,
-    },
+    Release { at: u8 },
+    /// The caller removes a runtime.
+    Remove { who: u8 },
+    /// The caller evicts the oldest connection whose frame is incomplete.
     Evict,
+    /// The caller pauses accepting.
     PauseAccept,
+    /// The caller adds a slot.
     Grow,
-    Sleep {
-        ms: u8,
-    },
-    SleepLong {
-        ms: u16,
-    },
+    /// A short time passes.
+    Sleep { ms: u8 },
+    /// A long time passes.
+    SleepLong { ms: u16 },
     /// Performs up to `calls` steps that are due. The bits of `ended` are the runtimes whose processes have ended.
-    OnDue {
-        calls: u8,
-        ended: u8,
-    },
-    Drain {
-        ended: u8,
-    },
+    OnDue { calls: u8, ended: u8 },
+    /// The caller handles all that is due.
+    Drain { ended: u8 },
 }
 
 /// A connection, by its index in [`Pair::wires`].

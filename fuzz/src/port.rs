@@ -72,44 +72,13 @@ fn parts<'a>(port: Port<'a>) -> (&'a str, bool, bool) {
 
 /// A text of relevant words and arbitrary ones.
 fn text(u: &mut Unstructured<'_>) -> arbitrary::Result<String> {
-    const WORDS: [&str; 32] = [
-        ";",
-        ";",
-        ",",
-        ",",
-        ",",
-        "connect",
-        "listen",
-        "suspend",
-        "nosuspend",
-        "NoSuspend",
-        "LISTEN",
-        "nosupend",
-        "conenct",
-        " ",
-        "\t",
-        "/tmp/a",
-        "/tmp/a",
-        "monitor",
-        "0",
-        "1",
-        "10",
-        "0x",
-        "-",
-        "+",
-        "f",
-        "uds:",
-        "file:",
-        "namedpipe:",
-        "http:",
-        "//",
-        "/pipe/",
-        r"\\.\pipe\",
-    ];
+    const WORDS: &str = ";|;|,|,|,|connect|listen|suspend|nosuspend|NoSuspend|LISTEN|nosupend|conenct| |\t|\
+        /tmp/a|/tmp/a|monitor|0|1|10|0x|-|+|f|uds:|file:|namedpipe:|http:|//|/pipe/|\\\\.\\pipe\\";
+    let words: Vec<&str> = WORDS.split('|').collect();
     let mut text = String::new();
     for _ in 0..u.int_in_range(0..=15)? {
-        match u.choose_index(WORDS.len() + 1)? {
-            index if index < WORDS.len() => text.push_str(WORDS[index]),
+        match u.choose_index(words.len() + 1)? {
+            index if index < words.len() => text.push_str(words[index]),
             _ => text.push_str(u.arbitrary()?),
         }
     }

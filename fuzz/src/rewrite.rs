@@ -7,6 +7,7 @@ use nettrace::{
 
 use crate::made_up::{MadeUp, made_up};
 use crate::reading::read;
+use crate::work::parse;
 
 /// Checks that a rewrite keeps the remaining events unchanged and reports the same number of lost events, for each
 /// filter and version. A rewrite of arbitrary bytes writes a complete stream.
@@ -67,14 +68,12 @@ fn rewrite_made_up(made: &MadeUp, from: Version, choice: u8) {
 /// Checks a rewrite of the events between two times. Skipping the blocks of other times does not change its events, and
 /// it reports no losses in the gaps.
 fn rewrite_by_time(stream: &[u8], options: RewriteOptions<'_>) {
-    let (mut parser, mut times) = (Parser::new(Limits::default()), Vec::new());
-    loop {
-        match parser.next(stream) {
-            Record::Event(event) => times.push(event.timestamp),
-            Record::More { .. } | Record::End(_) => break,
-            _ => {}
+    let mut times = Vec::new();
+    parse(stream, |record, _| {
+        if let Record::Event(event) = record {
+            times.push(event.timestamp);
         }
-    }
+    });
     times.sort_unstable();
     let [from, to] = [1, 2].map(|third| times.get(times.len() / 3 * third).copied().unwrap_or_default());
     let options = RewriteOptions { from, to, ..options };

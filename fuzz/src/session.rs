@@ -23,6 +23,7 @@ pub fn session(bytes: &[u8]) {
 }
 
 /// A model of a runtime with room for a few bytes on each connection.
+#[derive(Default)]
 struct ModelRuntime {
     capacity: usize,
     /// Bytes that are not written to the stream yet.
@@ -62,12 +63,8 @@ fn with_a_runtime(u: &mut Unstructured<'_>) -> arbitrary::Result<()> {
     let mut runtime = ModelRuntime {
         capacity: u.int_in_range(1..=40)?,
         unwritten: stream.iter().copied().collect(),
-        stream: VecDeque::new(),
-        stream_closed: false,
-        stopping: false,
-        received: Vec::new(),
-        answer: VecDeque::new(),
         busy: u.int_in_range(0..=5)?,
+        ..ModelRuntime::default()
     };
     let mut session = Session::new(ID);
     let mut read = Vec::new();

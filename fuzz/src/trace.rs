@@ -74,26 +74,16 @@ fn parts(bytes: &[u8]) {
 /// A change that damages a file.
 #[derive(Debug, Arbitrary)]
 enum Damage<'a> {
-    Cut {
-        at: u16,
-    },
-    Overwrite {
-        at: u16,
-        with: &'a [u8],
-    },
-    Insert {
-        at: u16,
-        bytes: &'a [u8],
-    },
-    Remove {
-        at: u16,
-        n: u8,
-    },
+    /// Removes the end.
+    Cut { at: u16 },
+    /// Replaces bytes by as many others.
+    Overwrite { at: u16, with: &'a [u8] },
+    /// Adds bytes.
+    Insert { at: u16, bytes: &'a [u8] },
+    /// Removes bytes.
+    Remove { at: u16, n: u8 },
     /// Repeats a range of bytes, as a tool that writes a buffer again does.
-    Twice {
-        at: u16,
-        n: u16,
-    },
+    Twice { at: u16, n: u16 },
 }
 
 impl Damage<'_> {

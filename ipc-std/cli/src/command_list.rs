@@ -23,8 +23,8 @@ macro_rules! commands {
             /// Runs the command. The exit status of a success is 0, unless the command returns another status.
             pub(crate) fn run(
                 self,
-                globals: &crate::run::globals::Globals,
-            ) -> Result<std::process::ExitCode, crate::run::failure::Failure> {
+                globals: &crate::run::Globals,
+            ) -> Result<std::process::ExitCode, crate::run::Failure> {
                 match self {
                     $($($(#[cfg($cfg)])? Self::$name(args) => {
                         $module::run(&args, globals).map(std::process::Termination::report)

@@ -163,7 +163,6 @@ mod output {
     pub(crate) mod integer;
     pub(crate) mod live_stderr;
     pub(crate) mod live_stdout;
-    pub(crate) mod next_command;
     pub(crate) mod output_file;
     pub(crate) mod rows;
     pub(crate) mod session_output;
@@ -177,11 +176,11 @@ mod process {
     pub(crate) mod cpu_lines;
     pub(crate) mod cpu_usage;
     pub(crate) mod descriptors;
-    pub(crate) mod force_args;
     pub(crate) mod process_fields;
     pub(crate) mod process_name;
     pub(crate) mod profiler;
     pub(crate) mod reasons;
+    pub(crate) mod request_args;
     pub(crate) mod system_process;
     pub(crate) mod system_threads;
     pub(crate) mod target;
@@ -224,6 +223,9 @@ mod run {
     pub(crate) mod temporary_file;
     pub(crate) mod threads;
     pub(crate) mod worker;
+
+    pub(crate) use self::failure::{Failure, Kind};
+    pub(crate) use self::globals::Globals;
 }
 
 /// The terminal of the tool: a full screen, its keys, and progress bars.
@@ -249,8 +251,7 @@ use clap::{CommandFactory, FromArgMatches, Parser};
 use crate::commands::{Command, GROUPS};
 use crate::grouped_help::{WIDTH, grouped_help};
 use crate::output::live_stdout::LiveStdout;
-use crate::run::globals::Globals;
-use crate::run::{allocator, failure, signals};
+use crate::run::{Globals, allocator, failure, signals};
 
 /// Inspect, trace and control running .NET processes
 ///

@@ -1,10 +1,9 @@
 //! The property of collections and compilations: each is returned once and does not change.
 use std::collections::BTreeMap;
 
-use nettrace_analysis::Analysis as _;
-use nettrace_analysis::RuntimeEvent;
 use nettrace_analysis::gc::{Collection, Collections, GcStatistics};
 use nettrace_analysis::jit::{Compilation, Compilations, JitStatistics};
+use nettrace_analysis::{Analysis, RuntimeEvent};
 
 use super::traces::{each_event, trace_of};
 
@@ -30,17 +29,8 @@ pub fn collections(bytes: &[u8]) {
 
     let (compilations, jit) = compilations_of(&trace, true);
     assert_eq!(compilations_of(&trace, false), (compilations.clone(), jit.clone()));
-    assert!(
-        compilations.len()
-            <= count(
-                &trace,
-                &[
-                    RuntimeEvent::MethodLoad,
-                    RuntimeEvent::MethodLoadVerbose,
-                    RuntimeEvent::MethodJittingStarted
-                ]
-            )
-    );
+    let [load, verbose] = [RuntimeEvent::MethodLoad, RuntimeEvent::MethodLoadVerbose];
+    assert!(compilations.len() <= count(&trace, &[load, verbose, RuntimeEvent::MethodJittingStarted]));
     assert!(compilations.windows(2).all(|pair| pair[0].start <= pair[1].start));
     let tiers: u64 = jit.tiers().map(|(_, tier)| tier.count).sum();
     assert_eq!(jit.all.count, tiers);
@@ -57,27 +47,28 @@ fn count(trace: &[u8], events: &[RuntimeEvent]) -> usize {
 
 /// Takes the complete collections after each event, or all at the end.
 fn collections_of(trace: &[u8], early: bool) -> (Vec<Collection>, GcStatistics) {
-    let (mut collections, mut found) = (Collections::default(), Vec::new());
-    each_event(trace, true, |event| {
-        collections.event(event);
-        while let Some(collection) = early.then(|| collections.pop()).flatten() {
-            found.push(collection);
-        }
-    });
-    let report = collections.finish();
+    let (mut found, report) = taken(trace, Collections::default(), early, Collections::pop);
     found.extend(report.collections);
     (found, report.statistics)
 }
 
 fn compilations_of(trace: &[u8], early: bool) -> (Vec<Compilation>, JitStatistics) {
-    let (mut compilations, mut found) = (Compilations::default(), Vec::new());
-    each_event(trace, true, |event| {
-        compilations.event(event);
-        while let Some(compilation) = early.then(|| compilations.pop()).flatten() {
-            found.push(compilation);
-        }
-    });
-    let report = compilations.finish();
+    let (mut found, report) = taken(trace, Compilations::default(), early, Compilations::pop);
     found.extend(report.compilations);
     (found, report.statistics)
+}
+
+/// Returns what `pop` returns after each event if `early`, and the report.
+fn taken<A: Analysis, T>(
+    trace: &[u8],
+    mut analysis: A,
+    early: bool,
+    pop: fn(&mut A) -> Option<T>,
+) -> (Vec<T>, A::Report) {
+    let mut found = Vec::new();
+    each_event(trace, true, |event| {
+        analysis.event(event);
+        found.extend(core::iter::from_fn(|| early.then(|| pop(&mut analysis)).flatten()));
+    });
+    (found, analysis.finish())
 }

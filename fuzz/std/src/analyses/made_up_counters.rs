@@ -3,7 +3,7 @@
 #![allow(clippy::cast_possible_truncation, reason = "numbers are cut to the width of their field")]
 use nettrace::{Event, Fields, Metadata, Scalar, Trace, TraceWriter, Version};
 
-use super::made_up_events::{Source, fields, put};
+use super::made_up_events::{Source, fields, put, utf8, utf16};
 
 const METRICS: &str = "System.Diagnostics.Metrics";
 const EVENT_COUNTERS: &str = "EventCounters";
@@ -120,87 +120,19 @@ fn shapes(version: Version) -> Vec<Shape> {
     shapes
 }
 
-const SESSIONS: [&str; 4] = ["lab", "SHARED", "other", ""];
-const NAMES: [&str; 16] = [
-    "requests",
-    "Lab.Meter",
-    "System.Runtime",
-    "cpu-usage",
-    "Shop",
-    "",
-    "REQUESTS",
-    "line\nbreak\r\t\u{1b}[31m",
-    "温度 度",
-    "\u{202e}\u{1f600}\u{301}",
-    "a\"b\\c;d",
-    "a\0b",
-    "a",
-    "b\0c",
-    "/a,b",
-    "By/s",
-];
-const TAGS: [&str; 12] = [
-    "",
-    "route=/a",
-    "route=/b,status=200",
-    "k=v,w",
-    "=",
-    ",=,",
-    "k:v,w:x",
-    "a=\0",
-    "温=度",
-    "k",
-    "k=v\n",
-    "a=b=c,d",
-];
-const DECIMALS: [&str; 20] = [
-    "",
-    "80",
-    "0",
-    "-0",
-    "1.5",
-    "-7.25",
-    "1E+20",
-    "1E+999",
-    "4.9E-324",
-    "NaN",
-    "Infinity",
-    "-Infinity",
-    "∞",
-    "-∞",
-    "1,5",
-    "1 000",
-    "1.000,5",
-    "٣",
-    "infinity",
-    "0x10",
-];
-const QUANTILE_TEXTS: [&str; 10] = [
-    "0.5=12.3;0.95=20;0.99=21",
-    "0.5=NaN;0.95=Infinity",
-    "",
-    "0.5=1,5;0.95=2,5",
-    "0.5",
-    "=",
-    ";",
-    "0.5=1;",
-    "0.5=1=2",
-    "0.99=1;0.5=3",
-];
-const BUCKET_TEXTS: [&str; 9] =
-    ["1, 2, 3", "", "7", "0, 0, 1", "18446744073709551615, 1", "-1", "1.5", "1,2;3", "1, , 2"];
-const TYPES: [&str; 9] = [
-    "Counter",
-    "UpDownCounter",
-    "Histogram",
-    "Gauge",
-    "ObservableCounter`1",
-    "ObservableUpDownCounter",
-    "ObservableGauge",
-    "Own\n",
-    "",
-];
-const TIME_SCALES: [&str; 6] = ["00:00:01", "00:01:00", "", "1.02:03:04.5", "x", "-00:00:01"];
+// Words of texts, for `Source::word`.
+const SESSIONS: &str = "lab|SHARED|other|";
+const NAMES: &str = "requests|Lab.Meter|System.Runtime|cpu-usage|Shop||REQUESTS|line\nbreak\r\t\u{1b}[31m|\
+    温度 度|\u{202e}\u{1f600}\u{301}|a\"b\\c;d|a\0b|a|b\0c|/a,b|By/s";
+const TAGS: &str = "|route=/a|route=/b,status=200|k=v,w|=|,=,|k:v,w:x|a=\0|温=度|k|k=v\n|a=b=c,d";
+const DECIMALS: &str = "|80|0|-0|1.5|-7.25|1E+20|1E+999|4.9E-324|NaN|Infinity|-Infinity|∞|-∞|1,5|1 000|\
+    1.000,5|٣|infinity|0x10";
+const QUANTILE_TEXTS: &str = "0.5=12.3;0.95=20;0.99=21|0.5=NaN;0.95=Infinity||0.5=1,5;0.95=2,5|0.5|=|;|\
+    0.5=1;|0.5=1=2|0.99=1;0.5=3";
+const BUCKET_TEXTS: &str = "1, 2, 3||7|0, 0, 1|18446744073709551615, 1|-1|1.5|1,2;3|1, , 2";
+const TYPES: &str = "Counter|UpDownCounter|Histogram|Gauge|ObservableCounter`1|ObservableUpDownCounter|\
+    ObservableGauge|Own\n|";
+const TIME_SCALES: &str = "00:00:01|00:01:00||1.02:03:04.5|x|-00:00:01";
 const DOUBLES: [f64; 16] = [
     0.0,
     1.0,
@@ -222,14 +154,14 @@ const DOUBLES: [f64; 16] = [
 
 fn units(source: &mut Source<'_>, field: &str) -> Vec<u16> {
     let plain = match field {
-        "sessionId" | "runningSessionId" | "clientId" => source.choice(&SESSIONS),
-        "tags" | "Metadata" | "instrumentTags" | "meterTags" => source.choice(&TAGS),
-        "rate" | "value" | "lastValue" => source.choice(&DECIMALS),
-        "quantiles" => source.choice(&QUANTILE_TEXTS),
-        "buckets" => source.choice(&BUCKET_TEXTS),
-        "instrumentType" => source.choice(&TYPES),
-        "DisplayRateTimeScale" => source.choice(&TIME_SCALES),
-        _ => source.choice(&NAMES),
+        "sessionId" | "runningSessionId" | "clientId" => source.word(SESSIONS),
+        "tags" | "Metadata" | "instrumentTags" | "meterTags" => source.word(TAGS),
+        "rate" | "value" | "lastValue" => source.word(DECIMALS),
+        "quantiles" => source.word(QUANTILE_TEXTS),
+        "buckets" => source.word(BUCKET_TEXTS),
+        "instrumentType" => source.word(TYPES),
+        "DisplayRateTimeScale" => source.word(TIME_SCALES),
+        _ => source.word(NAMES),
     };
     let mut units: Vec<u16> = plain.encode_utf16().collect();
     // In a few events, the text has an unusual addition.
@@ -253,9 +185,7 @@ fn value(source: &mut Source<'_>, field: &str, scalar: Scalar, payload: &mut Vec
             payload.extend(units.flat_map(u16::to_le_bytes));
         }
         Scalar::Utf8CodeUnit => {
-            let text = String::from_utf16_lossy(&units(source, field));
-            payload.extend(u16::try_from(text.len()).unwrap_or_default().to_le_bytes());
-            payload.extend(text.as_bytes());
+            utf8(payload, &String::from_utf16_lossy(&units(source, field)));
         }
         Scalar::Double => payload.extend(source.choice(&DOUBLES).to_le_bytes()),
         Scalar::Single => payload.extend((source.choice(&DOUBLES) as f32).to_le_bytes()),
@@ -268,18 +198,17 @@ fn value(source: &mut Source<'_>, field: &str, scalar: Scalar, payload: &mut Vec
 /// A description of V4 in which the fields are those of the object `Payload`.
 fn nested_record(id: u32, shape: &Shape) -> Vec<u8> {
     const OBJECT: u32 = 1;
-    let text = |text: &str| text.encode_utf16().chain([0]).flat_map(u16::to_le_bytes).collect::<Vec<u8>>();
-    let mut record = [&id.to_le_bytes()[..], &text(shape.provider), &shape.event_id.to_le_bytes()].concat();
-    record.extend(text(shape.name));
+    let mut record = [&id.to_le_bytes()[..], &utf16(shape.provider), &shape.event_id.to_le_bytes()].concat();
+    record.extend(utf16(shape.name));
     // Keywords, version and level, all zero.
     record.extend([0; 16]);
     let count = shape.fields.len() as u32;
     record.extend([1, OBJECT, count].into_iter().flat_map(u32::to_le_bytes));
     for (name, scalar) in &shape.fields {
         record.extend(u32::from(scalar.code()).to_le_bytes());
-        record.extend(text(name));
+        record.extend(utf16(name));
     }
-    record.extend(text("Payload"));
+    record.extend(utf16("Payload"));
     record
 }
 

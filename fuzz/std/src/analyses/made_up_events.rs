@@ -91,22 +91,8 @@ pub(super) fn fields(described: &'static str) -> impl Iterator<Item = (&'static 
 }
 
 /// Names of methods and files, with every character that a format must escape.
-const TEXTS: [&str; 14] = [
-    "Add",
-    "Cart",
-    "",
-    "/app/Shop.dll",
-    "Castle.DynamicProxy",
-    "a;b",
-    "a\"b\\c",
-    "line\nbreak\r\t",
-    "\u{1f600}\u{2028}",
-    "[shop] Shop.Cart::Total(int32[])[Tier0]",
-    "/memfd:doublemapper",
-    "</script>",
-    "x!y (z) 1",
-    "(int32)",
-];
+const TEXTS: &str = "Add|Cart||/app/Shop.dll|Castle.DynamicProxy|a;b|a\"b\\c|line\nbreak\r\t|\
+    \u{1f600}\u{2028}|[shop] Shop.Cart::Total(int32[])[Tier0]|/memfd:doublemapper|</script>|x!y (z) 1|(int32)";
 
 /// Any bytes, taken one after another; 0 after the last.
 pub(super) struct Source<'a>(pub(super) &'a [u8]);
@@ -120,6 +106,12 @@ impl Source<'_> {
 
     pub(super) fn choice<T: Copy>(&mut self, of: &[T]) -> T {
         of[usize::from(self.byte()) % of.len()]
+    }
+
+    /// Chooses one of the words, which are separated by `|`.
+    pub(super) fn word(&mut self, words: &'static str) -> &'static str {
+        let words: Vec<_> = words.split('|').collect();
+        self.choice(&words)
     }
 
     /// A small number in most cases, sometimes one at an end of the range.
@@ -142,7 +134,7 @@ impl Source<'_> {
     }
 
     fn text(&mut self) -> &'static str {
-        self.choice(&TEXTS)
+        self.word(TEXTS)
     }
 }
 
@@ -158,12 +150,12 @@ fn var_uint(payload: &mut Vec<u8>, mut number: u64) {
     payload.push(number as u8);
 }
 
-fn utf8(payload: &mut Vec<u8>, text: &str) {
+pub(super) fn utf8(payload: &mut Vec<u8>, text: &str) {
     payload.extend(u16::try_from(text.len()).unwrap_or_default().to_le_bytes());
     payload.extend(text.as_bytes());
 }
 
-fn u32s(numbers: &[u64]) -> Vec<u8> {
+pub(super) fn u32s(numbers: &[u64]) -> Vec<u8> {
     numbers.iter().flat_map(|number| (*number as u32).to_le_bytes()).collect()
 }
 

@@ -3,7 +3,7 @@
 #![allow(clippy::cast_possible_truncation, reason = "all lengths are short, and any number will do")]
 use nettrace::Version;
 
-use super::made_up_events::{self, MadeUp, Naming};
+use super::made_up_events::{self, MadeUp, Naming, u32s};
 
 /// Makes a trace in which each part is repeated many times.
 ///
@@ -94,9 +94,6 @@ impl Part {
                 .concat()
         };
         let start = 0x1000 * (1 + self.number(number, 0) % 0x1000);
-        let u32s = |numbers: &[u64]| -> Vec<u8> {
-            numbers.iter().flat_map(|number| (*number as u32).to_le_bytes()).collect()
-        };
         match self.kind {
             0 => vec![event(0, &[&method(start)], Vec::new())],
             1 => vec![event(5, &[&[2, 0, 0, 0]], self.stack(number))],

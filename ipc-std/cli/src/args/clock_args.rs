@@ -2,7 +2,7 @@
 use dotnet_ipc_sans_io::syntax::only_arg::OnlyArg;
 use nettrace_analysis::samples::Clock;
 
-use crate::run::failure::{Failure, Kind};
+use crate::run::Failure;
 
 /// The choice of a clock, and its form.
 #[derive(Debug, clap::Args)]
@@ -61,7 +61,7 @@ impl ClockArgs {
             ClockChoice { event: Some(event), .. } if event == "all" => Clock::AllEvents,
             ClockChoice { event: Some(event), .. } => {
                 let invalid = |e: &str| {
-                    Failure::new(Kind::Usage, format!("invalid value {event:?} for --event: {e}"))
+                    Failure::usage(format!("invalid value {event:?} for --event: {e}"))
                         .with_hint("an event is PROVIDER/ID, PROVIDER or all")
                 };
                 let only = OnlyArg::parse(event).map_err(|e| invalid(&e))?;

@@ -4,7 +4,7 @@ use core::fmt;
 
 use nettrace::TraceEvent;
 
-use crate::run::failure::{Failure, Kind};
+use crate::run::{Failure, Kind};
 
 /// `--process`: the process whose events are read.
 #[derive(Debug, Default, clap::Args)]

@@ -6,7 +6,7 @@ use dotnet_ipc_sans_io::syntax::durations;
 use nettrace::TimeFilter;
 use nettrace_analysis::{Part, TraceTime};
 
-use crate::run::globals::Globals;
+use crate::run::Globals;
 
 /// `--from` and `--to`: the times of the events to show or keep.
 #[derive(Debug, Clone, Copy, Default, clap::Args)]

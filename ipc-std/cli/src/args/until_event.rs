@@ -1,7 +1,7 @@
 //! `--until`: whether its event has arrived.
 use dotnet_ipc_sans_io::syntax::only_arg::OnlyArg;
 
-use crate::run::failure::{Failure, Kind};
+use crate::run::{Failure, Kind};
 
 /// Fails if there are events to stop at, and none of them has arrived, also if that is because the reader of the output
 /// has closed it.

@@ -10,8 +10,7 @@ use dotnet_ipc_sans_io::syntax::hex;
 use crate::process::connection_args::ConnectionArgs;
 use crate::process::profiler;
 use crate::process::target::OperandArgs;
-use crate::run::failure::Failure;
-use crate::run::globals::Globals;
+use crate::run::{Failure, Globals};
 
 /// Load a profiler into a running process
 #[derive(Debug, clap::Args)]

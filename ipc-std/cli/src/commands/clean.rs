@@ -7,8 +7,7 @@ use ipc_std::discover::{self, Stale};
 use serde::Serialize;
 
 use crate::output::stdout::{json_to_stdout, to_stdout};
-use crate::run::failure::{Failure, Kind};
-use crate::run::globals::Globals;
+use crate::run::{Failure, Globals};
 use crate::terminal::foreground::is_foreground;
 use crate::text::printable::printable;
 
@@ -51,8 +50,7 @@ pub(crate) fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
     }
     let asks = removable > 0 && !args.dry_run && !args.yes;
     if asks && (json || !io::stdin().is_terminal() || !is_foreground(&io::stdin())) {
-        return Err(Failure::new(Kind::Usage, "nothing removed: no terminal to confirm on; pass --yes")
-            .without_hint());
+        return Err(Failure::usage("nothing removed: no terminal to confirm on; pass --yes").without_hint());
     }
     let agreed = !asks || ask(removable)?;
     for stale in &found {

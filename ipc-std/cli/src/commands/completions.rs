@@ -2,8 +2,7 @@
 use clap_complete::Shell;
 
 use crate::output::stdout::to_stdout;
-use crate::run::failure::Failure;
-use crate::run::globals::Globals;
+use crate::run::{Failure, Globals};
 
 /// Print a completion script for a shell
 #[derive(Debug, clap::Args)]

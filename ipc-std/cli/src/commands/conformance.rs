@@ -15,8 +15,7 @@ use crate::output::stdout::{json_to_stdout, to_stdout};
 use crate::process::connection_args::ConnectionArgs;
 use crate::process::target;
 use crate::process::wire_log::WireLog;
-use crate::run::failure::{Failure, Kind};
-use crate::run::globals::Globals;
+use crate::run::{Failure, Globals, Kind};
 
 /// Send hundreds of requests to a server, and list the wrong responses
 #[derive(Debug, clap::Args)]
@@ -178,7 +177,7 @@ fn check_harm_is_known(version: Option<u8>) -> Result<(), Failure> {
         None => "the server does not report its version, so that it is not known which requests harm it"
             .to_owned(),
     };
-    Err(Failure::new(Kind::Usage, server).with_hint("--deadly sends all requests; they can end the process"))
+    Err(Failure::usage(server).with_hint("--deadly sends all requests; they can end the process"))
 }
 
 /// Waits until a server that did not respond to a case responds to another request.

@@ -37,8 +37,7 @@ use crate::process::connection_args::ConnectionArgs;
 use crate::process::process_name;
 use crate::process::target::Target;
 use crate::process::trace_target;
-use crate::run::failure::{Failure, Kind};
-use crate::run::globals::Globals;
+use crate::run::{Failure, Globals};
 use crate::terminal::full_screen::{self, FullScreen};
 
 /// Show counters and metrics of processes as they change, or of a trace
@@ -130,28 +129,25 @@ pub(crate) fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
     let mut series = Vec::new();
     for text in counters {
         let parsed = text.parse::<SeriesFilter>();
-        series.push(parsed.map_err(|e| Failure::new(Kind::Usage, format!("{text:?}: {e}")))?);
+        series.push(parsed.map_err(|e| Failure::usage(format!("{text:?}: {e}")))?);
     }
     let is_trace = matches!(subject, Subject::Trace(_));
     if !is_trace && args.process.is_given() {
-        let message = "--process selects one process of a trace, and a session has only one";
-        return Err(Failure::new(Kind::Usage, message));
+        return Err(Failure::usage("--process selects one process of a trace, and a session has only one"));
     }
     if !is_trace && args.times.is_used() {
-        let message = "--from and --to select a part of a trace, not of a session";
-        return Err(Failure::new(Kind::Usage, message).with_hint("--duration ends the session"));
+        return Err(Failure::usage("--from and --to select a part of a trace, not of a session")
+            .with_hint("--duration ends the session"));
     }
     let selections =
         |series: &[SeriesFilter]| series.iter().map(|one| one.selection.clone()).collect::<Vec<_>>();
     let timeouts = args.connection.timeout.timeouts();
     if is_list {
         let Subject::Process(target) = subject else {
-            let message = "`counters list` requires a process ID, --name or --socket";
-            return Err(Failure::new(Kind::Usage, message));
+            return Err(Failure::usage("`counters list` requires a process ID, --name or --socket"));
         };
         if !series.iter().all(SeriesFilter::has_no_tags) {
-            let message = "`counters list` shows counters, which are selected without tags";
-            return Err(Failure::new(Kind::Usage, message));
+            return Err(Failure::usage("`counters list` shows counters, which are selected without tags"));
         }
         let wire_log = args.connection.wire_log.open()?;
         let config = |selections| args.config(selections);
@@ -224,8 +220,7 @@ impl Args {
             return Ok((Subject::Process(target), operands));
         }
         let Some((first, rest)) = operands.split_first() else {
-            let message = "a process ID, a file, --name, --socket or --all is required";
-            return Err(Failure::new(Kind::Usage, message));
+            return Err(Failure::usage("a process ID, a file, --name, --socket or --all is required"));
         };
         let process_id = if self.file { None } else { trace_target::process_id(first)? };
         let subject = match process_id {
@@ -247,7 +242,7 @@ impl Args {
         let is_prometheus = self.format == Some(ExportFormat::Prometheus);
         if !is_prometheus && (self.output.is_some() || (self.serve.is_some() && self.format.is_some())) {
             let message = "--output requires --format prometheus, and --serve serves no other format";
-            return Err(Failure::new(Kind::Usage, message));
+            return Err(Failure::usage(message));
         }
         let exposition = || Arc::new(Mutex::new(Exposition::default()));
         if let Some(address) = &self.serve {

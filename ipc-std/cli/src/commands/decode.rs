@@ -15,8 +15,7 @@ use ipc_proto::{
 use crate::args::command_code::parse_command;
 use crate::input::source::Source;
 use crate::output::stdout::to_stdout;
-use crate::run::failure::{Failure, Kind};
-use crate::run::globals::Globals;
+use crate::run::{Failure, Globals, Kind};
 
 mod frame;
 
@@ -46,7 +45,7 @@ pub(crate) fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
             input.for_each_piece(|piece| decoder.decode(piece, |frame| decoded.show(frame, globals, out)))?;
         Ok(())
     })?;
-    understood.map_err(|e| Failure::new(Kind::Usage, e))?;
+    understood.map_err(Failure::usage)?;
     decoded.check()
 }
 
@@ -92,7 +91,7 @@ impl Decoded {
 fn input(args: &Args) -> Result<Input, Failure> {
     let (name, bytes) = match args.input.as_slice() {
         [] if io::stdin().is_terminal() => {
-            return Err(Failure::new(Kind::Usage, "no messages: pass digits or a file"));
+            return Err(Failure::usage("no messages: pass digits or a file"));
         }
         [] => read("-")?,
         [one] if one == "-" || Path::new(one).exists() => read(one)?,
@@ -101,10 +100,10 @@ fn input(args: &Args) -> Result<Input, Failure> {
             Err(_) if all.len() == 1 && all.iter().any(|one| one.contains(['/', '.'])) => {
                 return Err(Failure::new(Kind::Io, format!("there is no file {}", all.join(" "))));
             }
-            Err(e) => return Err(Failure::new(Kind::Usage, format!("{e}, nor is there such a file"))),
+            Err(e) => return Err(Failure::usage(format!("{e}, nor is there such a file"))),
         },
     };
-    Input::recognise(&name, bytes).map_err(|e| Failure::new(Kind::Usage, format!("{name}: {e}")))
+    Input::recognise(&name, bytes).map_err(|e| Failure::usage(format!("{name}: {e}")))
 }
 
 fn read(input: &str) -> Result<(String, Vec<u8>), Failure> {

@@ -14,8 +14,8 @@ use serde::Serialize;
 use crate::output::stdout::done;
 use crate::process::connection_args::ConnectionArgs;
 use crate::process::target::TargetArgs;
-use crate::run::failure::{Failure, Kind, name_of};
-use crate::run::globals::Globals;
+use crate::run::failure::name_of;
+use crate::run::{Failure, Globals};
 use crate::terminal::narrow_terminal;
 use crate::text::printable::printable;
 
@@ -154,12 +154,12 @@ fn progress(path: &str) -> ProgressBar {
 fn absolute(file: &str) -> Result<String, Failure> {
     if file.is_empty() || file == "-" {
         let message = format!("{file:?} is not a file name: the target writes the dump, not this command");
-        return Err(Failure::new(Kind::Usage, message));
+        return Err(Failure::usage(message));
     }
     if file.starts_with('/') {
         return Ok(file.to_owned());
     }
     let directory = env::current_dir().map_err(|e| Failure::io("there is no current directory", &e))?;
     let path = directory.join(file).into_os_string().into_string();
-    path.map_err(|path| Failure::new(Kind::Usage, format!("{} is not UTF-8", path.to_string_lossy())))
+    path.map_err(|path| Failure::usage(format!("{} is not UTF-8", path.to_string_lossy())))
 }

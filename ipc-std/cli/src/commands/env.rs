@@ -8,8 +8,7 @@ use ipc_std::Environment;
 use crate::output::stdout::to_stdout;
 use crate::process::connection_args::ConnectionArgs;
 use crate::process::target::TargetArgs;
-use crate::run::failure::Failure;
-use crate::run::globals::Globals;
+use crate::run::{Failure, Globals};
 use crate::text::printable::{printable, write_json_string};
 
 /// Print the environment of a process

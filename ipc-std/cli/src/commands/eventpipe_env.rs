@@ -11,8 +11,7 @@ use serde_json::{Map, Value};
 
 use crate::output::stdout::{json_to_stdout, to_stdout};
 use crate::recording::args::RecordingArgs;
-use crate::run::failure::{Failure, Kind};
-use crate::run::globals::Globals;
+use crate::run::{Failure, Globals, Kind};
 
 /// Print the environment variables with which a process traces itself
 #[derive(Debug, clap::Args)]
@@ -83,7 +82,7 @@ pub(crate) fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
     if args.recording.session.live.is_used() {
         let message =
             "--duration and --no-resume are for the session of a client: a process traces itself to its end";
-        return Err(Failure::new(Kind::Usage, message));
+        return Err(Failure::usage(message));
     }
     let plan = args.recording.startup_plan()?;
     let providers = plan.providers()?;
@@ -100,7 +99,7 @@ pub(crate) fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
     if args.format == VariableFormat::Docker
         && variables.iter().any(|(_, value)| value.contains(['\n', '\r']))
     {
-        return Err(Failure::new(Kind::Usage, "an instruction of a Dockerfile cannot contain a line break"));
+        return Err(Failure::usage("an instruction of a Dockerfile cannot contain a line break"));
     }
     for note in notes(&trace, &runtime) {
         globals.note(&note);

@@ -35,8 +35,7 @@ use crate::recording::part_args::{PartArgs, TracePart};
 use crate::recording::rundown;
 use crate::recording::session::{self, LiveEvents, LiveSession};
 use crate::recording::summary::{RecordedAmount, lost_warning};
-use crate::run::failure::{Failure, Kind};
-use crate::run::globals::Globals;
+use crate::run::{Failure, Globals, Kind};
 use crate::text::printable::printable_name;
 
 /// Show the events of a process as they happen, or of a trace

@@ -10,8 +10,7 @@ use crate::process::connection_args::ConnectionArgs;
 use crate::process::reasons::ReasonRow;
 use crate::process::target;
 use crate::process::wire_log::WireLog;
-use crate::run::failure::Failure;
-use crate::run::globals::Globals;
+use crate::run::{Failure, Globals};
 use crate::text::printable::printable;
 
 /// Show where the runtime of a process listens, or why it is not found

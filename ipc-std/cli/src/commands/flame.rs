@@ -4,8 +4,7 @@ use core::ops::ControlFlow;
 use crate::flame::flame_file::FlameFileArgs;
 use crate::process::trace_target::TraceTargetArgs;
 use crate::recording::analysis_input::{AnalysisArgs, Needs};
-use crate::run::failure::Failure;
-use crate::run::globals::Globals;
+use crate::run::{Failure, Globals};
 
 /// Draw a flame graph of a process or of a trace, or write a file for speedscope, pprof and others
 #[derive(Debug, clap::Args)]

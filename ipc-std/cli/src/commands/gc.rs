@@ -10,11 +10,10 @@ use serde::Serialize;
 
 use crate::output::integer::Integer;
 use crate::output::rows::{milliseconds, milliseconds_at, time_cell};
-use crate::output::tables::{table_of_numbers, write_table};
+use crate::output::tables::{Cells, table_of_rows, write_table};
 use crate::recording::analysis_input::Needs;
 use crate::recording::findings::{FindingsArgs, FindingsView, ShownFindings};
-use crate::run::failure::Failure;
-use crate::run::globals::Globals;
+use crate::run::{Failure, Globals};
 
 /// Show the garbage collections of a process or of a trace: pauses, reasons and heap sizes
 #[derive(Debug, clap::Args)]
@@ -157,12 +156,9 @@ impl FindingsView for GcView {
             milliseconds(all.pauses.total()),
             statistics.paused_share() * 100.0,
         )?;
-        let mut table = table_of_numbers(&STATISTICS, &[]);
-        let names = ["0", "1", "2", "all"];
-        for (name, statistics) in names.into_iter().zip(generations.iter().chain([all])) {
-            table.add_row(statistics_cells(name, statistics));
-        }
-        write_table(&table, out)?;
+        let rows = ["0", "1", "2", "all"].into_iter().zip(generations.iter().chain([all]));
+        let rows = rows.map(|(name, statistics)| statistics_cells(name, statistics));
+        write_table(&table_of_rows(rows, &[]), out)?;
         if !shown.largest.is_empty() {
             let mut longest: Vec<_> = shown.largest.iter().collect();
             longest.sort_by_key(|((_, order), _)| *order);
@@ -170,13 +166,13 @@ impl FindingsView for GcView {
                 writeln!(out, "\nThe {} longest pauses:", longest.len())?;
             }
             let longest = longest.into_iter().map(|(_, collection)| collection);
-            shown.write_table(&COLLECTIONS, &[7, 8], longest, cells, out)?;
+            shown.write_table(&[7, 8], longest, cells, out)?;
         }
         if shown.incomplete > 0 {
             writeln!(out, "\n{} more collections are not complete in the trace", shown.incomplete)?;
         }
         if !shown.first_incomplete.is_empty() {
-            shown.write_table(&COLLECTIONS, &[7, 8], shown.first_incomplete.iter(), cells, out)?;
+            shown.write_table(&[7, 8], shown.first_incomplete.iter(), cells, out)?;
         }
         Ok(())
     }
@@ -207,54 +203,43 @@ impl FindingsView for GcView {
     }
 }
 
-const STATISTICS: [&str; 11] = [
-    "GENERATION",
-    "COUNT",
-    "INDUCED",
-    "PAUSE ms",
-    "MEAN",
-    "P50",
-    "P90",
-    "P99",
-    "MAX",
-    "MAX SUSPEND",
-    "MAX MB",
-];
-
-const COLLECTIONS: [&str; 9] =
-    ["NUMBER", "GEN", "START ms", "PAUSE ms", "SUSPEND", "AFTER MB", "PROMOTED", "TYPE", "REASON"];
-
-fn statistics_cells(name: &str, statistics: &GenerationStatistics) -> [String; 11] {
+fn statistics_cells(name: &str, statistics: &GenerationStatistics) -> Cells<11> {
     let GenerationStatistics { count, induced, pauses, suspensions, largest_heap, .. } = statistics;
     [
-        name.to_owned(),
-        count.to_string(),
-        induced.to_string(),
-        time_cell(pauses.total()),
-        time_cell(pauses.mean()),
-        time_cell(pauses.quantile(500)),
-        time_cell(pauses.quantile(900)),
-        time_cell(pauses.quantile(990)),
-        time_cell(pauses.longest()),
-        time_cell(suspensions.longest()),
-        if *largest_heap > 0 { format!("{:.3}", megabytes(*largest_heap)) } else { "-".to_owned() },
+        ("GENERATION", name.to_owned()),
+        ("COUNT", count.to_string()),
+        ("INDUCED", induced.to_string()),
+        ("PAUSE ms", time_cell(pauses.total())),
+        ("MEAN", time_cell(pauses.mean())),
+        ("P50", time_cell(pauses.quantile(500))),
+        ("P90", time_cell(pauses.quantile(900))),
+        ("P99", time_cell(pauses.quantile(990))),
+        ("MAX", time_cell(pauses.longest())),
+        ("MAX SUSPEND", time_cell(suspensions.longest())),
+        (
+            "MAX MB",
+            if *largest_heap > 0 { format!("{:.3}", megabytes(*largest_heap)) } else { "-".to_owned() },
+        ),
     ]
 }
 
-fn cells(collection: &Collection) -> [String; 9] {
+fn cells(collection: &Collection) -> Cells<9> {
     let size =
         |bytes: Option<u64>| bytes.map_or_else(String::new, |bytes| format!("{:.3}", megabytes(bytes)));
     let time = |time: Option<u64>| time.map_or_else(String::new, time_cell);
     [
-        collection.number.to_string(),
-        collection.generation.to_string(),
-        collection.start.map_or_else(String::new, |start| format!("{:.3}", milliseconds_at(start))),
-        time(collection.pause),
-        time(collection.suspension),
-        size(collection.heap.map(|heap| heap.total_after())),
-        size(collection.heap.map(|heap| heap.total_promoted())),
-        collection.collection_type.map_or_else(String::new, |of| of.to_string()),
-        collection.reason.map_or_else(String::new, |of| of.to_string()),
+        ("NUMBER", collection.number.to_string()),
+        ("GEN", collection.generation.to_string()),
+        (
+            "START ms",
+            collection.start.map_or_else(String::new, |start| format!("{:.3}", milliseconds_at(start))),
+        ),
+        ("PAUSE ms", time(collection.pause)),
+        ("SUSPEND", time(collection.suspension)),
+        ("AFTER MB", size(collection.heap.map(|heap| heap.total_after()))),
+        ("PROMOTED", size(collection.heap.map(|heap| heap.total_promoted()))),
+        ("TYPE", collection.collection_type.map_or_else(String::new, |of| of.to_string())),
+        ("REASON", collection.reason.map_or_else(String::new, |of| of.to_string())),
     ]
 }
 

@@ -1,16 +1,14 @@
 //! `info`: describes a process and its runtime.
 use serde_json::Value;
 
-use crate::output::next_command::show_next;
 use crate::output::rows;
-use crate::output::stdout::{json_to_stdout, to_stdout};
+use crate::output::stdout::{json_to_stdout, show_next, to_stdout};
 use crate::output::tables::write_fields;
 use crate::process::connection_args::ConnectionArgs;
 use crate::process::process_fields::ProcessFields;
 use crate::process::system_process;
 use crate::process::target::TargetArgs;
-use crate::run::failure::Failure;
-use crate::run::globals::Globals;
+use crate::run::{Failure, Globals};
 use crate::text::printable::printable;
 
 /// Show command line, runtime version, OS and architecture of a process

@@ -11,11 +11,10 @@ use serde::Serialize;
 
 use crate::output::integer::Integer;
 use crate::output::rows::{milliseconds, milliseconds_at, time_cell};
-use crate::output::tables::{table_of_numbers, write_table};
+use crate::output::tables::{Cells, table_of_rows, write_table};
 use crate::recording::analysis_input::Needs;
 use crate::recording::findings::{FindingsArgs, FindingsView, ShownFindings};
-use crate::run::failure::Failure;
-use crate::run::globals::Globals;
+use crate::run::{Failure, Globals};
 use crate::text::printable::printable_name;
 
 /// Show the methods that a process compiles, or did during a trace: times, tiers and sizes
@@ -133,21 +132,18 @@ impl FindingsView for JitView {
                  dotnet-ipc monitor --trace FILE --clr-events jit --clr-event-level verbose -- COMMAND"
             )?;
         }
-        let mut table = table_of_numbers(&STATISTICS, &[0]);
-        for (tier, statistics) in statistics.tiers() {
-            table.add_row(statistics_cells(&tier.to_string(), statistics));
-        }
-        table.add_row(statistics_cells("all", all));
-        write_table(&table, out)?;
+        let tiers = statistics.tiers();
+        let rows = tiers.map(|(tier, statistics)| statistics_cells(&tier.to_string(), statistics));
+        write_table(&table_of_rows(rows.chain([statistics_cells("all", all)]), &[0]), out)?;
         if !shown.largest.is_empty() {
             if all.count > to_u64(shown.largest.len()) {
                 writeln!(out, "\nThe {} that took longest:", shown.largest.len())?;
             }
-            shown.write_table(&COMPILATIONS, &[4, 5], shown.largest.values().rev(), cells, out)?;
+            shown.write_table(&[4, 5], shown.largest.values().rev(), cells, out)?;
         }
         if !shown.first_incomplete.is_empty() {
             writeln!(out, "\nWithout an end in the trace:")?;
-            shown.write_table(&COMPILATIONS, &[4, 5], shown.first_incomplete.iter(), cells, out)?;
+            shown.write_table(&[4, 5], shown.first_incomplete.iter(), cells, out)?;
         }
         Ok(())
     }
@@ -168,36 +164,31 @@ impl FindingsView for JitView {
     }
 }
 
-const STATISTICS: [&str; 9] =
-    ["TIER", "COUNT", "JIT ms", "MEAN", "P50", "P99", "MAX", "IL BYTES", "NATIVE BYTES"];
-
-fn statistics_cells(name: &str, statistics: &TierStatistics) -> [String; 9] {
+fn statistics_cells(name: &str, statistics: &TierStatistics) -> Cells<9> {
     let TierStatistics { count, durations, il_size, native_size, .. } = statistics;
     let cell = |time| if durations.count() > 0 { time_cell(time) } else { String::new() };
     [
-        name.to_owned(),
-        count.to_string(),
-        cell(durations.total()),
-        cell(durations.mean()),
-        cell(durations.quantile(500)),
-        cell(durations.quantile(990)),
-        cell(durations.longest()),
-        il_size.to_string(),
-        native_size.to_string(),
+        ("TIER", name.to_owned()),
+        ("COUNT", count.to_string()),
+        ("JIT ms", cell(durations.total())),
+        ("MEAN", cell(durations.mean())),
+        ("P50", cell(durations.quantile(500))),
+        ("P99", cell(durations.quantile(990))),
+        ("MAX", cell(durations.longest())),
+        ("IL BYTES", il_size.to_string()),
+        ("NATIVE BYTES", native_size.to_string()),
     ]
 }
 
-const COMPILATIONS: [&str; 6] = ["JIT ms", "START ms", "IL", "NATIVE", "TIER", "METHOD"];
-
-fn cells(compilation: &Compilation) -> [String; 6] {
+fn cells(compilation: &Compilation) -> Cells<6> {
     let size = |size: Option<u64>| size.map_or_else(String::new, |size| size.to_string());
     [
-        compilation.duration.map_or_else(String::new, time_cell),
-        format!("{:.3}", milliseconds_at(compilation.start)),
-        size(compilation.il_size),
-        size(compilation.native_size),
-        compilation.tier.map_or_else(String::new, |tier| tier.to_string()),
-        printable_name(&compilation.method),
+        ("JIT ms", compilation.duration.map_or_else(String::new, time_cell)),
+        ("START ms", format!("{:.3}", milliseconds_at(compilation.start))),
+        ("IL", size(compilation.il_size)),
+        ("NATIVE", size(compilation.native_size)),
+        ("TIER", compilation.tier.map_or_else(String::new, |tier| tier.to_string())),
+        ("METHOD", printable_name(&compilation.method)),
     ]
 }
 

@@ -10,8 +10,7 @@ use serde::Serialize;
 
 use crate::output::stdout::to_stdout;
 use crate::recording::trace_profile::TraceProfile;
-use crate::run::failure::Failure;
-use crate::run::globals::Globals;
+use crate::run::{Failure, Globals};
 use crate::text::printable::{hexadecimal, json_line};
 
 /// List the profiles for `trace --profile`, and the keywords for --clr-events

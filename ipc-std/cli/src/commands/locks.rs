@@ -8,12 +8,10 @@ use nettrace_analysis::locks::{LockReport, Locks};
 use self::shown_threads::ShownThreads;
 use self::text::LockText;
 use crate::args::frame_args::OwnArgs;
-use crate::output::next_command::show_next;
-use crate::output::stdout::{json_to_stdout, to_stdout};
+use crate::output::stdout::{json_to_stdout, show_next, to_stdout};
 use crate::process::trace_target::TraceTargetArgs;
 use crate::recording::analysis_input::{AnalysisArgs, InputRead, Needs};
-use crate::run::failure::Failure;
-use crate::run::globals::Globals;
+use crate::run::{Failure, Globals};
 
 /// Show the locks of a process or of a trace for which threads wait: waits, owners and deadlocks
 #[derive(Debug, clap::Args)]

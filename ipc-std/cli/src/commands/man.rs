@@ -3,8 +3,7 @@ use std::fs;
 use std::path::PathBuf;
 
 use crate::output::output_file::{OutputFile, OverwriteArgs, cannot_write};
-use crate::run::failure::Failure;
-use crate::run::globals::Globals;
+use crate::run::{Failure, Globals};
 
 /// Write manual pages, one per command
 #[derive(Debug, clap::Args)]

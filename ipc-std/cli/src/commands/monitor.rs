@@ -11,9 +11,8 @@ use tempfile::TempDir;
 use crate::output::live_stderr::LiveStderr;
 use crate::output::live_stdout::LiveStdout;
 use crate::process::descriptors;
-use crate::run::failure::{Failure, Kind};
-use crate::run::globals::Globals;
 use crate::run::signals;
+use crate::run::{Failure, Globals};
 
 mod args;
 mod child;
@@ -30,13 +29,10 @@ use port::Port;
 /// Runs the port until it ends. Returns the exit status of COMMAND, or success without a COMMAND.
 pub(crate) fn run(args: &Args, globals: &Globals) -> Result<ExitCode, Failure> {
     if args.trace.is_none() && args.options.is_used() {
-        return Err(
-            Failure::new(Kind::Usage, "options of a trace need a file").with_hint("pass --trace FILE")
-        );
+        return Err(Failure::usage("options of a trace need a file").with_hint("pass --trace FILE"));
     }
     if args.trace.as_deref().is_some_and(|file| file.as_os_str() == "-") {
-        let failure = Failure::new(Kind::Usage, "--trace needs a file: standard output is in use");
-        return Err(failure);
+        return Err(Failure::usage("--trace needs a file: standard output is in use"));
     }
     LiveStdout::begin()?;
     let stderr = LiveStderr::begin(globals.json)?;
@@ -94,7 +90,12 @@ fn listen(args: &Args, globals: &Globals, stderr: &LiveStderr) -> Result<ExitCod
     // After the start of the command, which would inherit the limit.
     descriptors::raise_limit();
     let port = Port::new(args, globals, &monitor, stderr, plan, notifier);
-    let status = thread::scope(|scope| port.run(scope, child, &notices));
+    let status = thread::scope(|scope| {
+        let status = port.run(scope, child, &notices);
+        // After an error as well: the scope waits for the threads of the traces, which end then.
+        port.end();
+        status
+    });
     let failure = port.into_failure().or_else(|| wire_log.check().err());
     match (status?, failure) {
         (Some(status), failure) if !status.success() || failure.is_none() => Ok(child::exit_code(status)),

@@ -4,11 +4,8 @@ use ipc_proto::{EnablePerfMap, Request};
 use serde::Serialize;
 
 use crate::output::stdout::done;
-use crate::process::connection_args::ConnectionArgs;
-use crate::process::force_args::ForceArgs;
-use crate::process::target::OperandArgs;
-use crate::run::failure::{Failure, Kind};
-use crate::run::globals::Globals;
+use crate::process::request_args::RequestArgs;
+use crate::run::{Failure, Globals};
 
 /// Write the names of compiled methods for `perf`, or stop writing them
 #[derive(Debug, clap::Args)]
@@ -18,11 +15,7 @@ use crate::run::globals::Globals;
 )]
 pub(crate) struct Args {
     #[command(flatten)]
-    operands: OperandArgs,
-    #[command(flatten)]
-    force: ForceArgs,
-    #[command(flatten)]
-    connection: ConnectionArgs,
+    request: RequestArgs,
 }
 
 /// The result as JSON.
@@ -33,7 +26,7 @@ struct PerfMapState {
 }
 
 pub(crate) fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
-    let (target, operands) = args.operands.read(&["on or off", "KIND"], 1)?;
+    let (target, operands) = args.request.operands.read(&["on or off", "KIND"], 1)?;
     let enabled = match operands.as_slice() {
         ["off"] => None,
         ["on"] | ["on", "all"] => Some((PerfMapType::ALL, "all")),
@@ -41,14 +34,14 @@ pub(crate) fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
         ["on", "perf-map"] => Some((PerfMapType::PERF_MAP, "perf-map")),
         other => {
             let message = format!("{:?} is not off, on all, on jit-dump or on perf-map", other.join(" "));
-            return Err(Failure::new(Kind::Usage, message));
+            return Err(Failure::usage(message));
         }
     };
-    args.connection.call(target, |client| {
+    args.request.connection.call(target, |client| {
         let sentence = match enabled {
             Some((perf_map_type, kind)) => {
                 let request = Request::EnablePerfMap(EnablePerfMap { perf_map_type });
-                args.force.check(&client, &request)?;
+                args.request.check(&client, &request)?;
                 client.enable_perf_map(perf_map_type)?;
                 format!("perf map on: {kind}")
             }

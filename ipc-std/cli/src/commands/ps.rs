@@ -11,15 +11,13 @@ use ipc_std::{Error, ProcessInfo};
 use serde::Serialize;
 use unicode_width::UnicodeWidthStr;
 
-use crate::output::next_command::show_next;
-use crate::output::stdout::{json_to_stdout, to_stdout};
+use crate::output::stdout::{json_to_stdout, show_next, to_stdout};
 use crate::process::connection_args::ConnectionArgs;
 use crate::process::process_fields::{ProcessFields, SystemCommandLine};
 use crate::process::process_name;
 use crate::process::reasons::ReasonRow;
 use crate::process::system_process;
-use crate::run::failure::{Failure, Kind};
-use crate::run::globals::Globals;
+use crate::run::{Failure, Globals, Kind};
 use crate::text::columns::{cut_end, terminal_width};
 use crate::text::printable::printable;
 
@@ -107,7 +105,7 @@ pub(crate) fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
 }
 
 /// A row as JSON.
-#[derive(Serialize)]
+#[derive(Default, Serialize)]
 struct JsonRow<'r> {
     process_id: Option<u32>,
     socket: Option<Cow<'r, str>>,
@@ -125,15 +123,8 @@ struct JsonRow<'r> {
 impl<'r> JsonRow<'r> {
     /// Returns the row for an obstacle to finding unknown runtimes.
     fn of_obstacle(reason: &'r Reason) -> Self {
-        Self {
-            process_id: None,
-            socket: None,
-            status: NOT_FOUND,
-            info: None,
-            command_line: None,
-            why: Some(Some(reason.to_string())),
-            reasons: Some(vec![ReasonRow::new(reason)]),
-        }
+        let (why, reasons) = (Some(Some(reason.to_string())), Some(vec![ReasonRow::new(reason)]));
+        Self { status: NOT_FOUND, why, reasons, ..Self::default() }
     }
 }
 

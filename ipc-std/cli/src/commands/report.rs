@@ -13,12 +13,10 @@ use nettrace_analysis::samples::Clock;
 
 pub(crate) use self::options::Args;
 use self::rows::ReportRows;
-use crate::output::next_command::show_next;
-use crate::output::stdout::{json_to_stdout, to_stdout};
+use crate::output::stdout::{json_to_stdout, show_next, to_stdout};
 use crate::recording::analysis_input::{InputRead, Needs};
 use crate::recording::{sample_gaps, thread_samples};
-use crate::run::failure::Failure;
-use crate::run::globals::Globals;
+use crate::run::{Failure, Globals};
 
 pub(crate) fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
     let query = args.query()?;

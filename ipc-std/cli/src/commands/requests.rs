@@ -12,14 +12,12 @@ use serde::Serialize;
 
 use self::json::{FinishedRow, InFlightRow, OutgoingRow, RouteRow};
 use crate::args::frame_args::OwnArgs;
-use crate::output::next_command::show_next;
 use crate::output::rows::milliseconds;
-use crate::output::stdout::{json_to_stdout, to_stdout};
+use crate::output::stdout::{json_to_stdout, show_next, to_stdout};
 use crate::output::tables::write_more;
 use crate::process::trace_target::{TraceTarget, TraceTargetArgs};
 use crate::recording::analysis_input::{AnalysisArgs, InputRead, Needs};
-use crate::run::failure::{Failure, Kind};
-use crate::run::globals::Globals;
+use crate::run::{Failure, Globals, Kind};
 use crate::text::columns::{cut_middle, terminal_width};
 use crate::text::function_name::FunctionName;
 use crate::text::printable::printable_name;

@@ -4,8 +4,7 @@ use serde::Serialize;
 use crate::output::stdout::done;
 use crate::process::connection_args::ConnectionArgs;
 use crate::process::target::TargetArgs;
-use crate::run::failure::Failure;
-use crate::run::globals::Globals;
+use crate::run::{Failure, Globals};
 
 /// Resume a runtime that is suspended at startup
 #[derive(Debug, clap::Args)]

@@ -1,6 +1,7 @@
 //! `rewrite`: copies a trace with fewer events, or in another format.
 use core::ops::ControlFlow;
 use std::borrow::Cow;
+use std::io::Write;
 use std::path::PathBuf;
 
 use dotnet_ipc_sans_io::syntax::only_arg::OnlyArg;
@@ -16,8 +17,7 @@ use crate::input::source::{self, Source};
 use crate::output::atomic_output::AtomicOutput;
 use crate::output::output_file::OverwriteArgs;
 use crate::output::stdout;
-use crate::run::failure::{Failure, Kind};
-use crate::run::globals::Globals;
+use crate::run::{Failure, Globals, Kind};
 
 /// Copy a trace: only some events, in another format, or without command lines
 #[derive(Debug, clap::Args)]
@@ -134,7 +134,7 @@ pub(crate) fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
     };
     let (rewritten, mut rest) = (*rewrite.counts(), rewrite.finish());
     while let Some(bytes) = rest.next_bytes().map_err(failed)? {
-        output.write(&bytes)?;
+        output.write_all(&bytes).map_err(|e| output.failed(&e))?;
     }
     if output.is_closed() {
         return Ok(());
@@ -158,7 +158,8 @@ fn copy(
     record: &Record<'_>,
     output: &mut AtomicOutput,
 ) -> ControlFlow<Result<(), Failure>> {
-    let written = rewrite.record(record).map_err(failed).and_then(|bytes| output.write(&bytes));
+    let bytes = rewrite.record(record).map_err(failed);
+    let written = bytes.and_then(|bytes| output.write_all(&bytes).map_err(|e| output.failed(&e)));
     if written.is_err() || output.is_closed() {
         return ControlFlow::Break(written);
     }

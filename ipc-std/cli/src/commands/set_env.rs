@@ -3,11 +3,8 @@ use ipc_proto::{Request, SetEnvironmentVariable};
 use serde::Serialize;
 
 use crate::output::stdout::done;
-use crate::process::connection_args::ConnectionArgs;
-use crate::process::force_args::ForceArgs;
-use crate::process::target::OperandArgs;
-use crate::run::failure::{Failure, Kind};
-use crate::run::globals::Globals;
+use crate::process::request_args::RequestArgs;
+use crate::run::{Failure, Globals, Kind};
 use crate::text::printable::printable;
 
 /// Set or remove an environment variable of a process
@@ -18,11 +15,7 @@ use crate::text::printable::printable;
 )]
 pub(crate) struct Args {
     #[command(flatten)]
-    operands: OperandArgs,
-    #[command(flatten)]
-    force: ForceArgs,
-    #[command(flatten)]
-    connection: ConnectionArgs,
+    request: RequestArgs,
 }
 
 /// The result as JSON.
@@ -33,13 +26,13 @@ struct SetVariable<'v> {
 }
 
 pub(crate) fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
-    let (target, operands) = args.operands.read(&["VARIABLE", "VALUE"], 1)?;
+    let (target, operands) = args.request.operands.read(&["VARIABLE", "VALUE"], 1)?;
     let mut operands = operands.into_iter();
     let (name, value) = (operands.next().unwrap_or_default(), operands.next());
     check_name(name)?;
-    args.connection.call(target, |client| {
+    args.request.connection.call(target, |client| {
         let request = SetEnvironmentVariable { name: name.into(), value: value.into() };
-        let checked = args.force.check(&client, &Request::SetEnvironmentVariable(request));
+        let checked = args.request.check(&client, &Request::SetEnvironmentVariable(request));
         checked.map_err(|failure| match failure.kind() {
             Kind::Danger => failure.with_hint("\"\" as VALUE makes it empty; --force removes it anyway"),
             _ => failure,
@@ -58,6 +51,5 @@ fn check_name(name: &str) -> Result<(), Failure> {
     let Some((at, _)) = name.char_indices().skip(1).find(|(_, c)| *c == '=') else { return Ok(()) };
     let (variable, value) = name.split_at(at);
     let (variable, value) = (printable(variable), printable(value.strip_prefix('=').unwrap_or_default()));
-    let message = format!("{name:?} has \"=\": the form is `set-env PID {variable} {value}`");
-    Err(Failure::new(Kind::Usage, message))
+    Err(Failure::usage(format!("{name:?} has \"=\": the form is `set-env PID {variable} {value}`")))
 }

@@ -22,14 +22,12 @@ use self::thread_stack::Stack;
 use crate::args::frame_args::FrameArgs;
 use crate::output::integer::Integer;
 use crate::output::live_stdout::LiveStdout;
-use crate::output::next_command::show_next;
-use crate::output::stdout::to_open_stdout;
+use crate::output::stdout::{show_next, to_open_stdout};
 use crate::process::connection_args::ConnectionArgs;
 use crate::process::target::TargetArgs;
 use crate::recording::session_failure::exited;
-use crate::run::failure::{Failure, Kind};
-use crate::run::globals::Globals;
 use crate::run::signals;
+use crate::run::{Failure, Globals, Kind};
 use crate::text::columns::terminal_width;
 use crate::text::printable::json_line;
 

@@ -3,11 +3,8 @@ use ipc_proto::{ApplyStartupHook, Request};
 use serde::Serialize;
 
 use crate::output::stdout::done;
-use crate::process::connection_args::ConnectionArgs;
-use crate::process::force_args::ForceArgs;
-use crate::process::target::OperandArgs;
-use crate::run::failure::Failure;
-use crate::run::globals::Globals;
+use crate::process::request_args::RequestArgs;
+use crate::run::{Failure, Globals};
 use crate::text::printable::printable;
 
 /// Load a library into a process and run its startup hook
@@ -18,11 +15,7 @@ use crate::text::printable::printable;
 )]
 pub(crate) struct Args {
     #[command(flatten)]
-    operands: OperandArgs,
-    #[command(flatten)]
-    force: ForceArgs,
-    #[command(flatten)]
-    connection: ConnectionArgs,
+    request: RequestArgs,
 }
 
 /// The result as JSON.
@@ -32,11 +25,11 @@ struct AppliedHook<'p> {
 }
 
 pub(crate) fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
-    let (target, operands) = args.operands.read(&["HOOK"], 1)?;
+    let (target, operands) = args.request.operands.read(&["HOOK"], 1)?;
     let path = operands.first().copied().unwrap_or_default();
-    args.connection.call(target, |client| {
+    args.request.connection.call(target, |client| {
         let request = ApplyStartupHook { startup_hook_path: path.into() };
-        args.force.check(&client, &Request::ApplyStartupHook(request))?;
+        args.request.check(&client, &Request::ApplyStartupHook(request))?;
         client.apply_startup_hook(path)?;
         let sentence = format!("startup hook {} applied", printable(path));
         done(globals, &sentence, &AppliedHook { startup_hook_path: path })

@@ -2,8 +2,7 @@
 use crate::process::connection_args::ConnectionArgs;
 use crate::process::profiler;
 use crate::process::target::OperandArgs;
-use crate::run::failure::{Failure, Kind};
-use crate::run::globals::Globals;
+use crate::run::{Failure, Globals, Kind};
 
 /// Set the profiler of a runtime that is suspended at startup
 #[derive(Debug, clap::Args)]

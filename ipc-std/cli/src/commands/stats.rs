@@ -20,17 +20,15 @@ use serde_json::{Map, Value};
 
 use self::point_order::PointOrder;
 use self::processes::{ProcessRow, Processes};
-use self::references::{References, UnresolvedRow};
+use self::references::References;
 use crate::args::process_arg::ProcessArg;
 use crate::events::digest::EventDigest;
 use crate::input::source::{self, Source};
-use crate::output::next_command::show_next;
-use crate::output::stdout::{json_to_stdout, to_stdout};
+use crate::output::stdout::{json_to_stdout, show_next, to_stdout};
 use crate::output::tables::{table_of_numbers, write_fields, write_table};
 use crate::process::trace_target::TraceTarget;
 use crate::recording::part_args::{PartArgs, TracePart};
-use crate::run::failure::Failure;
-use crate::run::globals::Globals;
+use crate::run::{Failure, Globals};
 use crate::text::printable::{printable, printable_name};
 
 /// Count the events, blocks, stacks and losses of a trace, and show how it ends
@@ -176,7 +174,7 @@ struct StatsRow<'s> {
     metadata: u64,
     stacks: u64,
     sequence_points: u64,
-    unresolved: UnresolvedRow,
+    unresolved: &'s References,
     out_of_order: &'s PointOrder,
     lost: u64,
     lost_at_start: u64,
@@ -394,7 +392,7 @@ impl Stats {
             metadata: self.metadata,
             stacks: self.stacks,
             sequence_points: self.sequence_points,
-            unresolved: self.references.to_json(),
+            unresolved: &self.references,
             out_of_order: &self.order,
             lost: losses.lost,
             lost_at_start: losses.at_start,

@@ -21,8 +21,7 @@ use crate::recording::record::record;
 use crate::recording::session::{self, LiveSession};
 use crate::recording::session_failure;
 use crate::recording::summary::{RecordingSummary, SummaryRow};
-use crate::run::failure::{self, Failure};
-use crate::run::globals::Globals;
+use crate::run::{Failure, Globals, failure};
 
 /// Record the events of a process to a .nettrace file
 #[derive(Debug, clap::Args)]

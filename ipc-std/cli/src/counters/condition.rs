@@ -9,7 +9,7 @@ use super::series_filter::SeriesFilter;
 use crate::args::comparison::Comparison;
 
 /// A condition: comparisons that must all hold in the same process.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Default)]
 pub(crate) struct Condition {
     text: String,
     pub(super) terms: Vec<Term>,

@@ -18,10 +18,9 @@ use crate::args::timeout_args::since;
 use crate::process::connection_args::TICK;
 use crate::process::descriptors;
 use crate::process::process_name;
-use crate::run::failure::{Failure, Kind};
-use crate::run::globals::Globals;
 use crate::run::signals;
 use crate::run::threads::lock;
+use crate::run::{Failure, Globals, Kind};
 
 /// The sessions of processes.
 pub(crate) struct Feed {
@@ -171,7 +170,7 @@ impl Feed {
     /// sessions of the feed. A second one ends the tool, as does one before the only process has answered.
     pub(crate) fn new(config: CounterConfig, timeouts: Timeouts, globals: &Globals) -> Result<Self, Failure> {
         // The plan depends on the version of the runtime. Whether the plan is an error does not.
-        CounterPlan::new(&config, None).map_err(|e| Failure::new(Kind::Usage, e.to_string()))?;
+        CounterPlan::new(&config, None).map_err(|e| Failure::usage(e.to_string()))?;
         let shared = Arc::new(Shared::default());
         signals::handle({
             let (shared, is_json, mut is_second) = (Arc::clone(&shared), globals.json, false);

@@ -24,7 +24,7 @@ use super::http_text::HttpText;
 use super::prometheus::exposition::Exposition;
 #[cfg(unix)]
 use crate::process::descriptors;
-use crate::run::failure::Failure;
+use crate::run::Failure;
 use crate::run::threads::spawn;
 
 /// The maximum number of connections. A further one replaces another one.

@@ -5,7 +5,7 @@ use ipc_std::TraceReader;
 use nettrace_analysis::counters::{CounterEvent, Instrument, OwnedSample};
 
 use crate::input::trace_file;
-use crate::run::failure::Failure;
+use crate::run::Failure;
 
 /// The process that a sample comes from.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]

@@ -6,7 +6,7 @@ use nettrace_analysis::counters::CounterEvent;
 use super::report::Report;
 use crate::input::{source, trace_file};
 use crate::recording::session_failure::{exited, is_suspended, read_failure, suspended};
-use crate::run::failure::Failure;
+use crate::run::Failure;
 
 /// Reads a session until it ends, or until no reports are wanted. Reports come with the process ID of the trace.
 pub(super) fn read_session(

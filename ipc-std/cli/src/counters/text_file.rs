@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use crate::output::atomic_output::is_pipe;
 use crate::output::atomic_output::{AtomicOutput, write_at_once};
 use crate::output::output_file::OverwriteArgs;
-use crate::run::failure::Failure;
+use crate::run::Failure;
 
 /// A file that always has one complete text, or a pipe or device that gets one text after the other.
 pub(crate) struct TextFile {

@@ -12,7 +12,7 @@ use super::report::{Process, Report};
 use crate::args::process_arg::ProcessArg;
 use crate::input::source::{self, Source};
 use crate::input::trace_file;
-use crate::run::failure::Failure;
+use crate::run::Failure;
 
 /// Passes the reports of a trace to `take`, until that breaks: those of the selected counters, or of all if none is
 /// selected, of one process if the user named it, and the samples of a part of the trace.

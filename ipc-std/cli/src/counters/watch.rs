@@ -11,6 +11,7 @@ use super::report::Process;
 use super::series_filter::SeriesFilter;
 
 /// The state of a condition over the samples so far.
+#[derive(Default)]
 pub(crate) struct Watch {
     condition: Condition,
     /// By term and process: the series of the term.
@@ -70,17 +71,7 @@ const MAX_ALL: usize = 100_000;
 
 impl Watch {
     pub(crate) fn new(condition: Condition) -> Self {
-        Self {
-            condition,
-            holding: BTreeMap::new(),
-            len: 0,
-            is_limited: false,
-            has_reported: false,
-            key: String::new(),
-            hasher: RandomState::new(),
-            seen: BTreeSet::new(),
-            contradiction: None,
-        }
+        Self { condition, ..Self::default() }
     }
 
     pub(crate) const fn condition(&self) -> &Condition {

@@ -7,7 +7,7 @@ use ipc_proto::wire::to_u32;
 use nettrace::Event;
 use sha2::{Digest, Sha256};
 
-use crate::run::failure::Failure;
+use crate::run::Failure;
 use crate::run::worker::Worker;
 
 /// SHA-256 over all events in the order of the file, without their stacks and labels.

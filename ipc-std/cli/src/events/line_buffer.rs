@@ -11,7 +11,7 @@ use super::json;
 use crate::text::printable::is_rounded;
 
 /// A buffer of lines of JSON or text.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct LineBuffer {
     pub(crate) bytes: Vec<u8>,
     pub(super) json: bool,
@@ -48,14 +48,7 @@ const FEW: usize = 16;
 
 impl LineBuffer {
     pub(super) fn new(json: bool) -> Self {
-        Self {
-            bytes: Vec::new(),
-            json,
-            keys: Vec::new(),
-            many: HashMap::new(),
-            open: Vec::new(),
-            is_cut: false,
-        }
+        Self { json, ..Self::default() }
     }
 
     /// Returns whether more than `limit` bytes follow `start`.
@@ -258,6 +251,13 @@ impl LineBuffer {
     #[inline]
     pub(super) fn raw(&mut self, bytes: &[u8]) {
         self.bytes.extend_from_slice(bytes);
+    }
+
+    /// Adds what precedes a value, which follows.
+    #[inline]
+    pub(super) fn with(&mut self, bytes: &[u8]) -> &mut Self {
+        self.raw(bytes);
+        self
     }
 
     pub(super) fn signed(&mut self, number: i64) {

@@ -77,12 +77,9 @@ impl Lines {
 
     fn json(&mut self, shown: ShownEvent<'_, '_>) {
         let ShownEvent { event, metadata, payload, stack } = shown;
-        self.buffer.raw(b"{\"time_ns\":");
-        self.buffer.signed(event.nanoseconds());
-        self.buffer.raw(b",\"thread_id\":");
-        self.buffer.id_or_null(event.known_thread_id());
-        self.buffer.raw(b",\"process_id\":");
-        self.buffer.id_or_null(event.process_id());
+        self.buffer.with(b"{\"time_ns\":").signed(event.nanoseconds());
+        self.buffer.with(b",\"thread_id\":").id_or_null(event.known_thread_id());
+        self.buffer.with(b",\"process_id\":").id_or_null(event.process_id());
         match metadata {
             Some(metadata) => self.description(event.kind(), metadata),
             None => self.buffer.raw(
@@ -96,12 +93,9 @@ impl Lines {
             self.buffer.raw(b",\"processor\":null,\"activity_id\":null,\"related_activity_id\":null");
         } else {
             let [activity, related_activity] = activities;
-            self.buffer.raw(b",\"processor\":");
-            self.buffer.number_or_null(processor.map(u64::from));
-            self.buffer.raw(b",\"activity_id\":");
-            self.buffer.guid_or_null(activity);
-            self.buffer.raw(b",\"related_activity_id\":");
-            self.buffer.guid_or_null(related_activity);
+            self.buffer.with(b",\"processor\":").number_or_null(processor.map(u64::from));
+            self.buffer.with(b",\"activity_id\":").guid_or_null(activity);
+            self.buffer.with(b",\"related_activity_id\":").guid_or_null(related_activity);
         }
         if self.trace(event).has_labels {
             self.json_of_v6(event);
@@ -118,17 +112,14 @@ impl Lines {
                 let (rest, error) = self.fields(event, metadata, payload);
                 self.buffer.raw(b"}");
                 if !rest.is_empty() {
-                    self.buffer.raw(b",\"rest\":");
-                    self.buffer.base64(rest);
+                    self.buffer.with(b",\"rest\":").base64(rest);
                 }
                 if let Some(error) = error {
-                    self.buffer.raw(b",\"error\":");
-                    self.buffer.string(Str::from(&*error));
+                    self.buffer.with(b",\"error\":").string(Str::from(&*error));
                 }
             }
             None => {
-                self.buffer.raw(b",\"payload\":");
-                self.buffer.base64(payload);
+                self.buffer.with(b",\"payload\":").base64(payload);
             }
         }
         self.buffer.raw(if self.buffer.is_cut { b",\"cut\":true}" } else { b"}" });
@@ -147,10 +138,12 @@ impl Lines {
 
     /// Adds the properties that only events of version 6 have.
     fn json_of_v6(&mut self, event: &TraceEvent<'_>) {
-        self.buffer.raw(b",\"trace_id\":");
-        self.buffer.or_null(event.trace_id(), |line, id| _ = write!(line.bytes, "\"{}\"", hex(&id)));
-        self.buffer.raw(b",\"span_id\":");
-        self.buffer.or_null(event.span_id(), |line, id| _ = write!(line.bytes, "\"{id:016x}\""));
+        self.buffer
+            .with(b",\"trace_id\":")
+            .or_null(event.trace_id(), |line, id| _ = write!(line.bytes, "\"{}\"", hex(&id)));
+        self.buffer
+            .with(b",\"span_id\":")
+            .or_null(event.span_id(), |line, id| _ = write!(line.bytes, "\"{id:016x}\""));
         self.buffer.raw(b",\"labels\":");
         let labels = event.labels().map(|label| match label {
             Label::Text(key, value) => Some((key, Value::Text(value))),
@@ -158,8 +151,7 @@ impl Lines {
             _ => None,
         });
         self.json_pairs(labels);
-        self.buffer.raw(b",\"thread_name\":");
-        self.buffer.or_null(thread_name(event), LineBuffer::name);
+        self.buffer.with(b",\"thread_name\":").or_null(thread_name(event), LineBuffer::name);
         self.buffer.raw(b",\"thread_attributes\":");
         let entries = event.thread().map(|thread| thread.entries).unwrap_or_default();
         self.json_pairs(entries.map(|entry| match entry {
@@ -195,18 +187,14 @@ impl Lines {
     }
 
     fn json_description(&mut self, metadata: &Metadata<'_>) {
-        self.buffer.raw(b",\"provider\":");
-        self.buffer.name(metadata.provider);
-        self.buffer.raw(b",\"id\":");
-        self.buffer.number(metadata.event_id.into());
-        self.buffer.raw(b",\"version\":");
-        self.buffer.number(metadata.version.into());
-        self.buffer.raw(b",\"name\":");
-        self.buffer.or_null(Some(metadata.name).filter(|name| !name.is_empty()), LineBuffer::name);
-        self.buffer.raw(b",\"level\":");
-        self.buffer.number(metadata.level.into());
-        self.buffer.raw(b",\"opcode\":");
-        self.buffer.number_or_null(metadata.opcode.map(u64::from));
+        self.buffer.with(b",\"provider\":").name(metadata.provider);
+        self.buffer.with(b",\"id\":").number(metadata.event_id.into());
+        self.buffer.with(b",\"version\":").number(metadata.version.into());
+        self.buffer
+            .with(b",\"name\":")
+            .or_null(Some(metadata.name).filter(|name| !name.is_empty()), LineBuffer::name);
+        self.buffer.with(b",\"level\":").number(metadata.level.into());
+        self.buffer.with(b",\"opcode\":").number_or_null(metadata.opcode.map(u64::from));
         self.buffer.raw(b",\"keywords\":");
         json::push_hexadecimal(metadata.keywords, &mut self.buffer.bytes);
     }
@@ -266,11 +254,9 @@ impl Lines {
 
     fn text_description(&mut self, metadata: &Metadata<'_>) {
         self.buffer.printable(metadata.provider);
-        self.buffer.raw(b"/");
-        self.buffer.number(metadata.event_id.into());
+        self.buffer.with(b"/").number(metadata.event_id.into());
         if !metadata.name.is_empty() {
-            self.buffer.raw(b" ");
-            self.buffer.printable(metadata.name);
+            self.buffer.with(b" ").printable(metadata.name);
         }
     }
 
@@ -312,8 +298,7 @@ impl Lines {
             Some(metadata) => {
                 let (rest, error) = self.fields(event, metadata, payload);
                 if !rest.is_empty() {
-                    self.buffer.raw(b" (rest: ");
-                    self.buffer.base64(rest);
+                    self.buffer.with(b" (rest: ").base64(rest);
                     self.buffer.raw(b")");
                 }
                 if let Some(error) = error {
@@ -322,8 +307,7 @@ impl Lines {
             }
             None if payload.is_empty() => {}
             None => {
-                self.buffer.raw(b" (payload: ");
-                self.buffer.base64(payload);
+                self.buffer.with(b" (payload: ").base64(payload);
                 self.buffer.raw(b")");
             }
         }

@@ -5,8 +5,7 @@ use nettrace::TraceEvent;
 use nettrace_analysis::names::{AddressId, FrameId, Names};
 
 use crate::input::trace_file;
-use crate::run::failure::Failure;
-use crate::run::globals::Globals;
+use crate::run::{Failure, Globals};
 
 /// Names the stack of each event of a trace.
 #[derive(Debug, Default)]

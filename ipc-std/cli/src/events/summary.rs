@@ -6,7 +6,7 @@ use nettrace::{Metadata, TraceEvent};
 use serde::Serialize;
 
 use super::{field, json};
-use crate::run::globals::Globals;
+use crate::run::Globals;
 use crate::text::printable::{json_line, printable_name};
 
 /// The values of a field of events, counted.

@@ -1,6 +1,6 @@
 //! Files with the stacks of a trace, for people and for other tools: what `flame` writes.
 use std::borrow::Cow;
-use std::io::{self, BufWriter, Write};
+use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
 
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
@@ -26,8 +26,7 @@ use crate::process::cpu_lines::HIDES_RUNNING;
 use crate::process::trace_target::TraceTarget;
 use crate::recording::analysis_input::InputRead;
 use crate::recording::sample_gaps;
-use crate::run::failure::{Failure, Kind};
-use crate::run::globals::Globals;
+use crate::run::{Failure, Globals};
 use crate::text::printable::printable_name;
 
 /// The file to write, and what counts in it. The command has [`OverwriteArgs`] beside it.
@@ -71,9 +70,9 @@ impl Format {
         let found = OUTPUTS.iter().find(|output| name.ends_with(output.suffix));
         found.map(Self).ok_or_else(|| {
             let suffixes: Vec<_> = OUTPUTS.iter().map(|output| output.suffix).collect();
-            Failure::new(Kind::Usage, format!("the name of {} states no format", path.display())).with_hint(
-                format!("choose --format, or a name that ends with one of {}", suffixes.join(", ")),
-            )
+            let failure = Failure::usage(format!("the name of {} states no format", path.display()));
+            let suffixes = suffixes.join(", ");
+            failure.with_hint(format!("choose --format, or a name that ends with one of {suffixes}"))
         })
     }
 }
@@ -97,11 +96,10 @@ impl FlameFileArgs {
         };
         if needs_times && clock.unit() != Unit::Nanoseconds {
             let message = format!("the format {} shows times, and this clock has none", format.name);
-            let failure = Failure::new(Kind::Usage, message);
-            return Err(failure.with_hint("choose --thread-time or --contention"));
+            return Err(Failure::usage(message).with_hint("choose --thread-time or --contention"));
         }
         if self.diff.is_some() && !format.has_diff {
-            let failure = Failure::new(Kind::Usage, "--diff does not work with this format");
+            let failure = Failure::usage("--diff does not work with this format");
             let with_diff = OUTPUTS.iter().filter(|output| output.has_diff);
             let mut names: Vec<_> = with_diff.map(|output| output.name).collect();
             let last = names.pop().unwrap_or_default();
@@ -219,10 +217,9 @@ impl FlameFile<'_> {
             .iter()
             .for_each(|remark| globals.note(remark));
         let mut output = AtomicOutput::open(path, overwrite)?;
-        let mut file = Sink { output: &mut output, failure: None };
         let new = &mut Recording { name: title(trace), samples: &mut samples, lost };
         let old = old.as_mut().map(|(trace, samples)| Recording { name: title(*trace), samples, lost: 0 });
-        let mut out = BufWriter::new(&mut file);
+        let mut out = BufWriter::new(&mut output);
         let unix_start = self.unix_start;
         let written = match (&format.writer, timeline) {
             (Writer::InTime(write) | Writer::Either(_, write), Some(timeline)) => {
@@ -238,10 +235,7 @@ impl FlameFile<'_> {
         };
         let written = written.and_then(|()| out.flush());
         drop(out);
-        if let Some(failure) = file.failure {
-            return Err(failure);
-        }
-        written.map_err(|e| Failure::io("cannot convert the trace", &e))?;
+        written.map_err(|e| output.failed(&e))?;
         if !output.is_closed() {
             let bytes = output.persist()?;
             let sentence = format!("Wrote {} to {}", DecimalBytes(bytes), stdout::name(path));
@@ -270,26 +264,4 @@ fn check(samples: &mut Samples, clock: &Clock, trace: TraceTarget<'_>) -> Result
 /// Returns the name of a trace in its file. The name of a trace can have characters that control a terminal.
 fn title(trace: TraceTarget<'_>) -> String {
     printable_name(&trace.to_string())
-}
-
-/// The output file as a writer, which stores the failure.
-struct Sink<'o> {
-    output: &'o mut AtomicOutput,
-    failure: Option<Failure>,
-}
-
-impl Write for Sink<'_> {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        match self.output.write(bytes) {
-            Ok(()) => Ok(bytes.len()),
-            Err(failure) => {
-                self.failure = Some(failure);
-                Err(io::ErrorKind::Other.into())
-            }
-        }
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        Ok(())
-    }
 }

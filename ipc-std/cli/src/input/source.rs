@@ -13,8 +13,7 @@ use memmap2::Mmap;
 use nettrace::{Corruption, End, Limits, ParserBuf};
 
 use super::reading_progress::ReadingProgress;
-use crate::run::failure::{Failure, Kind};
-use crate::run::globals::Globals;
+use crate::run::{Failure, Globals, Kind};
 
 /// A trace to read.
 #[derive(Debug)]

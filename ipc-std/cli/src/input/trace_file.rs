@@ -9,8 +9,7 @@ use nettrace::{
 use nettrace_analysis::{Analysis, EventBuffer, LossReport};
 
 use super::source::{self, Source};
-use crate::run::failure::Failure;
-use crate::run::globals::Globals;
+use crate::run::{Failure, Globals};
 
 /// Opens a trace, to be read in the order of time, with its stacks or without. A terminal shows the progress of reading.
 pub(crate) fn open(file: &Path, stacks: bool, globals: &Globals) -> Result<TraceReader<Source>, Failure> {

@@ -13,7 +13,7 @@ use tempfile::{Builder, NamedTempFile};
 
 use super::output_file::{OverwriteArgs, already_exists, not_a_terminal};
 use super::stdout::{self, binary_stdout, is_stdout};
-use crate::run::failure::Failure;
+use crate::run::Failure;
 use crate::run::signals;
 use crate::run::temporary_file;
 
@@ -61,13 +61,9 @@ impl AtomicOutput {
         Ok(Self { name, bytes: 0, is_closed: false, target })
     }
 
-    pub(crate) fn write(&mut self, bytes: &[u8]) -> Result<(), Failure> {
-        self.bytes = self.bytes.saturating_add(to_u64(bytes.len()));
-        match self.target.write(bytes) {
-            Err(e) if e.kind() == ErrorKind::BrokenPipe => self.is_closed = true,
-            result => result.map_err(|e| cannot_write(&self.name, &e))?,
-        }
-        Ok(())
+    /// Returns the failure for an error of writing.
+    pub(crate) fn failed(&self, e: &io::Error) -> Failure {
+        cannot_write(&self.name, e)
     }
 
     /// Returns whether the reader of the pipe closed it, which is not an error.
@@ -82,6 +78,21 @@ impl AtomicOutput {
             _ => cannot_write(&self.name, &e),
         })?;
         Ok(self.bytes)
+    }
+}
+
+impl Write for AtomicOutput {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.bytes = self.bytes.saturating_add(to_u64(bytes.len()));
+        match self.target.write(bytes) {
+            Err(e) if e.kind() == ErrorKind::BrokenPipe => self.is_closed = true,
+            result => result?,
+        }
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
     }
 }
 

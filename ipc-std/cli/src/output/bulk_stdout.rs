@@ -4,7 +4,7 @@ use std::io::{self, ErrorKind, Write};
 
 use super::direct_stdout::{UnbufferedStdout, cannot_write, is_device, unbuffered_stdout};
 use super::live_stdout::LiveStdout;
-use crate::run::failure::Failure;
+use crate::run::Failure;
 use crate::run::worker::Worker;
 
 /// Standard output, without the line buffer of [`io::Stdout`].

@@ -10,7 +10,7 @@ use std::os::unix::fs::FileTypeExt;
 #[cfg(windows)]
 use std::os::windows::io::AsHandle;
 
-use crate::run::failure::Failure;
+use crate::run::Failure;
 use crate::text::terminal_text::TerminalText;
 
 /// The failure for standard output.

@@ -2,7 +2,7 @@
 use std::io::{self, Write};
 
 use super::session_output::{Batches, PATIENCE, Refusal, SessionOutput, StalledOutput};
-use crate::run::failure::Failure;
+use crate::run::Failure;
 use crate::run::stderr::note_line;
 use crate::text::terminal_text::TerminalText;
 

@@ -4,7 +4,7 @@ use std::sync::Mutex;
 
 use super::direct_stdout::{cannot_write, unbuffered_stdout};
 use super::session_output::{Batches, Refusal, SessionOutput};
-use crate::run::failure::Failure;
+use crate::run::Failure;
 use crate::run::threads::lock;
 
 /// Standard output, after [`begin`](Self::begin). A write never waits for the reader of the output: it fails if too many

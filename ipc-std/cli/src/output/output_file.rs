@@ -3,7 +3,7 @@ use std::fs::{self, File, OpenOptions};
 use std::io::{self, ErrorKind, IsTerminal};
 use std::path::{Path, PathBuf};
 
-use crate::run::failure::{Failure, Kind};
+use crate::run::{Failure, Kind};
 
 /// Whether a command can replace files.
 #[derive(Debug, clap::Args)]

@@ -7,7 +7,7 @@ use serde::Serialize;
 use serde_json::{Map, Value};
 
 use super::stdout::to_stdout;
-use crate::run::failure::Failure;
+use crate::run::Failure;
 use crate::text::printable::json_line;
 
 /// Returns the names and the values of a row.

@@ -10,7 +10,7 @@ use std::time::Instant;
 use indicatif::{BinaryBytes, DecimalBytes};
 use ipc_proto::wire::to_u64;
 
-use crate::run::failure::Failure;
+use crate::run::Failure;
 use crate::run::signals;
 use crate::run::threads::{lock, spawn};
 

@@ -8,9 +8,8 @@ use serde::Serialize;
 
 use super::direct_stdout::{cannot_write, raw_stdout};
 use super::live_stdout::LiveStdout;
-use crate::run::failure::{Failure, Kind};
-use crate::run::globals::Globals;
 use crate::run::stderr::{json_to_stderr, to_stderr};
+use crate::run::{Failure, Globals};
 use crate::text::printable::json_line;
 use crate::text::terminal_text::TerminalText;
 
@@ -40,7 +39,7 @@ pub(crate) fn to_open_stdout(write: impl FnOnce(&mut dyn Write) -> io::Result<()
 /// Returns standard output for bytes that are not text: fails if it is a terminal.
 pub(crate) fn binary_stdout() -> Result<File, Failure> {
     if io::stdout().is_terminal() {
-        return Err(Failure::new(Kind::Usage, "a trace is binary and not for a terminal")
+        return Err(Failure::usage("a trace is binary and not for a terminal")
             .with_hint("name a file, or redirect standard output"));
     }
     raw_stdout().map_err(|e| cannot_write(&e))
@@ -80,4 +79,12 @@ pub(crate) fn name(path: &Path) -> Cow<'_, str> {
 /// Writes one object, as a line, to standard output.
 pub(crate) fn json_to_stdout(value: &impl Serialize) -> Result<(), Failure> {
     to_stdout(|out| writeln!(out, "{}", json_line(value)))
+}
+
+/// Writes the obvious next command after a table, if people read it on a terminal.
+pub(crate) fn show_next(command: &str, globals: &Globals) -> Result<(), Failure> {
+    if globals.json || globals.no_hints || !io::stdout().is_terminal() {
+        return Ok(());
+    }
+    to_stdout(|out| writeln!(out, "\nnext: {command}"))
 }

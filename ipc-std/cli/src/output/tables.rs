@@ -12,7 +12,10 @@ pub(crate) fn table(header: &[&str]) -> Table {
 
 /// Returns a table whose columns are numbers, except for the columns in `texts`.
 pub(crate) fn table_of_numbers(header: &[&str], texts: &[usize]) -> Table {
-    let mut table = Table::new();
+    numbers(Table::new(), header, texts)
+}
+
+fn numbers(mut table: Table, header: &[&str], texts: &[usize]) -> Table {
     table.load_preset(presets::NOTHING).set_header(header);
     for (place, column) in table.column_iter_mut().enumerate() {
         if !texts.contains(&place) {
@@ -20,6 +23,23 @@ pub(crate) fn table_of_numbers(header: &[&str], texts: &[usize]) -> Table {
         }
     }
     table
+}
+
+/// The cells of a row, each with the heading of its column.
+pub(crate) type Cells<const N: usize> = [(&'static str, String); N];
+
+/// Returns a table of rows, of which there is at least one. The columns are numbers, except for those in `texts`.
+pub(crate) fn table_of_rows(
+    rows: impl IntoIterator<Item = impl IntoIterator<Item = (&'static str, String)>>,
+    texts: &[usize],
+) -> Table {
+    let (mut header, mut table) = (Vec::new(), Table::new());
+    for row in rows {
+        let (names, cells): (_, Vec<String>) = row.into_iter().unzip();
+        header = names;
+        table.add_row(cells);
+    }
+    numbers(table, &header, texts)
 }
 
 /// Writes names and values, one pair a line, with the values in a column.

@@ -6,7 +6,7 @@ use ipc_std::{Client, Timeouts};
 use super::target::Target;
 use super::wire_log::{WireLog, WireLogArgs};
 use crate::args::timeout_args::TimeoutArgs;
-use crate::run::failure::Failure;
+use crate::run::Failure;
 use crate::run::signals;
 
 /// How often the tool checks a session that sends nothing.

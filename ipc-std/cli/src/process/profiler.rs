@@ -4,8 +4,7 @@ use serde::Serialize;
 
 use super::target::{OperandArgs, Target};
 use crate::output::stdout;
-use crate::run::failure::{Failure, Kind};
-use crate::run::globals::Globals;
+use crate::run::{Failure, Globals};
 use crate::text::printable::printable;
 
 /// Returns the runtime, the profiler's CLSID and its path.
@@ -13,7 +12,7 @@ pub(crate) fn operands(operands: &OperandArgs) -> Result<(Target<'_>, Guid, &str
     let (target, operands) = operands.read(&["CLSID", "LIBRARY"], 2)?;
     let mut operands = operands.into_iter();
     let (clsid, path) = (operands.next().unwrap_or_default(), operands.next().unwrap_or_default());
-    let clsid = clsid.parse().map_err(|e| Failure::new(Kind::Usage, format!("{clsid:?} is {e}")))?;
+    let clsid = clsid.parse().map_err(|e| Failure::usage(format!("{clsid:?} is {e}")))?;
     Ok((target, clsid, path))
 }
 

@@ -2,8 +2,7 @@
 use ipc_proto::plan::Explanation;
 use ipc_std::{Client, Error, SystemProcess};
 
-use crate::run::failure::Failure;
-use crate::run::globals::Globals;
+use crate::run::{Failure, Globals};
 
 /// The source of a command line that no runtime reported.
 pub(super) const SYSTEM: &str =

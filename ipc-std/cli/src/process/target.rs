@@ -9,7 +9,7 @@ use super::process_name;
 use super::wire_log::WireLog;
 use crate::args::socket_path;
 use crate::args::timeout_args::{remaining, since};
-use crate::run::failure::{Failure, Kind};
+use crate::run::{Failure, Kind};
 use crate::text::printable::printable;
 
 /// The runtime that a command is about.
@@ -61,24 +61,25 @@ impl TargetArgs {
 impl OperandArgs {
     /// Returns the runtime and the operands after it: at most as many as there are names, and at least `required`.
     pub(crate) fn read(&self, names: &[&str], required: usize) -> Result<(Target<'_>, Vec<&str>), Failure> {
-        let usage = |message: String| Failure::new(Kind::Usage, message);
         let mut operands = self.operands.iter().map(String::as_str);
         let process_id = if self.socket.is_some() || self.name.is_some() {
             0
         } else {
             let pid = operands.next();
-            let pid = pid.ok_or_else(|| usage("a process ID, --name or --socket is required".to_owned()))?;
+            let pid = pid.ok_or_else(|| Failure::usage("a process ID, --name or --socket is required"))?;
             pid.parse().map_err(|_| {
-                usage(format!("{pid:?} is not a process ID; --name and --socket are the alternatives"))
+                Failure::usage(format!(
+                    "{pid:?} is not a process ID; --name and --socket are the alternatives"
+                ))
             })?
         };
         let target = Target::new(self.socket.as_deref(), self.name.as_deref(), process_id);
         let operands: Vec<&str> = operands.collect();
         match (names.get(operands.len()..), operands.get(names.len())) {
             (Some([missing, ..]), _) if operands.len() < required => {
-                Err(usage(format!("{missing} is required")))
+                Err(Failure::usage(format!("{missing} is required")))
             }
-            (_, Some(unexpected)) => Err(usage(format!("{unexpected:?} is not expected"))),
+            (_, Some(unexpected)) => Err(Failure::usage(format!("{unexpected:?} is not expected"))),
             _ => Ok((target, operands)),
         }
     }

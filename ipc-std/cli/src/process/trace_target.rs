@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use super::target::{Target, word};
 use crate::args::socket_path;
 use crate::input::source;
-use crate::run::failure::{Failure, Kind};
+use crate::run::{Failure, Kind};
 
 /// The trace or the process that a command reads.
 #[derive(Debug, clap::Args)]
@@ -73,8 +73,7 @@ pub(crate) fn process_id(operand: &str) -> Result<Option<u32>, Failure> {
 
 /// Returns the failure for a file together with options that apply only to a process.
 pub(crate) fn options_do_not_apply(file: &Path) -> Failure {
-    let message = format!("{} is a file, so options for sessions do not apply", file.display());
-    Failure::new(Kind::Usage, message)
+    Failure::usage(format!("{} is a file, so options for sessions do not apply", file.display()))
 }
 
 impl fmt::Display for TraceTarget<'_> {

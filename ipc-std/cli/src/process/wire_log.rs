@@ -10,7 +10,7 @@ use ipc_proto::Direction;
 use ipc_std::{Observed, Observer};
 
 use crate::output::output_file::{OutputFile, OverwriteArgs, cannot_write};
-use crate::run::failure::Failure;
+use crate::run::Failure;
 use crate::run::threads::lock;
 
 /// Where to log messages.

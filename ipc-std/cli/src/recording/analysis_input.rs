@@ -25,9 +25,8 @@ use crate::process::connection_args::ConnectionArgs;
 use crate::process::cpu_usage::{CpuTimes, CpuUsage};
 use crate::process::target::Target;
 use crate::process::trace_target::{TraceTarget, TraceTargetArgs};
-use crate::run::failure::Failure;
-use crate::run::globals::Globals;
 use crate::run::signals;
+use crate::run::{Failure, Globals};
 
 /// The options of an analysis that can record a process. The command has [`TraceTargetArgs`] before them.
 #[derive(Debug, clap::Args)]

@@ -14,8 +14,8 @@ use nettrace::Metadata;
 
 use super::rundown;
 use super::trace_profile::{self, TraceProfile};
-use crate::run::failure::{Failure, Kind};
 use crate::run::signals;
+use crate::run::{Failure, Kind};
 
 /// Options of every command that starts a session.
 #[derive(Debug, clap::Args)]
@@ -150,10 +150,9 @@ impl SessionArgs {
             named.push(ProviderSpec::new(RUNTIME_PROVIDER, keywords, level, ""));
         }
         let profiles = if self.profiles.is_empty() && named.is_empty() { defaults } else { &self.profiles };
-        let usage = |message| Failure::new(Kind::Usage, message);
-        let providers = trace_profile::select(profiles, &named).map_err(usage)?;
+        let providers = trace_profile::select(profiles, &named).map_err(Failure::usage)?;
         // The filters are computed here only to report a mistake before a runtime is contacted.
-        event_ids::filters(&providers, &self.event_ids).map_err(usage)?;
+        event_ids::filters(&providers, &self.event_ids).map_err(Failure::usage)?;
         let rundown_keyword = trace_profile::rundown_keyword(profiles);
         Ok(SessionPlan {
             event_ids: &self.event_ids,
@@ -238,8 +237,7 @@ impl SessionPlan<'_> {
 
     /// Returns the providers, each with the filter of its events.
     pub(crate) fn providers(&self) -> Result<Vec<StreamingProvider<'_>>, Failure> {
-        let filters = event_ids::filters(&self.providers, self.event_ids)
-            .map_err(|message| Failure::new(Kind::Usage, message))?;
+        let filters = event_ids::filters(&self.providers, self.event_ids).map_err(Failure::usage)?;
         let providers = self.providers.iter().map(ProviderSpec::to_provider).zip(filters);
         Ok(providers.map(|(provider, filter)| StreamingProvider { filter, ..provider.into() }).collect())
     }
@@ -273,8 +271,7 @@ impl SessionPlan<'_> {
     /// Adds the events that name the methods that are compiled during the session. With level informational, the
     /// runtime sends them only while another session has level verbose.
     pub(crate) fn with_names(mut self, level: EventLevel) -> Result<Self, Failure> {
-        let usage = |message| Failure::new(Kind::Usage, message);
-        provider::add(&mut self.providers, &ProviderSpec { level, ..NAMES }).map_err(usage)?;
+        provider::add(&mut self.providers, &ProviderSpec { level, ..NAMES }).map_err(Failure::usage)?;
         Ok(self)
     }
 
@@ -283,8 +280,8 @@ impl SessionPlan<'_> {
         let is_missing =
             |until: &&OnlyArg| !self.providers.iter().any(|spec| spec.is_named(until.provider()));
         let Some(missing) = until.iter().find(is_missing) else { return Ok(()) };
-        let message = format!("the provider {} of --until is not enabled", missing.provider());
-        Err(Failure::new(Kind::Usage, message).with_hint("enable it with --provider"))
+        Err(Failure::usage(format!("the provider {} of --until is not enabled", missing.provider()))
+            .with_hint("enable it with --provider"))
     }
 
     /// Returns whether the user enables an event of the session.

@@ -7,13 +7,11 @@ use nettrace_analysis::{Analysis, Part};
 use serde::Serialize;
 
 use super::analysis_input::{AnalysisArgs, Needs};
-use crate::output::next_command::show_next;
 use crate::output::rows::rows_to_stdout;
-use crate::output::stdout::{json_to_stdout, to_stdout};
-use crate::output::tables::{table_of_numbers, write_table};
+use crate::output::stdout::{json_to_stdout, show_next, to_stdout};
+use crate::output::tables::{Cells, table_of_rows, write_table};
 use crate::process::trace_target::TraceTargetArgs;
-use crate::run::failure::Failure;
-use crate::run::globals::Globals;
+use crate::run::{Failure, Globals};
 
 /// The options of `gc` and `jit`. Each command adds the help texts of `--top` and `--csv`.
 #[derive(Debug, clap::Args)]
@@ -156,23 +154,20 @@ impl<V: FindingsView> ShownFindings<V> {
     /// column for them before the others.
     pub(crate) fn write_table<'f, const M: usize>(
         &self,
-        header: &[&str; M],
         texts: &[usize],
         findings: impl Iterator<Item = &'f V::Finding>,
-        cells: fn(&V::Finding) -> [String; M],
+        cells: fn(&V::Finding) -> Cells<M>,
         out: &mut dyn Write,
     ) -> io::Result<()>
     where
         V::Finding: 'f,
     {
         let added = usize::from(self.are_several);
-        let header: Vec<_> = ["PROCESS"].iter().take(added).chain(header).copied().collect();
         let texts: Vec<_> = texts.iter().map(|place| place.saturating_add(added)).collect();
-        let mut table = table_of_numbers(&header, &texts);
-        for finding in findings {
-            let process_id = || V::process_id(finding).map_or_else(String::new, |id| id.to_string());
-            table.add_row(self.are_several.then(process_id).into_iter().chain(cells(finding)));
-        }
-        write_table(&table, out)
+        let rows = findings.map(|finding| {
+            let process_id = V::process_id(finding).map_or_else(String::new, |id| id.to_string());
+            [("PROCESS", process_id)].into_iter().take(added).chain(cells(finding))
+        });
+        write_table(&table_of_rows(rows, &texts), out)
     }
 }

@@ -15,9 +15,8 @@ use super::output::TraceOutput;
 use super::rundown;
 use super::session_failure::{exited, read_failure};
 use crate::input::source;
-use crate::run::failure::{Failure, Kind};
-use crate::run::globals::Globals;
 use crate::run::threads::spawn;
+use crate::run::{Failure, Globals, Kind};
 
 /// The maximum length of a rundown in bytes. The names of a program with 100,000 methods have about 50 MB.
 const MAX_RUNDOWN: usize = 256 << 20;

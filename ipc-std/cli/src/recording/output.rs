@@ -12,7 +12,7 @@ use nettrace::{End, Losses, Record, TraceClock, Version};
 use super::counter::EventCounter;
 use crate::output::output_file::{OutputFile, OverwriteArgs};
 use crate::output::stdout::{self, binary_stdout, is_stdout};
-use crate::run::failure::Failure;
+use crate::run::Failure;
 use crate::run::threads::lock;
 
 /// The file or pipe that a trace is written to, and the counts of what it has received. Clones are the same file.

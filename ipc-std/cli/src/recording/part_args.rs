@@ -14,8 +14,7 @@ use crate::args::time_range_args::TimeRangeArgs;
 use crate::input::source::Source;
 use crate::input::trace_file;
 use crate::process::trace_target::TraceTarget;
-use crate::run::failure::{Failure, Kind};
-use crate::run::globals::Globals;
+use crate::run::{Failure, Globals, Kind};
 use crate::text::printable::printable_name;
 
 /// `--from`, `--to` and `--thread`: the part of a trace to read.
@@ -54,8 +53,8 @@ impl PartArgs {
         if self.thread.is_empty() {
             return Ok(());
         }
-        let failure = Failure::new(Kind::Usage, format!("--thread does not apply: {why}"));
-        Err(failure.with_hint("`report --thread` shows what a thread does"))
+        Err(Failure::usage(format!("--thread does not apply: {why}"))
+            .with_hint("`report --thread` shows what a thread does"))
     }
 
     /// Returns the part of a trace or of the recording of a process. A trace is read for the names of its threads, if
@@ -95,7 +94,7 @@ type ThreadKey = (u64, u64);
 /// Returns the names of the threads of a trace.
 fn names_of(target: TraceTarget<'_>, globals: &Globals) -> Result<BTreeMap<ThreadKey, String>, Failure> {
     let failure = |message: &str| {
-        let failure = Failure::new(Kind::Usage, message.to_owned());
+        let failure = Failure::usage(message.to_owned());
         failure.with_hint("use its ID, which `report --threads` shows, or write a trace to a file first")
     };
     match target {

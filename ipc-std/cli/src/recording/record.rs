@@ -7,7 +7,7 @@ use super::names_first::{NamesFirst, Space};
 use super::output::TraceOutput;
 use super::session_failure::read_failure;
 use crate::output::session_output::{Batches, PATIENCE, Refusal, SessionOutput, StalledOutput};
-use crate::run::failure::Failure;
+use crate::run::Failure;
 
 /// Copies the session to the output until its end. With `names`, the names that a process had at its start, the file
 /// also has them: see [`NamesFirst`].

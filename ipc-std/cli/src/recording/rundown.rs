@@ -7,7 +7,7 @@ use nettrace::TraceEvent;
 
 use super::stopped_session;
 use crate::input::trace_file;
-use crate::run::failure::Failure;
+use crate::run::Failure;
 
 /// The keywords of methods and modules, without the maps of their instructions. Runtimes before .NET 9 ignore keywords
 /// and send the default rundown, which has the maps.

@@ -5,7 +5,7 @@ use nettrace_analysis::report::{Gap, Uncounted};
 use nettrace_analysis::samples::{Clock, Samples, Waits};
 
 use crate::process::trace_target::TraceTarget;
-use crate::run::failure::{Failure, Kind};
+use crate::run::{Failure, Kind};
 
 pub(crate) const NO_STACK: &str = "no event has a stack";
 

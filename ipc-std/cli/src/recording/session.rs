@@ -15,11 +15,10 @@ use super::args::SessionPlan;
 use super::output::{self, TraceOutput};
 use super::session_failure::{check_resumed, read_failure};
 use crate::input::source;
-use crate::run::failure::{Failure, Kind};
-use crate::run::globals::Globals;
 use crate::run::signals;
 use crate::run::stderr;
 use crate::run::threads::{lock, spawn};
+use crate::run::{Failure, Globals, Kind};
 
 /// A session that has started.
 #[derive(Debug)]

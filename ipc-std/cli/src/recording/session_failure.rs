@@ -7,7 +7,7 @@ use nettrace::End;
 use super::output::TraceOutput;
 use crate::input::source;
 use crate::process::system_threads;
-use crate::run::failure::{Failure, Kind};
+use crate::run::{Failure, Kind};
 
 /// Returns the failure for an error of a session. Silence is not a failure.
 pub(crate) fn read_failure(session: &TraceSession, e: io::Error) -> Result<(), Failure> {

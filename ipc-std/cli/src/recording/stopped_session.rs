@@ -3,7 +3,7 @@ use ipc_std::{TraceReader, TraceSession};
 use nettrace::TraceEvent;
 
 use super::session_failure::{check_stream, read_failure};
-use crate::run::failure::Failure;
+use crate::run::Failure;
 
 /// Passes each event of a stopped session to `take`, up to its end. A suspended runtime sends none.
 pub(super) fn read(

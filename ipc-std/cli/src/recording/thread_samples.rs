@@ -9,7 +9,7 @@ use nettrace::TraceEvent;
 use nettrace_analysis::KnownProvider;
 
 use super::stopped_session;
-use crate::run::failure::Failure;
+use crate::run::Failure;
 
 /// How long the runtime samples. Its interval depends on its version, its settings and the load of the machine.
 const DURATION: Duration = Duration::from_millis(100);

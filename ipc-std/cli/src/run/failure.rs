@@ -185,6 +185,11 @@ impl Failure {
         }
     }
 
+    /// Returns the failure for a wrong command line.
+    pub(crate) fn usage(message: impl Into<String>) -> Self {
+        Self::new(Kind::Usage, message)
+    }
+
     /// Returns what failed, without the hint.
     pub(crate) fn message(&self) -> &str {
         &self.message
@@ -290,7 +295,7 @@ pub(crate) fn report_usage(e: &clap::Error) -> ExitCode {
             _ => ExitCode::SUCCESS,
         };
     }
-    let failure = Failure::new(Kind::Usage, one_line(&e.to_string()));
+    let failure = Failure::usage(one_line(&e.to_string()));
     let failure = match e.kind() {
         UsageError::InvalidSubcommand => failure.with_hint("run `dotnet-ipc --help` for usage"),
         _ => failure,

@@ -18,8 +18,8 @@ use unicode_width::UnicodeWidthStr;
 
 use super::foreground;
 use crate::output::direct_stdout::raw_stdout;
+use crate::run::Failure;
 use crate::run::changed_terminal;
-use crate::run::failure::Failure;
 use crate::run::stops::{handle_stops, stop_job};
 use crate::run::threads::{lock, spawn};
 use crate::text::printable::printable;

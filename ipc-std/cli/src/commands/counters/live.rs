@@ -7,7 +7,7 @@ use super::show::{Origin, Show};
 use crate::counters::feed::{Feed, Next};
 use crate::counters::report::{Process, Report};
 use crate::process::wire_log::WireLog;
-use crate::run::failure::Failure;
+use crate::run::Failure;
 use crate::terminal::full_screen;
 
 /// The loop that shows the samples of processes until the end.

@@ -15,8 +15,7 @@ use crate::counters::series_filter::SeriesFilter;
 use crate::counters::watch::Watch;
 use crate::output::direct_stdout::cannot_write;
 use crate::output::output_file::already_exists;
-use crate::run::failure::{Failure, Kind};
-use crate::run::globals::Globals;
+use crate::run::{Failure, Globals, Kind};
 use crate::text::printable::printable_name;
 
 /// Where samples come from.

@@ -8,8 +8,7 @@ use nettrace::Value;
 use crate::events::json;
 use crate::events::lines::{Lines, ShownEvent};
 use crate::output::bulk_stdout::BulkStdout;
-use crate::run::failure::Failure;
-use crate::run::globals::Globals;
+use crate::run::{Failure, Globals};
 use crate::text::printable::{is_rounded, write_json_string};
 
 /// A reader that flushes the output before each read, so that all events are visible while the read waits.

@@ -18,7 +18,7 @@ use rustix::process::{
 use rustix::termios::tcgetpgrp;
 
 use super::notice::{Notice, Notifier};
-use crate::run::failure::Failure;
+use crate::run::Failure;
 #[cfg(unix)]
 use crate::run::threads::lock;
 use crate::run::threads::spawn;

@@ -25,9 +25,8 @@ use crate::recording::output::TraceOutput;
 use crate::recording::record::record;
 use crate::recording::session_failure;
 use crate::recording::summary::RecordingSummary;
-use crate::run::failure::{Failure, Kind};
-use crate::run::globals::Globals;
 use crate::run::threads::lock;
+use crate::run::{Failure, Globals, Kind};
 
 /// At most this many events are handled before notices, so that many events do not delay a signal.
 const EVENTS: usize = 64;
@@ -77,21 +76,8 @@ impl<'p> Port<'p> {
         }
     }
 
-    /// Handles events until the command has ended or a signal arrives, and then until every trace has ended.
-    pub(super) fn run<'s>(
-        &'s self,
-        scope: &'s Scope<'s, '_>,
-        child: Option<Child>,
-        notices: &Receiver<Notice>,
-    ) -> Result<Option<ExitStatus>, Failure> {
-        let status = self.run_until_ended(scope, child, notices);
-        // Set after an error as well: the scope waits for the threads of the traces, which end when this is set.
-        self.end();
-        status
-    }
-
     /// Ends all traces.
-    fn end(&self) {
+    pub(super) fn end(&self) {
         self.ending.store(true, Ordering::Relaxed);
     }
 
@@ -104,13 +90,14 @@ impl<'p> Port<'p> {
         self.failure.into_inner().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn run_until_ended<'s>(
+    /// Handles events until the command has ended or a signal arrives.
+    pub(super) fn run<'s>(
         &'s self,
         scope: &'s Scope<'s, '_>,
-        child: Option<Child>,
+        mut child: Option<Child>,
         notices: &Receiver<Notice>,
     ) -> Result<Option<ExitStatus>, Failure> {
-        let (mut child, mut status, mut seen) = (child, None, false);
+        let (mut status, mut seen) = (None, false);
         let command = child.as_ref().map(|child| child.name.clone());
         let duration = self.args.options.session.live.duration;
         let end = duration.and_then(|duration| Instant::now().checked_add(duration));

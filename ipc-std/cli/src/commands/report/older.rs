@@ -6,8 +6,7 @@ use nettrace_analysis::samples::{Clock, Samples};
 use crate::input::trace_file;
 use crate::process::trace_target::TraceTarget;
 use crate::recording::sample_gaps;
-use crate::run::failure::Failure;
-use crate::run::globals::Globals;
+use crate::run::{Failure, Globals};
 
 /// Reads the samples of an older trace, before a process is recorded. Fails if they show nothing by the clock.
 pub(super) fn read(

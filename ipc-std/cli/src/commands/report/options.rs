@@ -10,7 +10,7 @@ use crate::args::clock_args::ClockArgs;
 use crate::args::frame_args::FrameArgs;
 use crate::process::trace_target::TraceTargetArgs;
 use crate::recording::analysis_input::AnalysisArgs;
-use crate::run::failure::Failure;
+use crate::run::Failure;
 
 /// Show the functions of a process or of a trace that take the most time, or allocate, throw or wait
 #[derive(Debug, clap::Args)]

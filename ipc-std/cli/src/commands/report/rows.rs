@@ -5,10 +5,10 @@ use nettrace_analysis::samples::Clock;
 use serde::Serialize;
 
 use super::frame::{CallRow, FunctionRow, calls};
-use crate::output::integer::Integer;
 use super::options::Args;
 use super::threads::ThreadRow;
 use super::types::TypeRows;
+use crate::output::integer::Integer;
 use crate::process::cpu_usage::CpuUsage;
 
 /// The report. Shares are in percent.

@@ -118,15 +118,12 @@ impl Rundown {
 
 /// A row of the rundown.
 enum Row {
+    /// The code of a method.
     Method(Method),
-    Module {
-        id: u64,
-        assembly: u64,
-    },
+    /// A module, and its assembly.
+    Module { id: u64, assembly: u64 },
     /// An assembly that can be unloaded.
-    Collectible {
-        assembly: u64,
-    },
+    Collectible { assembly: u64 },
 }
 
 impl Row {

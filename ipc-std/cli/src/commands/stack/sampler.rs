@@ -15,8 +15,7 @@ use crate::process::system_threads;
 use crate::recording::rundown::KEYWORDS;
 use crate::recording::session_failure::{NO_THREADS, check_stream, read_failure, suspended};
 use crate::recording::thread_samples;
-use crate::run::failure::{Failure, Kind};
-use crate::run::globals::Globals;
+use crate::run::{Failure, Globals, Kind};
 
 /// Records the stacks of a process.
 pub(super) struct Sampler<'g> {

@@ -2,25 +2,30 @@
 use nettrace::{Event, IdMap, Record, Slot, Version};
 use serde::Serialize;
 
-/// The tables of a trace: descriptions, threads, stacks and label lists.
-#[derive(Debug, Default)]
+/// The tables of a trace: descriptions, threads, stacks and label lists. As JSON, they are their counts.
+#[derive(Debug, Default, Serialize)]
 pub(super) struct References {
     metadata: ReferenceTable,
     threads: ReferenceTable,
     stacks: ReferenceTable,
     label_lists: ReferenceTable,
+    #[serde(skip)]
     has_indexes: bool,
 }
 
 /// The numbers of one table, and the references to it that lead nowhere.
-#[derive(Debug)]
+#[derive(Debug, Serialize)]
 struct ReferenceTable {
     /// The generation in which each number was declared last; 0 after its removal.
+    #[serde(skip)]
     declared: IdMap<Vec<Slot<u64>>>,
     /// All numbers of earlier generations are removed.
+    #[serde(skip)]
     generation: u64,
     /// The last number that led to a record, until numbers are removed.
+    #[serde(skip)]
     resolved: Option<u64>,
+    #[serde(flatten)]
     counts: Counts,
 }
 
@@ -34,15 +39,6 @@ struct Counts {
     declared_twice: u64,
     /// Removals of a number that is not declared.
     removed_twice: u64,
-}
-
-/// The counts as JSON.
-#[derive(Serialize)]
-pub(super) struct UnresolvedRow {
-    metadata: Counts,
-    threads: Counts,
-    stacks: Counts,
-    label_lists: Counts,
 }
 
 impl Default for ReferenceTable {
@@ -138,29 +134,16 @@ impl References {
         self.metadata.declare(id.into());
     }
 
-    fn tables(&self) -> [(&'static str, Counts); 4] {
-        [
-            ("metadata", self.metadata.counts),
-            ("threads", self.threads.counts),
-            ("stacks", self.stacks.counts),
-            ("label_lists", self.label_lists.counts),
-        ]
-    }
-
-    pub(super) const fn to_json(&self) -> UnresolvedRow {
-        UnresolvedRow {
-            metadata: self.metadata.counts,
-            threads: self.threads.counts,
-            stacks: self.stacks.counts,
-            label_lists: self.label_lists.counts,
-        }
-    }
-
     /// Returns the counts that are not 0, for people.
     pub(super) fn text(&self) -> Option<String> {
         let mut parts = Vec::new();
-        for (name, counts) in self.tables() {
-            let Counts { undeclared, removed, declared_twice, removed_twice } = counts;
+        for (name, table) in [
+            ("metadata", &self.metadata),
+            ("threads", &self.threads),
+            ("stacks", &self.stacks),
+            ("label lists", &self.label_lists),
+        ] {
+            let Counts { undeclared, removed, declared_twice, removed_twice } = table.counts;
             let kinds = [
                 (undeclared, "references to undeclared"),
                 (removed, "references to removed"),
@@ -168,7 +151,7 @@ impl References {
                 (removed_twice, "second removals of"),
             ];
             let found = kinds.iter().filter(|(count, _)| *count > 0);
-            parts.extend(found.map(|(count, what)| format!("{count} {what} {}", name.replace('_', " "))));
+            parts.extend(found.map(|(count, what)| format!("{count} {what} {name}")));
         }
         (!parts.is_empty()).then(|| parts.join(", "))
     }

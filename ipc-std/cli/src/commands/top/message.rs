@@ -4,7 +4,7 @@ use core::time::Duration;
 use crossterm::event::KeyEvent;
 use nettrace_analysis::live::Activity;
 
-use crate::run::failure::Failure;
+use crate::run::Failure;
 
 /// A message to the main thread.
 #[derive(Debug)]

@@ -19,7 +19,7 @@ use crate::recording::rundown;
 use crate::recording::session_failure::{
     NO_THREADS, check_stream, exited, is_suspended, read_failure, suspended,
 };
-use crate::run::failure::Failure;
+use crate::run::Failure;
 use crate::run::threads::spawn;
 
 /// The length of a period.
