@@ -17,6 +17,8 @@ pub(crate) struct TraceLog {
     /// The filter of blocks by their times, if there is one.
     pub(crate) times: Option<TimeFilter>,
     pub(crate) end: Option<End>,
+    /// The time of the last sequence point in ticks.
+    last_point: Option<u64>,
 }
 
 impl TraceLog {
@@ -31,6 +33,9 @@ impl TraceLog {
 
     /// Notes a record that is not an event. Returns whether the rest of its block must be skipped.
     pub(crate) fn skips(&mut self, record: &Record<'_>) -> bool {
+        if let Record::SequencePoint(point) = record {
+            self.last_point = Some(point.timestamp);
+        }
         let skips = self.times.as_mut().is_some_and(|times| times.record(record));
         if skips {
             self.loss.resync();
@@ -50,6 +55,7 @@ impl TraceLog {
         TraceSummary {
             trace: catalog.trace(),
             end: self.end,
+            last_point: self.last_point.map(|ticks| catalog.clock().nanoseconds(ticks)),
             losses: self.loss.losses(),
             late,
             exceeded_limit,

@@ -22,6 +22,9 @@ pub struct TraceSummary<'a> {
     pub trace: Option<Trace<'a>>,
     /// How the trace ended, once its last event was returned.
     pub end: Option<End>,
+    /// The time of the last sequence point, in nanoseconds from the start of the trace. A runtime writes one from time to
+    /// time, and after the last event, so that the recording lasted up to it at least.
+    pub last_point: Option<i64>,
     /// The events that the runtime did not record, or that a bad block had. A loss is known with the next event of the
     /// same thread, or at a sequence point. The missing end of a truncated trace is not in this number, but in
     /// [`end`](Self::end). [`Losses`] has the details.
