@@ -54,6 +54,7 @@ mod report;
 mod room;
 mod wait_times;
 
+pub(crate) use contention_row::ContentionRow;
 pub use lock_report::{
     ContendedLock, Cycle, CycleThread, HoldingMethod, LockOwner, LockReport, LockThread, OwnerWait,
     WaitGroup, WaitingMethod, WaitingThread,

@@ -4,9 +4,11 @@ mod analysis;
 mod durations;
 mod loss_report;
 mod part;
+mod recording_span;
 
 pub use self::analysis::Analysis;
 pub use self::durations::Durations;
 pub(crate) use self::durations::elapsed;
 pub use self::loss_report::{EventBuffer, LossReport};
 pub use self::part::{Part, TraceTime};
+pub(crate) use self::recording_span::RecordingSpan;

@@ -61,6 +61,11 @@ impl Threads {
         Some(ThreadNumber(number))
     }
 
+    /// Returns the number of the thread of an event, if it has one.
+    pub(super) fn known(&self, event: &TraceEvent<'_>) -> Option<ThreadNumber> {
+        self.numbers.get(&(process_of(event), event.thread_id())).map(|number| ThreadNumber(*number))
+    }
+
     fn add(&mut self, key: (u64, u64)) -> Option<u32> {
         if self.list.len() >= Self::LIMIT {
             return None;
