@@ -335,7 +335,7 @@ fn kinds_of_requests_have_a_limit() {
     }
     let found = summary(&trace.bytes());
     // The requests of all paths beyond the limit are one kind, so that none is lost.
-    let others = found.groups.iter().find(|group| group.path.text == "(other paths)").unwrap();
+    let others = found.groups.iter().find(|group| group.path.text == "[other paths]").unwrap();
     assert_eq!((found.groups.len(), found.dropped), (Requests::GROUPS - 15, 0));
     assert_eq!(others.durations.count(), 21);
 }

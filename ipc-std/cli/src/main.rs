@@ -95,7 +95,6 @@ mod counters {
 
 /// What is wrong with a process: evidence, figures and rules.
 mod diagnosis {
-    pub(crate) mod entry_point;
     pub(crate) mod evidence;
     mod fact;
     pub(crate) mod facts;

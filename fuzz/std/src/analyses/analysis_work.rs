@@ -111,7 +111,7 @@ const ANALYSES: [(&str, AnalysisWork); 15] = [
     ("account of time", |trace| {
         let account = report_of(trace, TimeAccount::default());
         for process in account.processes() {
-            _ = (account.rounds(process), account.last_states(process));
+            _ = (account.thread_samples(process), account.last_states(process));
             let rows = account.rows(process, Measure::Samples);
             _ = account.blame(rows.map(|row| (row.stack, row.count)));
         }

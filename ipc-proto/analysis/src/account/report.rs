@@ -3,8 +3,6 @@ use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::string::String;
 use alloc::vec::Vec;
 
-use ipc_proto::wire::to_usize;
-
 use super::blame::Blame;
 use super::method_table::{MethodNumber, OwnMethods};
 use super::place::{Place, ThreadRole, ThreadState};
@@ -254,22 +252,17 @@ impl Account {
         self.open_waits.get(&thread).copied()
     }
 
-    /// Returns how often the threads of a process were sampled in each window: the number of samples of the thread that
-    /// has the most.
+    /// Returns the number of samples of each thread of a process in each window. Samples of the processor, which show only
+    /// threads that run, do not count.
     #[must_use]
-    pub fn rounds(&self, process: u64) -> Vec<u64> {
-        let mut rounds = alloc::vec![0_u64; to_usize(u32::from(Windows::COUNT))];
-        let mut sums: BTreeMap<(u16, ThreadNumber), u64> = BTreeMap::new();
-        for row in self.rows(process, Measure::Samples) {
-            let sum = sums.entry((row.window, row.thread)).or_default();
+    pub fn thread_samples(&self, process: u64) -> BTreeMap<(ThreadNumber, u16), u64> {
+        let mut sums: BTreeMap<(ThreadNumber, u16), u64> = BTreeMap::new();
+        let is_counted = self.samples.shows_waiting();
+        for row in self.rows(process, Measure::Samples).filter(|_| is_counted) {
+            let sum = sums.entry((row.thread, row.window)).or_default();
             *sum = sum.saturating_add(row.running).saturating_add(row.waiting);
         }
-        for ((window, _), sum) in sums {
-            if let Some(most) = rounds.get_mut(usize::from(window)) {
-                *most = sum.max(*most);
-            }
-        }
-        rounds
+        sums
     }
 
     /// Returns the state of each thread of a process in its last samples.

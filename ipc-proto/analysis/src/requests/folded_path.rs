@@ -34,7 +34,7 @@ impl FoldedPath {
 
     /// Returns the path of the requests for whose paths there is no room.
     pub(super) fn others() -> Self {
-        Self { text: "(other paths)".to_owned(), is_folded: true }
+        Self { text: "[other paths]".to_owned(), is_folded: true }
     }
 
     /// Folds a path.

@@ -116,7 +116,7 @@ impl Requests {
     /// How many kinds of requests (method or host, and path) are distinguished at most in each direction, and how many
     /// routes.
     pub const GROUPS: usize = Routes::LIMIT;
-    /// How many of these kinds can be those of all other requests of a process, whose path is `(other paths)`.
+    /// How many of these kinds can be those of all other requests of a process, whose path is `[other paths]`.
     const OTHERS: usize = 16;
     /// How many pairs of a kind of requests and a stack that sends them are stored at most.
     pub const SENDERS: usize = 1 << 16;

@@ -176,9 +176,14 @@ impl Samples {
         }
     }
 
+    /// Returns whether the samples show threads that wait: samples of the processor do not.
+    pub(crate) const fn shows_waiting(&self) -> bool {
+        !self.has_processor_samples
+    }
+
     /// Returns which stacks wait; `None` if samples of the processor show only threads that run.
     pub(crate) fn waiting(&mut self) -> Option<WaitingStacks> {
-        (!self.has_processor_samples).then(|| WaitingStacks::new(&mut self.names, &self.stacks))
+        self.shows_waiting().then(|| WaitingStacks::new(&mut self.names, &self.stacks))
     }
 
     /// Removes all weights, stacks, threads and addresses, whose ids are invalid from now on. The names of code remain,

@@ -24,8 +24,8 @@ pub(crate) struct Facts<'a> {
     /// The figures of the system at the start and at the end of the recording of a process.
     pub(super) system: Option<[SystemFigures; 2]>,
     pub(super) seconds: f64,
-    /// How often threads were sampled in each window.
-    pub(super) rounds: Vec<u64>,
+    /// How many samples each thread has in each window.
+    pub(super) thread_samples: BTreeMap<(ThreadNumber, u16), u64>,
     pub(super) last_states: Vec<LastState>,
 }
 
@@ -46,7 +46,7 @@ impl<'a> Facts<'a> {
             process_id,
             system,
             seconds: account.seconds(),
-            rounds: account.rounds(process),
+            thread_samples: account.thread_samples(process),
             last_states: account.last_states(process),
             evidence,
         }
@@ -118,12 +118,15 @@ impl<'a> Facts<'a> {
     /// Returns the time in which at least so many threads were on average in the samples of some rows.
     pub(super) fn threads_stretch(&self, rows: &[Selected<'a>], threads: f64) -> Option<Stretch> {
         let length = self.account.windows().length() as f64 / 1e9;
-        let of_round = |of: &Selected<'a>| {
-            let rounds = self.rounds.get(usize::from(of.row.window)).copied().unwrap_or_default();
-            let seconds = of.weight as f64 / rounds.max(1) as f64 * length;
-            (of.row.window, seconds, [of.row.first, of.row.last])
+        // The time of a thread is divided by its own samples, whose number differs from thread to thread.
+        let time = |of: &Selected<'a>| {
+            let samples = self.thread_samples.get(&(of.row.thread, of.row.window)).copied()?;
+            let seconds = of.weight as f64 / samples.max(1) as f64 * length;
+            Some((of.row.window, seconds, [of.row.first, of.row.last]))
         };
-        Bins::new(self.account, rows.iter().map(of_round)).stretch(threads)
+        let stretch = Bins::new(self.account, rows.iter().filter_map(time)).stretch(threads)?;
+        // A thread that is there for a part of a window counts for all of it.
+        Some(Stretch { rate: stretch.rate.min(thread_count(rows) as f64), ..stretch })
     }
 
     pub(super) fn blame(&self, rows: &[Row<'a>]) -> Blame<'a> {

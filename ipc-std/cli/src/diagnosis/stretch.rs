@@ -115,8 +115,17 @@ impl<'a> Bins<'a> {
         const GAP: u16 = 2;
         let [start, end] = seconds(self.account);
         let length = (self.account.windows().length() as f64 / 1e9).min(end - start);
+        // A stretch can begin and end in the middle of a window.
+        const EDGE: f64 = 0.25;
+        let is_busy = |window: u16, share: f64| {
+            self.bins.get(&window).is_some_and(|bin| bin.amount >= per_second * length * share)
+        };
+        let counts = |window: u16| {
+            let is_beside = is_busy(window.saturating_sub(1), 1.0) || is_busy(window.saturating_add(1), 1.0);
+            is_busy(window, 1.0) || (is_beside && is_busy(window, EDGE))
+        };
         let mut runs: Vec<(u16, Bin)> = Vec::new();
-        for (window, bin) in self.bins.iter().filter(|(_, bin)| bin.amount >= per_second * length) {
+        for (window, bin) in self.bins.iter().filter(|(window, _)| counts(**window)) {
             match runs.last_mut() {
                 Some((latest, run)) if *window <= latest.saturating_add(GAP) => {
                     *latest = *window;

@@ -123,8 +123,11 @@ pub(super) fn growing_heap(facts: &Facts<'_>) -> Vec<Finding> {
     let is_growth = |from: f64, to: f64| to - from >= GROWTH && to >= from * 1.25;
     let (trend, severity) = match (Trend::of(&sizes), sizes.as_slice()) {
         (Some(trend), _) => (trend, Severity::Medium),
-        // A few collections show no trend.
-        (None, [from, .., to]) if sizes.len() < 4 => (Trend { from: *from, to: *to }, Severity::Info),
+        // A few collections show no trend, so that only a large growth counts.
+        (None, [from, .., to]) if sizes.len() < 4 && sizes.is_sorted() => {
+            let is_large = *to >= from * 1.5 && to - from >= 2.0 * GROWTH;
+            (Trend { from: *from, to: *to }, if is_large { Severity::Medium } else { Severity::Info })
+        }
         _ => return Vec::new(),
     };
     if !is_growth(trend.from, trend.to) {
@@ -132,8 +135,8 @@ pub(super) fn growing_heap(facts: &Facts<'_>) -> Vec<Finding> {
     }
     let rows: Vec<_> = facts.rows(Measure::Allocations).collect();
     let blame = facts.blame(&rows);
-    let sense = match severity {
-        Severity::Info => "which is too few to show whether it goes on: record for longer",
+    let sense = match sizes.len() {
+        0..4 => "which are too few to show whether it goes on: record for longer",
         _ => "and its lows rise to the end",
     };
     let evidence = format!(

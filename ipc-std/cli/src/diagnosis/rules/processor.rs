@@ -1,7 +1,7 @@
 //! Methods of the program that take much of the processor.
-use nettrace_analysis::account::ThreadState;
+use nettrace_analysis::account::{ThreadRole, ThreadState};
 
-use crate::diagnosis::facts::Facts;
+use crate::diagnosis::facts::{Facts, Selected};
 use crate::diagnosis::finding::{Finding, Severity, places};
 
 /// Threads that want to run for much of the time, most of it in one method, or with all that the machine has.
@@ -35,10 +35,13 @@ pub(super) fn busy(facts: &Facts<'_>) -> Vec<Finding> {
         stretch.when(),
         places(&blame, "; ", "of the samples of running code are in")
     );
-    let finding = Finding::new(
-        "processor",
-        Severity::high_if(cores.unwrap_or_default().max(stretch.rate) >= 0.96),
-        evidence,
-    );
+    // A program that works in its main thread does what it is for.
+    let role = |of: &&Selected<'_>| facts.account.role(of.row.thread) == ThreadRole::Main;
+    let of_main: u64 = selected.iter().filter(role).map(|of| of.weight).sum();
+    let severity = match of_main > blame.total / 2 {
+        true => Severity::Info,
+        false => Severity::high_if(cores.unwrap_or_default().max(stretch.rate) >= 0.96),
+    };
+    let finding = Finding::new("processor", severity, evidence);
     vec![finding.blame(&blame).see("dotnet-ipc report TARGET --by own")]
 }
