@@ -34,6 +34,7 @@
 //! longer. There are at most [`TimeAccount::CELLS`] sums, beside [`Samples`](crate::samples::Samples).
 //! [`Account::dropped`] counts the events for which there was no room.
 mod blame;
+mod cells;
 mod gauge;
 mod method_table;
 mod place;
@@ -42,9 +43,10 @@ mod time_account;
 mod windows;
 
 pub use self::blame::{Blame, BlamedMethod};
+pub use self::cells::Measure;
 pub use self::gauge::{Gauge, GaugePoint};
 pub use self::method_table::MethodNumber;
 pub use self::place::{Place, ThreadRole, ThreadState};
 pub use self::report::{Account, AccountThread, LastState, Row};
-pub use self::time_account::{Measure, TimeAccount};
+pub use self::time_account::TimeAccount;
 pub use self::windows::Windows;

@@ -4,9 +4,9 @@ use alloc::string::String;
 use alloc::vec::Vec;
 
 use super::blame::Blame;
+use super::cells::{CellKey, Cells, Measure};
 use super::method_table::{MethodNumber, OwnMethods};
 use super::place::{Place, ThreadRole, ThreadState};
-use super::time_account::{CellKey, Cells, Measure};
 use super::windows::Windows;
 use crate::StackId;
 use crate::names::at;
@@ -279,7 +279,7 @@ impl Account {
         let states = |row: &Row<'_>| row.states().into_iter().filter(|(_, weight)| *weight > 0);
         let latest = rows.iter().max_by_key(|row| row.last)?;
         // A stack in which the thread both ran and waited has no known order.
-        let (state, _) = states(latest).last()?;
+        let (state, _) = states(latest).next_back()?;
         let is_other = |row: &&Row<'_>| states(row).any(|(of, _)| of != state);
         let other = rows.iter().filter(is_other).map(|row| row.last).max();
         let acquired = self.acquired.get(&thread).copied().filter(|_| state == ThreadState::Lock);

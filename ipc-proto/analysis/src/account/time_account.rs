@@ -6,158 +6,14 @@ use alloc::vec::Vec;
 use ipc_proto::wire::{to_u32, to_usize};
 use nettrace::TraceEvent;
 
+use super::cells::{Cells, Measure};
 use super::report::Account;
-use super::windows::Windows;
 use crate::event::{owned, pointer_size, text};
 use crate::locks::ContentionRow;
 use crate::names::cut;
 use crate::samples::{AllocationRow, Clock, Interval, Samples, ThreadNumber};
 use crate::trace::RecordingSpan;
-use crate::{Analysis, OwnCode, Part, RuntimeEvent, StackId};
-
-/// What an account adds up.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-#[non_exhaustive]
-pub enum Measure {
-    /// Samples of threads.
-    Samples,
-    /// Nanoseconds of waiting for locks, with the number of the lock as the label.
-    Contention,
-    /// Allocated bytes; those of large objects have the label [`Account::LARGE`].
-    Allocations,
-    /// Exceptions, with the type as the label.
-    Exceptions,
-    /// Triggered collections.
-    Triggers,
-    /// Started threads.
-    ThreadStarts,
-    /// Methods that are compiled.
-    Compilations,
-    /// Requests that the program sends.
-    Sent,
-}
-
-impl Measure {
-    /// Returns the measure of an event that counts 1.
-    fn of_event(event: &TraceEvent<'_>, of_runtime: Option<RuntimeEvent>) -> Option<Self> {
-        match of_runtime {
-            Some(RuntimeEvent::ExceptionThrown) => Some(Self::Exceptions),
-            Some(RuntimeEvent::GCTriggered) => Some(Self::Triggers),
-            Some(RuntimeEvent::ThreadCreating) => Some(Self::ThreadStarts),
-            Some(RuntimeEvent::MethodJittingStarted) => Some(Self::Compilations),
-            Some(_) => None,
-            None => {
-                let description = event.description()?;
-                let is_sent = description.event_id() == 1 && description.provider() == "System.Net.Http";
-                is_sent.then_some(Self::Sent)
-            }
-        }
-    }
-
-    fn of(clock: &Clock) -> Self {
-        match clock {
-            Clock::Contention => Self::Contention,
-            Clock::Allocations => Self::Allocations,
-            _ => Self::Samples,
-        }
-    }
-}
-
-/// The place of a sum.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct CellKey {
-    pub(super) measure: Measure,
-    pub(super) thread: ThreadNumber,
-    pub(super) window: u16,
-    pub(super) label: u32,
-    pub(super) stack: StackId,
-}
-
-/// A sum over a window of time.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Cell {
-    pub(super) running: u64,
-    pub(super) waiting: u64,
-    pub(super) count: u64,
-    pub(super) first: i64,
-    pub(super) last: i64,
-    /// Whether the sum is one of AllocationTicks, which count for processes without sampled allocations.
-    pub(super) is_tick: bool,
-}
-
-impl Cell {
-    fn add(&mut self, other: &Self) {
-        self.running = self.running.saturating_add(other.running);
-        self.waiting = self.waiting.saturating_add(other.waiting);
-        self.count = self.count.saturating_add(other.count);
-        self.first = self.first.min(other.first);
-        self.last = self.last.max(other.last);
-    }
-}
-
-/// The sums of an account.
-#[derive(Debug, Default)]
-pub(super) struct Cells {
-    pub(super) windows: Windows,
-    pub(super) sums: BTreeMap<CellKey, Cell>,
-    pub(super) dropped: u64,
-}
-
-impl Cells {
-    /// Adds what a clock counts from `start` to `end`, a part to each window.
-    fn add(&mut self, measure: Measure, label: u32, interval: &Interval, end: i64) {
-        let Interval { thread, stack, start, weight, is_tick } = *interval;
-        self.window(start);
-        let last = self.window(end);
-        let first = self.windows.of(start).unwrap_or(last);
-        for window in first..=last {
-            let key = CellKey { measure, thread, window, label, stack };
-            let from = start.max(if window == first { start } else { self.windows.start(window) });
-            let to = if window == last { end } else { self.windows.start(window.saturating_add(1)) };
-            let inside = u64::try_from(to.saturating_sub(from)).unwrap_or_default();
-            let [running, waiting] = match first == last {
-                true => [weight.running, weight.waiting],
-                false => [0, inside],
-            };
-            let count = u64::from(window == first);
-            self.add_cell(key, &Cell { running, waiting, count, first: from, last: to, is_tick });
-        }
-    }
-
-    /// Returns the window of a time, after it has made room for it.
-    fn window(&mut self, time: i64) -> u16 {
-        loop {
-            match self.windows.of(time) {
-                Some(window) => return window,
-                None => self.double(),
-            }
-        }
-    }
-
-    fn add_cell(&mut self, mut key: CellKey, cell: &Cell) {
-        if let Some(sum) = self.sums.get_mut(&key) {
-            return sum.add(cell);
-        }
-        // Longer windows have fewer sums.
-        if self.sums.len() >= TimeAccount::CELLS && key.window > 0 && self.windows.length() < u64::MAX / 4 {
-            self.double();
-            key.window /= 2;
-        }
-        if self.sums.len() >= TimeAccount::CELLS {
-            self.dropped = self.dropped.saturating_add(1);
-            return;
-        }
-        self.sums.entry(key).and_modify(|sum| sum.add(cell)).or_insert(*cell);
-    }
-
-    fn double(&mut self) {
-        self.windows.double();
-        for (key, cell) in core::mem::take(&mut self.sums) {
-            let key = CellKey { window: key.window / 2, ..key };
-            self.sums.entry(key).and_modify(|sum| sum.add(&cell)).or_insert(cell);
-        }
-    }
-}
+use crate::{Analysis, OwnCode, Part, RuntimeEvent};
 
 /// Adds up the time of the threads of a trace, and what else its events weigh. The events must come in the order of
 /// time: see [`EventOrder::Time`](nettrace::EventOrder::Time). The [module](super) has the rules.
@@ -205,7 +61,7 @@ impl Default for TimeAccount {
 
 impl TimeAccount {
     /// How many sums are stored at most.
-    pub const CELLS: usize = 1 << 20;
+    pub const CELLS: usize = Cells::LIMIT;
     /// How many labels are stored at most.
     const LABELS: usize = 1 << 12;
     /// The longest label in bytes.
@@ -236,6 +92,12 @@ impl TimeAccount {
     /// Takes the time of the last sequence point, up to which the recording lasts at least.
     pub fn extend_to(&mut self, nanoseconds: i64) {
         self.span.extend_to(nanoseconds);
+    }
+
+    /// Returns the start and the end of the recording so far, in nanoseconds from the start of the trace.
+    #[must_use]
+    pub fn times(&self) -> (i64, i64) {
+        self.span.times()
     }
 
     /// Returns the number of a label; that of the empty one if there is no room.

@@ -40,6 +40,7 @@ struct DiagnosisRow<'a> {
     #[serde(flatten)]
     figures: &'a Figures,
     not_recorded: &'a [&'static str],
+    left_out: u64,
     findings: Vec<FindingRow<'a>>,
 }
 
@@ -50,12 +51,15 @@ struct Diagnosis {
     findings: Vec<Finding>,
     /// The kinds of events that the recording lacks.
     not_recorded: Vec<&'static str>,
+    /// The number of events that are not counted, because there was no room.
+    left_out: u64,
 }
 
 impl Diagnosis {
     fn row(&self) -> DiagnosisRow<'_> {
-        let Self { target, figures, findings, not_recorded } = self;
-        DiagnosisRow { figures, not_recorded, findings: findings.iter().map(|of| of.row(target)).collect() }
+        let Self { target, figures, findings, not_recorded, left_out } = self;
+        let left_out = *left_out;
+        DiagnosisRow { figures, not_recorded, left_out, findings: findings.iter().map(|of| of.row(target)).collect() }
     }
 }
 
@@ -99,6 +103,7 @@ pub(crate) fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
             figures: Figures::new(&facts),
             findings: rules::findings(&facts),
             not_recorded: facts.not_recorded(),
+            left_out: facts.left_out(),
         }
     });
     let diagnoses: Vec<_> = diagnoses.collect();
@@ -151,8 +156,11 @@ impl Diagnosis {
             wrap(&text, out)?;
             writeln!(out, "  next: dotnet-ipc trace PID --profile sick --duration 10s -o FILE")?;
         }
+        if self.left_out > 0 {
+            writeln!(out, "\nnot counted, because there was no room: {} events", self.left_out)?;
+        }
         if self.findings.is_empty() {
-            let seen = if self.not_recorded.is_empty() { "" } else { " in what was recorded" };
+            let seen = if self.not_recorded.is_empty() && self.left_out == 0 { "" } else { " in what was recorded" };
             writeln!(out, "\nNothing stands out{seen}.")?;
         }
         Ok(())

@@ -1,5 +1,5 @@
 //! What the events of a recording show, event by event.
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet};
 
 use nettrace::TraceEvent;
 use nettrace_analysis::account::{Account, Gauge, TimeAccount};
@@ -8,7 +8,7 @@ use nettrace_analysis::gc::{Collection, Collections, Reason};
 use nettrace_analysis::jit::{Compilation, Compilations, Tier};
 use nettrace_analysis::locks::{LockReport, Locks};
 use nettrace_analysis::requests::{RequestSummary, Requests};
-use nettrace_analysis::{Analysis as _, Durations, OwnCode, Part};
+use nettrace_analysis::{Analysis as _, Durations, KnownProvider, OwnCode, Part};
 
 use super::fact::Wish;
 
@@ -22,7 +22,10 @@ pub(crate) struct Evidence {
     collections: Collections,
     compilations: Compilations,
     counters: CounterReader,
-    kinds: HashMap<u32, (Option<Wish>, Mark)>,
+    /// By [`TraceEvent::kind`].
+    kinds: Vec<Option<EventUse>>,
+    /// The process and the kind of the last event.
+    seen: Option<(Option<u64>, u32)>,
     processes: BTreeMap<Option<u64>, ProcessEvidence>,
     /// Whether the tool records the process, and so knows what is recorded.
     is_live: bool,
@@ -46,6 +49,15 @@ enum Mark {
     Start,
     Connection,
     Other,
+}
+
+/// What the events of a kind are for.
+#[derive(Debug, Clone, Copy)]
+struct EventUse {
+    wish: Option<Wish>,
+    mark: Mark,
+    is_of_runtime: bool,
+    is_of_requests: bool,
 }
 
 /// What is known of one process beside its threads, locks and requests.
@@ -117,7 +129,8 @@ impl Evidence {
             compilations: Compilations::default().of_part(part.clone()),
             part: part.clone(),
             counters: CounterReader::new(),
-            kinds: HashMap::new(),
+            kinds: Vec::new(),
+            seen: None,
             processes: BTreeMap::new(),
             is_live,
         }
@@ -125,29 +138,31 @@ impl Evidence {
 
     /// Takes the next event of the recording, in the part or not.
     pub(crate) fn event(&mut self, event: &TraceEvent<'_>) {
-        let Some(metadata) = event.metadata() else { return };
+        let place = usize::try_from(event.kind()).unwrap_or_default();
+        let known = self.kinds.get(place).copied().flatten();
+        let Some(EventUse { wish, mark, is_of_runtime, is_of_requests }) =
+            known.or_else(|| self.find(event, place))
+        else {
+            return;
+        };
         self.account.event(event);
-        self.requests.event(event);
-        self.locks.event(event);
-        self.collections.event(event);
-        self.compilations.event(event);
-        let is_inside = self.part.includes(event);
-        let (wish, mark) = *self.kinds.entry(event.kind()).or_insert_with(|| {
-            let provider = metadata.provider.to_string();
-            let mark = match (provider.as_str(), metadata.event_id) {
-                ("Microsoft-Windows-DotNETRuntime", 187) => Mark::Start,
-                ("System.Net.Http", 4) => Mark::Connection,
-                _ => Mark::Other,
-            };
-            (Wish::of(&provider, metadata.event_id), mark)
-        });
-        while let Some(collection) = self.collections.pop() {
-            self.process(collection.process_id).gc.add(&collection);
+        if is_of_requests {
+            self.requests.event(event);
         }
-        while let Some(compilation) = self.compilations.pop() {
-            self.process(compilation.process_id).compiled.add(&compilation);
+        if is_of_runtime || wish == Some(Wish::Samples) {
+            self.locks.event(event);
         }
-        if !is_inside || (wish.is_none() && mark == Mark::Other) {
+        if is_of_runtime {
+            self.collections.event(event);
+            self.compilations.event(event);
+            while let Some(collection) = self.collections.pop() {
+                self.process(collection.process_id).gc.add(&collection);
+            }
+            while let Some(compilation) = self.compilations.pop() {
+                self.process(compilation.process_id).compiled.add(&compilation);
+            }
+        }
+        if !self.part.includes(event) || (wish.is_none() && mark == Mark::Other) {
             return;
         }
         if wish == Some(Wish::Counters) {
@@ -155,6 +170,11 @@ impl Evidence {
                 let process = self.processes.entry(sample.process_id).or_default();
                 process.counter(&sample);
             }
+        }
+        // Most events are of the kind and the process of the one before.
+        let seen = Some((event.process_id(), event.kind()));
+        if mark == Mark::Other && core::mem::replace(&mut self.seen, seen) == seen {
+            return;
         }
         let processors = event.trace().and_then(|trace| trace.processors);
         let process = self.process(event.process_id());
@@ -165,6 +185,32 @@ impl Evidence {
             Mark::Connection => process.connections.add(event.nanoseconds(), 1.0),
             Mark::Other => {}
         }
+    }
+
+    /// Finds which analyses need the events of a kind.
+    #[cold]
+    fn find(&mut self, event: &TraceEvent<'_>, place: usize) -> Option<EventUse> {
+        let metadata = event.metadata()?;
+        let (provider, event_id) = (metadata.provider.to_string(), metadata.event_id);
+        let mark = match (provider.as_str(), event_id) {
+            ("Microsoft-Windows-DotNETRuntime", 187) => Mark::Start,
+            ("System.Net.Http", 4) => Mark::Connection,
+            _ => Mark::Other,
+        };
+        let known = KnownProvider::of(metadata.provider);
+        let wish = Wish::of(&provider, event_id);
+        let is_of_runtime = matches!(known, Some(KnownProvider::Runtime | KnownProvider::Rundown));
+        // The rows of code name the methods that send requests.
+        let is_of_requests =
+            (is_of_runtime && event_id >= 140) || (known.is_none() && wish != Some(Wish::Counters));
+        let of = EventUse { wish, mark, is_of_runtime, is_of_requests };
+        if place >= self.kinds.len() {
+            self.kinds.resize(place.saturating_add(1), None);
+        }
+        if let Some(kind) = self.kinds.get_mut(place) {
+            *kind = Some(of);
+        }
+        Some(of)
     }
 
     fn process(&mut self, id: Option<u64>) -> &mut ProcessEvidence {
@@ -182,8 +228,9 @@ impl Evidence {
         }
         if let Some(time) = last_point {
             self.account.extend_to(time);
-            self.requests.extend_to(time);
         }
+        let (_, end) = self.account.times();
+        self.requests.extend_to(end);
         for collection in core::mem::take(&mut self.collections).finish().collections {
             self.process(collection.process_id).gc.add(&collection);
         }

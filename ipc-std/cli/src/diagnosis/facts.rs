@@ -27,9 +27,14 @@ pub(crate) struct Facts<'a> {
     /// How many samples each thread has in each window.
     pub(super) thread_samples: BTreeMap<(ThreadNumber, u16), u64>,
     pub(super) last_states: Vec<LastState>,
+    /// The threads that have been in their last state for a while, up to the end.
+    pub(super) stuck: BTreeSet<ThreadNumber>,
 }
 
 impl<'a> Facts<'a> {
+    /// The seconds after which a thread is stuck in a state.
+    pub(super) const STUCK: f64 = 1.0;
+
     pub(crate) fn new(
         evidence: &'a CollectedEvidence,
         process_id: Option<u64>,
@@ -39,6 +44,9 @@ impl<'a> Facts<'a> {
         let account = &evidence.account;
         // In a trace of a runtime, threads state no process.
         let process = process_id.filter(|id| account.processes().contains(id)).unwrap_or_default();
+        let last_states = account.last_states(process);
+        let last = last_states.iter().map(|state| state.last).max().unwrap_or_default();
+        let stuck = last_states.iter().filter(|of| Self::is_stuck(of, last)).map(|of| of.thread).collect();
         Self {
             account,
             of,
@@ -47,9 +55,21 @@ impl<'a> Facts<'a> {
             system,
             seconds: account.seconds(),
             thread_samples: account.thread_samples(process),
-            last_states: account.last_states(process),
+            last_states,
+            stuck,
             evidence,
         }
+    }
+
+    /// Returns whether a thread has been in its last state up to the last sample of all threads.
+    fn is_stuck(of: &LastState, last: i64) -> bool {
+        let samples: u64 = of.stacks.iter().map(|(_, samples)| samples).sum();
+        // A thread is sampled again and again, so that its last sample is a few intervals before the end at most.
+        let waits = of.last.saturating_sub(of.since) as f64 / 1e9;
+        let interval = waits / samples.max(1) as f64;
+        waits >= Self::STUCK
+            && samples >= 3
+            && last.saturating_sub(of.last) as f64 / 1e9 <= interval * 3.0 + 0.2
     }
 
     /// Returns whether the recording can show this.
@@ -62,6 +82,12 @@ impl<'a> Facts<'a> {
         let has_counter = |wish: &Wish| wish.counters().iter().any(|name| self.counter(name).is_some());
         let is_missing = |wish: &Wish| !self.is_recorded(*wish) && !has_counter(wish);
         Wish::ALL.into_iter().filter(is_missing).map(Wish::text).collect()
+    }
+
+    /// Returns how many events are not counted, because there was no room.
+    pub(crate) fn left_out(&self) -> u64 {
+        let CollectedEvidence { account, requests, locks, .. } = self.evidence;
+        account.dropped().saturating_add(requests.dropped).saturating_add(locks.dropped)
     }
 
     /// Returns a fact that the events show, or else a counter, if they were recorded.

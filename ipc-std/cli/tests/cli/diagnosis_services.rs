@@ -1,7 +1,7 @@
 //! Tests of `dotnet-ipc diagnose` on made recordings: sick services and their healthy twins, each in many forms that
 //! must not change the findings.
+use core::ops::Range;
 use std::collections::BTreeMap;
-use std::ops::Range;
 
 use serde_json::Value;
 

@@ -1,5 +1,5 @@
 //! Waits for locks: those that never end, and those that take much time.
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use nettrace_analysis::account::{LastState, Measure, Row, ThreadRole, ThreadState};
 use nettrace_analysis::locks::{ContendedLock, Cycle};
@@ -10,47 +10,35 @@ use crate::diagnosis::facts::{Facts, by_method, thread_count};
 use crate::diagnosis::finding::{Finding, Severity, places};
 use crate::diagnosis::stretch::Stretch;
 
-/// Threads that are in a wait for a lock to the end of the recording, at least so long.
-const STUCK: f64 = 1.0;
-
-/// Returns whether a thread waits to the end of the recording, and has got nothing for a while.
-pub(super) fn is_stuck(facts: &Facts<'_>, of: &LastState) -> bool {
-    let last = facts.last_states.iter().map(|state| state.last).max().unwrap_or_default();
-    let samples: u64 = of.stacks.iter().map(|(_, samples)| samples).sum();
-    // A thread is sampled again and again, so that its last sample is one interval before the end at most.
-    let waits = of.last.saturating_sub(of.since) as f64 / 1e9;
-    let interval = waits / samples.max(1) as f64;
-    waits >= STUCK && samples >= 3 && last.saturating_sub(of.last) as f64 / 1e9 <= interval * 3.0 + 0.2
-}
-
-/// Returns the threads that wait for a lock to the end, and none of which has got one since.
-fn stuck<'f>(facts: &'f Facts<'_>) -> impl Iterator<Item = &'f LastState> {
+/// Returns the threads that wait for a lock to the end, and none of which has got one since. Left out are those that wait
+/// for a lock whose owner is known to go on: it runs, or waits for something else than a lock.
+fn stuck<'f>(facts: &'f Facts<'_>) -> Vec<&'f LastState> {
+    let id = |of: &LastState| facts.account.thread(of.thread).map_or(0, |thread| thread.id);
     let is_lock = |of: &&LastState| matches!(of.state, ThreadState::Lock | ThreadState::ReaderWriterLock);
-    facts.last_states.iter().filter(is_lock).filter(|of| is_stuck(facts, of))
-}
-
-/// Returns the lock for which a thread waits at the end, by its events, if its owner goes on: it runs, or waits for
-/// something else than a lock.
-fn held_lock<'a>(facts: &Facts<'a>, of: &LastState) -> Option<&'a ContendedLock> {
-    let id = facts.account.thread(of.thread)?.id;
-    let lock = facts.locks().find(|lock| lock.waiting.iter().any(|waiting| waiting.thread.id == id))?;
-    let owner = lock.owner.as_ref()?;
-    let thread = owner.thread.as_ref()?;
-    let is_owner =
-        |state: &LastState| facts.account.thread(state.thread).is_some_and(|of| of.id == thread.id);
-    let state = facts.last_states.iter().find(|state| is_owner(state))?;
-    (owner.waits_for.is_none() && !stuck(facts).any(|stuck| stuck.thread == state.thread)).then_some(lock)
+    let stuck = facts.last_states.iter().filter(is_lock).filter(|of| facts.stuck.contains(&of.thread));
+    let stuck: Vec<_> = stuck.collect();
+    let mut going_on: BTreeSet<u64> = facts.last_states.iter().map(id).collect();
+    stuck.iter().for_each(|of| _ = going_on.remove(&id(of)));
+    let is_held = |lock: &&ContendedLock| {
+        let owner = lock.owner.as_ref().filter(|owner| owner.waits_for.is_none());
+        let thread = owner.and_then(|owner| owner.thread.as_ref());
+        thread.is_some_and(|thread| going_on.contains(&thread.id))
+    };
+    let waiting = facts.locks().filter(is_held).flat_map(|lock| &lock.waiting);
+    let held: BTreeSet<u64> = waiting.map(|waiting| waiting.thread.id).collect();
+    stuck.into_iter().filter(|of| !held.contains(&id(of))).collect()
 }
 
 /// Threads that wait for each other, or that wait for locks of which no owner goes on.
 pub(super) fn deadlocks(facts: &Facts<'_>) -> Vec<Finding> {
     let cycles = facts.evidence.locks.cycles.iter().filter(|cycle| cycle.process_id == facts.process_id);
-    let cycles: Vec<_> = cycles.filter(|cycle| cycle.time as f64 >= STUCK * 1e9).filter_map(circle).collect();
+    let cycles: Vec<_> =
+        cycles.filter(|cycle| cycle.time as f64 >= Facts::STUCK * 1e9).filter_map(circle).collect();
     if !cycles.is_empty() {
         return cycles;
     }
     const THREADS: usize = 2;
-    let threads: Vec<_> = stuck(facts).filter(|of| held_lock(facts, of).is_none()).collect();
+    let threads = stuck(facts);
     if threads.len() < THREADS {
         return Vec::new();
     }
@@ -106,13 +94,9 @@ pub(super) fn contention(facts: &Facts<'_>) -> Vec<Finding> {
     const NANOSECONDS: f64 = 1e9;
     const COUNT: u64 = 5;
     // Waits that never end are no contention.
-    let is_deadlocked = |row: &Row<'_>| {
-        stuck(facts).any(|of| {
-            of.thread == row.thread
-                && held_lock(facts, of).is_none()
-                && facts.account.open_wait(of.thread).is_some()
-        })
-    };
+    let stuck: BTreeSet<_> = stuck(facts).into_iter().map(|of| of.thread).collect();
+    let is_deadlocked =
+        |row: &Row<'_>| stuck.contains(&row.thread) && facts.account.open_wait(row.thread).is_some();
     let rows: Vec<_> = facts.rows(Measure::Contention).filter(|row| !is_deadlocked(row)).collect();
     // A few waits show no habit, unless they are long.
     let has_weight = |rows: &[Row<'_>]| {
@@ -171,7 +155,7 @@ pub(super) fn contention(facts: &Facts<'_>) -> Vec<Finding> {
 /// Returns how many threads wait for locks on average by the samples, without those that wait for ever.
 fn sampled_threads(facts: &Facts<'_>) -> Option<f64> {
     let mut rows = facts.samples(ThreadState::Lock, |_| true);
-    rows.retain(|of| !stuck(facts).any(|stuck| stuck.thread == of.row.thread));
+    rows.retain(|of| !facts.stuck.contains(&of.row.thread));
     facts.threads_stretch(&rows, 0.3).map(|stretch| stretch.rate)
 }
 
@@ -182,13 +166,14 @@ pub(super) fn sampled_waits(facts: &Facts<'_>) -> Vec<Finding> {
     let states = [ThreadState::ReaderWriterLock, ThreadState::Semaphore, ThreadState::Lock];
     let has_events = facts.is_recorded(Wish::Locks);
     let states = states.into_iter().filter(|state| *state != ThreadState::Lock || !has_events);
+    let stuck: BTreeSet<_> = stuck(facts).into_iter().map(|of| of.thread).collect();
     let mut findings = Vec::new();
     for state in states {
         // A thread of its own can wait for its work with a semaphore.
         let role =
             |role| role == ThreadRole::Pool || (state != ThreadState::Semaphore && role != ThreadRole::Other);
         let mut rows = facts.samples(state, role);
-        rows.retain(|of| !stuck(facts).any(|stuck| stuck.thread == of.row.thread));
+        rows.retain(|of| !stuck.contains(&of.row.thread));
         for group in by_method(rows, |rows| facts.threads_stretch(rows, THREADS).is_some()) {
             let Some(stretch) = facts.threads_stretch(&group, THREADS) else { continue };
             let blame = facts.blame_selected(&group);

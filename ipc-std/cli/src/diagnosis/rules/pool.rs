@@ -1,7 +1,6 @@
 //! Threads of the pool that wait, and the work that waits for them.
 use nettrace_analysis::account::{Gauge, LastState, ThreadRole, ThreadState};
 
-use super::locks::is_stuck;
 use crate::diagnosis::facts::{Facts, by_method, thread_count};
 use crate::diagnosis::finding::{Finding, Severity, places};
 use crate::diagnosis::stretch::{Stretch, seconds};
@@ -58,7 +57,7 @@ pub(super) fn blocked(facts: &Facts<'_>) -> Vec<Finding> {
 /// Returns whether the threads of the pool wait for locks to the end: then this is the cause of a queue.
 fn are_stuck(facts: &Facts<'_>, pool: usize) -> bool {
     let is_lock = |of: &&LastState| matches!(of.state, ThreadState::Lock | ThreadState::ReaderWriterLock);
-    facts.last_states.iter().filter(is_lock).filter(|of| is_stuck(facts, of)).count()
+    facts.last_states.iter().filter(is_lock).filter(|of| facts.stuck.contains(&of.thread)).count()
         >= pool.div_ceil(2).max(1)
 }
 
@@ -91,7 +90,7 @@ fn outside_managed_code(facts: &Facts<'_>, pool: usize) -> Option<Finding> {
     let is_native = |of: &&LastState| {
         of.state == ThreadState::Native
             && facts.account.role(of.thread) == ThreadRole::Pool
-            && is_stuck(facts, of)
+            && facts.stuck.contains(&of.thread)
     };
     let threads: Vec<_> = facts.last_states.iter().filter(is_native).collect();
     let blame = facts.account.blame(threads.iter().flat_map(|of| of.stacks.iter().copied()));

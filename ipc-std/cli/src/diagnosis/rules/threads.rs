@@ -1,7 +1,6 @@
 //! The finalizer thread, and threads and other resources that are too many.
 use nettrace_analysis::account::{LastState, Measure, ThreadRole, ThreadState};
 
-use super::locks::is_stuck;
 use crate::diagnosis::facts::Facts;
 use crate::diagnosis::finding::{Finding, Severity, places};
 use crate::diagnosis::trend::Trend;
@@ -11,7 +10,7 @@ pub(super) fn finalizer(facts: &Facts<'_>) -> Vec<Finding> {
     let is_blocked = |of: &&LastState| {
         facts.account.role(of.thread) == ThreadRole::Finalizer
             && !matches!(of.state, ThreadState::Runs | ThreadState::Idle)
-            && is_stuck(facts, of)
+            && facts.stuck.contains(&of.thread)
     };
     let Some(thread) = facts.last_states.iter().find(is_blocked) else { return Vec::new() };
     let place = thread.stacks.first().and_then(|(stack, _)| facts.account.place(*stack));
@@ -24,7 +23,7 @@ pub(super) fn finalizer(facts: &Facts<'_>) -> Vec<Finding> {
     let called = if innermost == outermost { String::new() } else { format!(", called by {outermost}") };
     let is_other = |of: &&LastState| {
         let role = facts.account.role(of.thread);
-        role == ThreadRole::Started && of.state != ThreadState::Idle && is_stuck(facts, of)
+        role == ThreadRole::Started && of.state != ThreadState::Idle && facts.stuck.contains(&of.thread)
     };
     let others = facts.last_states.iter().filter(is_other).filter_map(|of| {
         let place = facts.account.place(of.stacks.first()?.0)?;
