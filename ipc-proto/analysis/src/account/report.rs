@@ -240,12 +240,6 @@ impl Account {
         self.cells.dropped.saturating_add(self.samples.dropped())
     }
 
-    /// Returns the samples, with the names and stacks of all events.
-    #[must_use]
-    pub const fn samples(&self) -> &Samples {
-        &self.samples
-    }
-
     /// Returns the time since when a thread waits for a lock at the end of the recording, by its events.
     #[must_use]
     pub fn open_wait(&self, thread: ThreadNumber) -> Option<i64> {

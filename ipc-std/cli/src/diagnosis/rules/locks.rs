@@ -52,9 +52,18 @@ pub(super) fn deadlocks(facts: &Facts<'_>) -> Vec<Finding> {
         _ if whole == threads.len() => " during the whole recording".to_owned(),
         whole => format!(" to the end, {whole} of them during the whole recording,"),
     };
+    let ids: BTreeSet<_> =
+        threads.iter().filter_map(|of| facts.account.thread(of.thread)).map(|of| of.id).collect();
+    let owners = facts.locks().filter(|lock| !lock.waiting.is_empty()).filter_map(|lock| lock.owner.as_ref());
+    let owners: BTreeSet<_> =
+        owners.filter_map(|owner| owner.thread.as_ref()).map(|thread| thread.id).collect();
+    let owners: Vec<_> = owners.intersection(&ids).take(3).map(u64::to_string).collect();
+    let owners = match owners.as_slice() {
+        [] => "which threads have these locks is not known: perhaps a deadlock".to_owned(),
+        owners => format!("of the owners, {} are known, and wait themselves: a deadlock", owners.join(", ")),
+    };
     let evidence = format!(
-        "{} threads waited for locks{when} and none got one{}; which threads have these locks is not known: perhaps a \
-         deadlock",
+        "{} threads waited for locks{when} and none got one{}; {owners}",
         threads.len(),
         places(&blame, ", ", "in")
     );

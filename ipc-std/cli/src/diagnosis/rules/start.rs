@@ -53,13 +53,17 @@ pub(super) fn start(facts: &Facts<'_>) -> Vec<Finding> {
     vec![finding.in_method(name).see("dotnet-ipc report TARGET --wall --tree --short")]
 }
 
-/// Returns whether methods are compiled at a rate up to the end as only at a start.
+/// Returns whether methods are compiled as only at a start in each of the last three tenths of the recording: a program
+/// that ends also compiles some.
 fn compiles_to_the_end(facts: &Facts<'_>) -> bool {
     const PER_SECOND: f64 = 100.0;
     let [first, last] = seconds(facts.account);
-    let end = (last - first) * 0.1;
-    let rows = facts.rows(Measure::Compilations).filter(|row| row.last as f64 / 1e9 >= last - end);
-    rows.map(|row| row.count).sum::<u64>() as f64 >= PER_SECOND * end
+    let tenth = (last - first) / 10.0;
+    [7.0, 8.0, 9.0].into_iter().all(|place| {
+        let time = first + place * tenth..=first + (place + 1.0) * tenth;
+        let rows = facts.rows(Measure::Compilations).filter(|row| time.contains(&(row.last as f64 / 1e9)));
+        rows.map(|row| row.count).sum::<u64>() as f64 >= PER_SECOND * tenth
+    })
 }
 
 /// Compilation at the start, or of methods that the program makes while it runs. Other compilations end by themselves.
