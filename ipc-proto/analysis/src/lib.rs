@@ -5,6 +5,7 @@
 
 extern crate alloc;
 
+pub mod account;
 pub mod call_tree;
 pub mod counters;
 mod event;

@@ -55,3 +55,4 @@ pub use lock_report::{
     WaitGroup, WaitTimes, WaitingMethod, WaitingThread,
 };
 pub use locks::Locks;
+pub(crate) use process_locks::ContentionRow;

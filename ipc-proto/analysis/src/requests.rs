@@ -36,9 +36,10 @@
 //!
 //! At most [`Requests::OPEN`] requests in flight, [`Requests::OPERATIONS`] operations, and [`Requests::GROUPS`] kinds
 //! of requests in each direction, each with [`Durations`](crate::Durations), beside [`Names`](crate::names::Names) and
-//! [`Stacks`](crate::Stacks). A path has at most 256 bytes after folding. [`RequestSummary::dropped`] counts the
-//! requests for which there was no room, and [`RequestSummary::dropped_methods`] the operations and stacks. The work
-//! for each event is logarithmic in these numbers.
+//! [`Stacks`](crate::Stacks). All requests of a process beyond these kinds are one kind, with the path `[other paths]`. A
+//! path has at most 256 bytes after folding. [`RequestSummary::dropped`] counts the requests for which there was no room,
+//! and [`RequestSummary::dropped_methods`] the operations and stacks. The work for each event is logarithmic in these
+//! numbers.
 mod folded_path;
 mod operations;
 mod own_stacks;

@@ -2,6 +2,7 @@
 mod durations;
 mod loss_report;
 mod part;
+mod recording_span;
 
 use nettrace::TraceEvent;
 
@@ -9,6 +10,7 @@ pub use self::durations::Durations;
 pub(crate) use self::durations::elapsed;
 pub use self::loss_report::{EventBuffer, LossReport};
 pub use self::part::{Part, TraceTime};
+pub(crate) use self::recording_span::RecordingSpan;
 
 /// An analysis takes the events of a trace, and makes a report of them.
 ///

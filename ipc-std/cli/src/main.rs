@@ -107,16 +107,15 @@ mod counters {
 
 /// The problems of a process: evidence, figures and rules.
 mod diagnosis {
-    mod blocked_threads;
-    pub(crate) mod entry_point;
     pub(crate) mod evidence;
+    mod fact;
     pub(crate) mod facts;
-    mod figures;
+    pub(crate) mod figures;
     pub(crate) mod finding;
-    mod main_thread;
-    mod own_shares;
     pub(crate) mod rules;
+    mod stretch;
     pub(crate) mod system_figures;
+    mod trend;
 }
 
 /// Events of a trace as text and JSON.

@@ -59,7 +59,7 @@ const ANALYSIS: Layers = &[
     &["stacks"],
     &["samples"],
     &["call_tree", "counters", "gc", "jit", "locks"],
-    &["formats", "live", "report", "requests"],
+    &["account", "formats", "live", "report", "requests"],
     &["lib"],
 ];
 

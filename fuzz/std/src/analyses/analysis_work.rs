@@ -2,6 +2,7 @@
 use allocation_counter::measure;
 use ipc_proto::wire::steps;
 use nettrace_analysis::Analysis as _;
+use nettrace_analysis::account::{Measure, TimeAccount};
 use nettrace_analysis::call_tree::{CallTree, NodeId, Order, ThreadTree};
 use nettrace_analysis::counters::CounterReader;
 use nettrace_analysis::formats::{Profile, TimeProfile, Timeline};
@@ -58,7 +59,7 @@ const FREE_BYTES: u64 = 2 << 20;
 type AnalysisWork = fn(&[u8]);
 
 /// The analyses and the formats of files, but for folded stacks, whose lines repeat whole names.
-const ANALYSES: [(&str, AnalysisWork); 14] = [
+const ANALYSES: [(&str, AnalysisWork); 15] = [
     ("call trees", |trace| {
         let mut samples = samples_of(trace);
         for clock in clocks() {
@@ -107,6 +108,14 @@ const ANALYSES: [(&str, AnalysisWork); 14] = [
     ("collections", |trace| _ = report_of(trace, Collections::default())),
     ("compilations", |trace| _ = report_of(trace, Compilations::default())),
     ("locks", |trace| _ = report_of(trace, Locks::default())),
+    ("account of time", |trace| {
+        let account = report_of(trace, TimeAccount::default());
+        for process in account.processes() {
+            _ = (account.thread_samples(process), account.last_states(process));
+            let rows = account.rows(process, Measure::Samples);
+            _ = account.blame(rows.map(|row| (row.stack, row.count)));
+        }
+    }),
     ("requests", |trace| _ = report_of(trace, Requests::default())),
     ("periods of a live analysis", |trace| {
         let (mut live, mut count) = (Live::default(), 0_u32);

@@ -319,9 +319,9 @@ impl Store {
 /// u8 flags, u16 runtime, P lock, P object, u64 owner
 /// ```
 #[derive(Debug, Clone, Copy)]
-pub(super) struct ContentionRow {
+pub(crate) struct ContentionRow {
     /// The id of the lock; `None` before .NET 8.
-    pub(super) lock: Option<u64>,
+    pub(crate) lock: Option<u64>,
     /// The address of the object, which the collector can move.
     pub(super) object: Option<u64>,
     /// The thread that has the lock, as the runtime counts threads; `None` if the runtime does not know it.
@@ -329,7 +329,7 @@ pub(super) struct ContentionRow {
 }
 
 impl ContentionRow {
-    pub(super) fn decode(payload: &[u8], pointer_size: usize) -> Self {
+    pub(crate) fn decode(payload: &[u8], pointer_size: usize) -> Self {
         let mut r = Reader::new(payload);
         // The flags, and the number of the runtime.
         let _ = r.bytes(1 + 2);

@@ -6,8 +6,8 @@ use crate::event::name_list;
 
 /// Decides which methods belong to the program.
 ///
-/// Without patterns, these do not belong to it: methods in a module or a namespace of .NET (`System`, `Microsoft` and
-/// some older names), native code, code that is generated at run time, addresses without a name, the names of events,
+/// Without patterns, these do not belong to it: methods in a module or a namespace of .NET or of Microsoft's libraries
+/// (`System`, `Microsoft.Extensions` and others), native code, code that is generated at run time, addresses without a name, the names of events,
 /// and `[…]`, which stands for other frames. All others do, also those of other libraries.
 ///
 /// With patterns, only methods that one of them describes belong to the program. A pattern is the start of a module, or
@@ -33,10 +33,17 @@ pub struct OwnCode {
 
 /// The first words of modules of .NET.
 const MODULES: &[&str] = &name_list! {
-    System Microsoft mscorlib netstandard WindowsBase PresentationCore PresentationFramework dynamicClass
+    System mscorlib netstandard WindowsBase PresentationCore PresentationFramework dynamicClass
 };
 /// The first words of namespaces and types of .NET.
-const TYPES: &[&str] = &["System", "Microsoft", "Internal", "Interop", "MS", "FxResources", "dynamicClass"];
+const TYPES: &[&str] = &["System", "Internal", "Interop", "MS", "FxResources", "dynamicClass"];
+/// The words after `Microsoft.` of the modules and namespaces of .NET and of Microsoft's libraries. Programs can begin
+/// with `Microsoft`, too.
+const MICROSOFT: &[&str] = &name_list! {
+    ApplicationInsights AspNet AspNetCore Azure Bcl Build CSharp CodeAnalysis Data Diagnostics DotNet EntityFrameworkCore
+    Extensions FSharp IO Identity IdentityModel Internal JSInterop NET NETCore Net OData OpenApi SqlServer VisualBasic
+    VisualStudio Win32 Windows WindowsAzure WindowsDesktop
+};
 
 impl OwnCode {
     /// Creates a rule with these patterns.
@@ -59,7 +66,11 @@ impl OwnCode {
             return self.patterns.iter().any(|pattern| begins(module, pattern) || begins(name, pattern));
         }
         let is_native = module.ends_with(".so") || module.contains(".so.") || module.ends_with(".dylib");
-        let has_word = |text, words: &[&str]| words.iter().any(|word| begins(text, word));
+        let has_word = |text: &str, words: &[&str]| {
+            let of_microsoft = text.strip_prefix("Microsoft.");
+            words.iter().any(|word| begins(text, word))
+                || of_microsoft.is_some_and(|rest| MICROSOFT.iter().any(|word| begins(rest, word)))
+        };
         // The name of an event is not code: `EventName: Provider/Event`.
         !(is_native || has_word(module, MODULES) || has_word(name, TYPES) || name.contains(": "))
     }
@@ -110,6 +121,8 @@ mod tests {
             "OrderService!Contoso.Orders.AuditTrail.Append(class System.String)",
             "Shop!Program.<Main>$(class System.String[])",
             "Contoso.Orders.PaymentGateway+<ConfirmAsync>d__3.MoveNext",
+            "Web!Microsoft.eShopWeb.Web.Catalog.Get()",
+            "Microsoft.eShopWeb!Program.Main",
             "Systematic!Systematic.Run()",
             "Newtonsoft.Json!Newtonsoft.Json.JsonConvert.SerializeObject(class System.Object)",
         ] {

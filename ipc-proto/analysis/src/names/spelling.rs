@@ -22,27 +22,45 @@ pub fn short_name(text: &str) -> &str {
     }
 }
 
-/// Returns a short name as the source code has it. A compiler gives asynchronous methods, iterators and lambdas names of
-/// their own.
+/// Returns a short name as the source code has it. A compiler gives asynchronous methods, iterators, lambdas and local
+/// functions names of their own. A lambda has the name of its method and its number.
 ///
 /// ```
 /// use nettrace_analysis::names::source_name;
 ///
 /// assert_eq!(source_name("Shop.Cart+<AddAsync>d__3.MoveNext"), "Shop.Cart.AddAsync");
-/// assert_eq!(source_name("Shop.Cart+<>c.<Sort>b__0"), "Shop.Cart.Sort");
+/// assert_eq!(source_name("Shop.Cart+<>c.<Sort>b__0_1"), "Shop.Cart.Sort (lambda 0_1)");
+/// assert_eq!(source_name("Shop.Cart.<Sort>g__Compare|4_0"), "Shop.Cart.Sort.Compare");
 /// assert_eq!(source_name("Shop.Cart.Add"), "Shop.Cart.Add");
 /// ```
 #[must_use]
 pub fn source_name(method: &str) -> String {
-    let Some((owner, generated)) = method.split_once("+<") else { return method.into() };
-    // A closure has no name of its own: `<>c.<Sort>b__0`, `<>c__DisplayClass3_0.<Sort>b__1`.
-    let named = match generated.strip_prefix('>') {
-        Some(closure) => closure.split_once('<').map(|(_, named)| named),
-        None => Some(generated),
+    let owner = || method.split_once("+<").or_else(|| method.split_once(".<")).map(|(owner, _)| owner);
+    // The method of a closure: `<>c.<Sort>b__0_1`, `<>c__DisplayClass3_0.<Sort>b__1`, `<>c+<<Map>b__0_1>d.MoveNext`.
+    let closure = |mark: &str| {
+        let (outer, inner) = method.split_once(mark)?;
+        // The method of top-level statements is `<Main>$` itself.
+        let (start, end) = match outer.strip_suffix(">$") {
+            Some(start) => (start, ">$"),
+            None => (outer, ""),
+        };
+        let (_, name) = start.rsplit_once('<')?;
+        let open = if end.is_empty() { "" } else { "<" };
+        let name = alloc::format!("{}.{open}{name}{end}", owner()?);
+        let is_part = |char: char| char.is_alphanumeric() || char == '_';
+        Some((name, inner.split(|char| !is_part(char)).next().unwrap_or_default()))
     };
-    // In a nested state machine of a lambda, the name of the method follows two brackets: `<<Map>b__0>d`.
-    let named = named.map(|named| named.trim_start_matches('<'));
-    match named.and_then(|named| named.split_once('>')) {
+    if let Some((name, number)) = closure(">b__") {
+        return alloc::format!("{name} (lambda {number})");
+    }
+    if let Some((name, function)) = closure(">g__") {
+        return alloc::format!("{name}.{function}");
+    }
+    let Some((owner, generated)) = method.split_once("+<") else { return method.into() };
+    if let Some((name, _)) = generated.strip_prefix('<').and_then(|named| named.split_once(">$>d")) {
+        return alloc::format!("{owner}.<{name}>$");
+    }
+    match generated.split_once('>') {
         Some((name, _)) if !name.is_empty() => alloc::format!("{owner}.{name}"),
         _ => method.into(),
     }
@@ -136,9 +154,14 @@ mod tests {
             ("Shop.Cart.Add", "Shop.Cart.Add"),
             ("Shop.Cart+<AddAsync>d__3.MoveNext", "Shop.Cart.AddAsync"),
             ("Shop.Cart`1+<AddAsync>d__3[Shop.A+<B>d__1].MoveNext", "Shop.Cart`1.AddAsync"),
-            ("Shop.Cart+<>c.<Sort>b__0", "Shop.Cart.Sort"),
-            ("Shop.Cart+<>c__DisplayClass3_0.<Sort>b__1", "Shop.Cart.Sort"),
-            ("Shop.Cart+<>c+<<Map>b__0_1>d.MoveNext", "Shop.Cart.Map"),
+            ("Shop.Cart+<>c.<Sort>b__0", "Shop.Cart.Sort (lambda 0)"),
+            ("Shop.Cart+<>c__DisplayClass3_0.<Sort>b__1", "Shop.Cart.Sort (lambda 1)"),
+            ("Shop.Cart+<>c+<<Map>b__0_1>d.MoveNext", "Shop.Cart.Map (lambda 0_1)"),
+            ("Program+<>c.<<Main>$>b__0_2", "Program.<Main>$ (lambda 0_2)"),
+            ("Program+<>c+<<<Main>$>b__0_2>d.MoveNext", "Program.<Main>$ (lambda 0_2)"),
+            ("Program.<<Main>$>g__Handle|0_1", "Program.<Main>$.Handle"),
+            ("Program+<<<Main>$>g__Handle|0_1>d.MoveNext", "Program.<Main>$.Handle"),
+            ("Program+<<Main>$>d__0.MoveNext", "Program.<Main>$"),
             ("Shop.Cart+Row..ctor", "Shop.Cart+Row..ctor"),
             ("Program.<Main>$", "Program.<Main>$"),
             ("Shop.Cart+<", "Shop.Cart+<"),

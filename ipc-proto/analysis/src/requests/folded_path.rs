@@ -32,6 +32,11 @@ pub struct FoldedPath {
 impl FoldedPath {
     const MAX: usize = 256;
 
+    /// Returns the path of the requests for whose paths there is no room.
+    pub(super) fn others() -> Self {
+        Self { text: "[other paths]".to_owned(), is_folded: true }
+    }
+
     /// Folds a path.
     #[must_use]
     pub fn new(path: &str) -> Self {

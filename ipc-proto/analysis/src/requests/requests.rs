@@ -141,6 +141,8 @@ impl Requests {
     /// How many kinds of requests (method or host, and path) are distinguished at most in each direction, and how many
     /// routes.
     pub const GROUPS: usize = Routes::LIMIT;
+    /// How many of these kinds can be those of all other requests of a process, whose path is `[other paths]`.
+    const OTHERS: usize = 16;
     /// How many pairs of a kind of requests and a stack that sends them are stored at most.
     pub const SENDERS: usize = 1 << 16;
 
@@ -160,6 +162,14 @@ impl Requests {
     /// Returns the names, to add the names of a perf map.
     pub const fn names_mut(&mut self) -> &mut Names {
         &mut self.names
+    }
+
+    /// Takes the time of the last sequence point, in nanoseconds from the start of the trace: requests without an end are
+    /// in flight up to it. After a rundown, it is not one of the recording.
+    pub fn extend_to(&mut self, nanoseconds: i64) {
+        if let Some(clock) = self.clock.filter(|_| !self.is_rundown) {
+            self.last_ticks = self.last_ticks.max(clock.ticks(nanoseconds));
+        }
     }
 
     fn start(&mut self, event: &TraceEvent<'_>, direction: Direction, activity: Guid) {
@@ -248,12 +258,19 @@ impl Requests {
             }
         };
         let path = FoldedPath::new(&owned(path.unwrap_or_default()));
-        let key = (event.process_id(), direction, origin, path);
+        let mut key = (event.process_id(), direction, origin, path);
         if let Some(number) = self.numbers.get(&key) {
             return Some(*number);
         }
         let [incoming, outgoing] = &mut self.counts;
         let count = if direction == Direction::Incoming { incoming } else { outgoing };
+        // The last kinds are those of all other requests of a process.
+        if *count >= Self::GROUPS.saturating_sub(Self::OTHERS) {
+            key = (key.0, direction, String::new(), FoldedPath::others());
+            if let Some(number) = self.numbers.get(&key) {
+                return Some(*number);
+            }
+        }
         if *count >= Self::GROUPS {
             return None;
         }
@@ -320,7 +337,7 @@ impl Analysis for Requests {
                 Direction::Incoming => (name, String::new()),
                 Direction::Outgoing => (String::new(), name),
             };
-            let (in_flight, oldest, methods) = (0, None, Vec::new());
+            let (in_flight, oldest, ages, methods) = (0, None, Durations::default(), Vec::new());
             groups.push(RequestGroup {
                 process_id,
                 direction,
@@ -329,6 +346,7 @@ impl Analysis for Requests {
                 path,
                 in_flight,
                 oldest,
+                ages,
                 durations,
                 failed,
                 client_errors,
@@ -356,6 +374,7 @@ impl Analysis for Requests {
             let Some(of) = at_mut(&mut groups, place(*group)) else { continue };
             of.in_flight = of.in_flight.saturating_add(1);
             of.oldest = of.oldest.max(Some(elapsed(*start, end)));
+            of.ages.add(elapsed(*start, end));
             let method = match direction {
                 Direction::Incoming => own_stacks.innermost(&self.operations.stacks(*process, *activity)),
                 Direction::Outgoing => own_stacks.of(*stack).first().copied(),

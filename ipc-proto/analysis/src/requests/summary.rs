@@ -64,6 +64,8 @@ pub struct RequestGroup {
     pub in_flight: u64,
     /// The nanoseconds since the start of the oldest request in flight; `None` without one.
     pub oldest: Option<u64>,
+    /// The times since the start of the requests in flight.
+    pub ages: Durations,
     /// The durations of the requests that began and ended in the trace.
     pub durations: Durations,
     /// How many requests ended with an exception.

@@ -18,28 +18,34 @@ pub(crate) struct AllocationRow<'a> {
     pub(crate) fraction: f64,
     /// The name of the object's type; empty if the row does not state it.
     pub(crate) type_name: Str<'a>,
+    /// Whether the object is one of the heap of large objects.
+    pub(crate) is_large: bool,
 }
 
 impl<'a> AllocationRow<'a> {
+    /// The kind of a large object.
+    const LARGE: u32 = 1;
+
     /// Decodes an AllocationTick: one event for each 100 KB or so that a thread has allocated.
     pub(crate) fn of_tick(event: &TraceEvent<'a>) -> Self {
         let mut r = Reader::new(event.payload());
         let low: Option<u32> = r.read().ok();
-        // The kind, and the number of the runtime.
-        let _ = r.bytes(4 + 2);
+        let is_large = r.read() == Ok(Self::LARGE);
+        // The number of the runtime.
+        let _ = r.bytes(2);
         let amount = r.read().ok().or_else(|| low.map(u64::from));
         let type_name = r.bytes(pointer_size(event)).map(|_| row_text(&mut r)).unwrap_or_default();
-        Self { amount, fraction: 0.0, type_name }
+        Self { amount, fraction: 0.0, type_name, is_large }
     }
 
     /// Decodes an AllocationSampled (.NET 10): the event of an object of which a byte was drawn.
     pub(crate) fn of_sampled(event: &TraceEvent<'a>) -> Self {
         let (mut r, pointer_size) = (Reader::new(event.payload()), pointer_size(event));
-        let type_name =
-            r.bytes(pointer_size.saturating_add(4 + 2)).map(|_| row_text(&mut r)).unwrap_or_default();
+        let is_large = r.read() == Ok(Self::LARGE);
+        let type_name = r.bytes(pointer_size.saturating_add(2)).map(|_| row_text(&mut r)).unwrap_or_default();
         let size = r.bytes(pointer_size).and_then(|_| r.read()).ok();
         let (amount, fraction) = size.and_then(sampled_weight).unzip();
-        Self { amount, fraction: fraction.unwrap_or_default(), type_name }
+        Self { amount, fraction: fraction.unwrap_or_default(), type_name, is_large }
     }
 }
 

@@ -147,6 +147,21 @@ impl Samples {
         }
     }
 
+    /// Returns an event that counts 1, with its thread and its stack, which are stored. `None` outside of the part, or if
+    /// there is no room.
+    pub(crate) fn point(&mut self, event: &TraceEvent<'_>) -> Option<Interval> {
+        let Self { part, names, stacks, threads, dropped, .. } = self;
+        if !part.includes(event) {
+            return None;
+        }
+        let Some(thread) = threads.of(event) else {
+            *dropped = dropped.saturating_add(1);
+            return None;
+        };
+        let stack = stacks.of(event, names);
+        Some(Interval::at(thread, stack, event.nanoseconds(), Weight::new(1, true)))
+    }
+
     /// Ends the trace as [`finish`](Analysis::finish) does: adds the waits that have not ended, up to the end of the
     /// recording, and calls `each` with their intervals. Takes the samples of threads that wait in managed code for
     /// samples of waiting: see the [module](super).
@@ -161,9 +176,14 @@ impl Samples {
         }
     }
 
+    /// Returns whether the samples show threads that wait: samples of the processor do not.
+    pub(crate) const fn shows_waiting(&self) -> bool {
+        !self.has_processor_samples
+    }
+
     /// Returns which stacks wait; `None` if samples of the processor show only threads that run.
     pub(crate) fn waiting(&mut self) -> Option<WaitingStacks> {
-        (!self.has_processor_samples).then(|| WaitingStacks::new(&mut self.names, &self.stacks))
+        self.shows_waiting().then(|| WaitingStacks::new(&mut self.names, &self.stacks))
     }
 
     /// Removes all weights, stacks, threads and addresses, whose ids are invalid from now on. The names of code remain,
@@ -213,6 +233,11 @@ impl Samples {
     #[must_use]
     pub fn threads(&self) -> &[SampledThread] {
         &self.threads.list
+    }
+
+    /// Returns the number of the thread of an event, if the thread has been seen.
+    pub(crate) fn thread_of(&self, event: &TraceEvent<'_>) -> Option<ThreadNumber> {
+        self.threads.known(event)
     }
 
     /// Returns the name of a process, if the trace states it: of the program that it runs.

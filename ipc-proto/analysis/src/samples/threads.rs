@@ -75,6 +75,12 @@ impl Threads {
         Some(ThreadNumber(number))
     }
 
+    /// Returns the number of the thread of an event, if it has one.
+    pub(super) fn known(&self, event: &TraceEvent<'_>) -> Option<ThreadNumber> {
+        let key = (process_of(event), event.thread_id(), event.thread_index());
+        self.numbers.get(&key).map(|number| ThreadNumber(*number))
+    }
+
     fn add(&mut self, (process, id, index): ThreadKey) -> Option<u32> {
         if self.list.len() >= Self::LIMIT {
             return None;

@@ -17,6 +17,8 @@ use alloc::collections::BTreeMap;
 /// assert_eq!((pauses.count(), pauses.total(), pauses.longest()), (4, 10_000_000, 4_000_000));
 /// assert_eq!((pauses.quantile(500), pauses.quantile(990)), (2_000_000, 4_000_000));
 /// assert_eq!(pauses.mean(), 2_500_000);
+/// pauses.merge(&pauses.clone());
+/// assert_eq!((pauses.count(), pauses.count_from(3_000_000)), (8, 4));
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Durations {
@@ -52,6 +54,18 @@ impl Durations {
         let bucket = self.buckets.entry(bucket(nanoseconds)).or_default();
         bucket.count = bucket.count.saturating_add(count);
         bucket.longest = bucket.longest.max(nanoseconds);
+    }
+
+    /// Adds all durations of another set.
+    pub fn merge(&mut self, other: &Self) {
+        other.buckets.values().for_each(|bucket| self.add_many(bucket.longest, bucket.count));
+    }
+
+    /// Returns the number of durations that are not shorter than a time, up to the error of a bucket.
+    #[must_use]
+    pub fn count_from(&self, nanoseconds: u64) -> u64 {
+        let longer = self.buckets.range(bucket(nanoseconds)..).filter(|(_, of)| of.longest >= nanoseconds);
+        longer.fold(0, |sum, (_, bucket)| sum.saturating_add(bucket.count))
     }
 
     /// Returns the number of durations.

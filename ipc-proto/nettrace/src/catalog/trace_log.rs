@@ -13,6 +13,8 @@ pub(crate) struct TraceLog {
     /// The filter of blocks by their times, if there is one.
     pub(crate) times: Option<TimeFilter>,
     pub(crate) end: Option<End>,
+    /// The time of the last sequence point in ticks.
+    last_point: Option<u64>,
 }
 
 impl TraceLog {
@@ -27,6 +29,9 @@ impl TraceLog {
 
     /// Notes a record that is not an event. Returns whether the rest of its block must be skipped.
     pub(crate) fn skips(&mut self, record: &Record<'_>) -> bool {
+        if let Record::SequencePoint(point) = record {
+            self.last_point = Some(point.timestamp);
+        }
         let skips = self.times.as_mut().is_some_and(|times| times.record(record));
         if skips {
             self.loss.resync();
@@ -46,6 +51,7 @@ impl TraceLog {
         TraceSummary {
             trace: catalog.trace(),
             end: self.end,
+            last_point: self.last_point.map(|ticks| catalog.clock().nanoseconds(ticks)),
             losses: self.loss.losses(),
             late,
             exceeded_limit,
@@ -72,6 +78,9 @@ pub struct TraceSummary<'a> {
     pub trace: Option<Trace<'a>>,
     /// The end of the trace, once its last event was returned.
     pub end: Option<End>,
+    /// The time of the last sequence point, in nanoseconds from the start of the trace. A runtime writes one from time to
+    /// time, and after the last event, so that the recording lasted up to it at least.
+    pub last_point: Option<i64>,
     /// The events that the runtime did not record, or that a bad block had. A loss is known with the next event of the
     /// same thread, or at a sequence point. The missing end of a truncated trace is not in this number, but in
     /// [`end`](Self::end). [`Losses`] has the details.

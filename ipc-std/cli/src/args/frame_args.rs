@@ -7,7 +7,7 @@ use nettrace_analysis::samples::{Clock, Samples};
 #[derive(Debug, clap::Args)]
 pub(crate) struct OwnArgs {
     /// Functions of the program begin with PATTERN: a module, namespace or type; repeatable [default: all outside of
-    /// System and Microsoft]
+    /// .NET and Microsoft's libraries]
     #[arg(long, value_name = "PATTERN")]
     own: Vec<String>,
 }

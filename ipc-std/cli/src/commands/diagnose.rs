@@ -3,12 +3,14 @@ use core::ops::ControlFlow;
 use std::io::{self, Write};
 
 use nettrace_analysis::KnownProvider;
-use serde_json::Value;
+use serde::Serialize;
+use serde_json::json;
 
 use crate::args::frame_args::OwnArgs;
 use crate::diagnosis::evidence::Evidence;
 use crate::diagnosis::facts::Facts;
-use crate::diagnosis::finding::{Finding, FindingTarget};
+use crate::diagnosis::figures::Figures;
+use crate::diagnosis::finding::{Finding, FindingRow, FindingTarget};
 use crate::diagnosis::rules;
 use crate::diagnosis::system_figures::SystemFigures;
 use crate::output::stdout::{json_to_stdout, to_stdout};
@@ -32,6 +34,40 @@ pub(crate) struct Args {
     analysis: AnalysisArgs,
 }
 
+/// The diagnosis of a process as an object of the output.
+#[derive(Debug, Serialize)]
+struct DiagnosisRow<'a> {
+    #[serde(flatten)]
+    figures: &'a Figures,
+    not_recorded: &'a [&'static str],
+    left_out: u64,
+    findings: Vec<FindingRow<'a>>,
+}
+
+/// The diagnosis of a process.
+struct Diagnosis {
+    target: FindingTarget,
+    figures: Figures,
+    findings: Vec<Finding>,
+    /// The kinds of events that the recording lacks.
+    not_recorded: Vec<&'static str>,
+    /// The number of events that are not counted, because there was no room.
+    left_out: u64,
+}
+
+impl Diagnosis {
+    fn row(&self) -> DiagnosisRow<'_> {
+        let Self { target, figures, findings, not_recorded, left_out } = self;
+        let left_out = *left_out;
+        DiagnosisRow {
+            figures,
+            not_recorded,
+            left_out,
+            findings: findings.iter().map(|of| of.row(target)).collect(),
+        }
+    }
+}
+
 pub(crate) fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
     args.analysis.part.check_no_threads("a diagnosis is that of the whole process")?;
     let input = args.analysis.input(&args.target, globals)?;
@@ -40,7 +76,7 @@ pub(crate) fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
         TraceTarget::Process(target) if input.part.is_whole() => target.process_id(),
         TraceTarget::Process(_) | TraceTarget::File(_) => None,
     };
-    let mut evidence = Evidence::new(input.part.part(), args.own.code());
+    let mut evidence = Evidence::new(&input.part.part(), &args.own.code(), input.is_live());
     // The rundown after the recording would count as work of the program.
     let (mut before, mut after) = (None, None);
     let read = input.read(Needs::of_diagnosis(), false, globals, |event| {
@@ -57,38 +93,85 @@ pub(crate) fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
         evidence.event(event);
         ControlFlow::Continue(())
     })?;
-    evidence.finish();
-    let facts = Facts::new(evidence, before.zip(after).map(<[_; 2]>::from));
-    let findings = rules::findings(&facts);
-    let target = FindingTarget {
-        argument: input.target.argument(),
-        process_id: read.process_id,
-        is_file: !input.is_live(),
-    };
-    if globals.json {
-        let mut object = facts.to_json();
-        if let Some(object) = object.as_object_mut() {
-            let findings = findings.iter().map(|finding| finding.to_json(&target)).collect::<Value>();
-            object.insert("findings".to_owned(), findings);
+    let evidence = evidence.finish(read.process_id.map(u64::from), read.last_point);
+    let mut system = before.zip(after).map(<[_; 2]>::from);
+    let processes = evidence.processes();
+    let are_several = processes.len() > 1;
+    let diagnoses = processes.into_iter().map(|(process_id, of)| {
+        let facts = Facts::new(&evidence, process_id, of, system.take());
+        let mut argument = input.target.argument();
+        if let Some(id) = process_id.filter(|_| are_several) {
+            argument.push_str(&format!(" --process {id}"));
         }
+        Diagnosis {
+            target: FindingTarget { argument, process_id, is_file: !input.is_live() },
+            figures: Figures::new(&facts),
+            findings: rules::findings(&facts),
+            not_recorded: facts.not_recorded(),
+            left_out: facts.left_out(),
+        }
+    });
+    let diagnoses: Vec<_> = diagnoses.collect();
+    if globals.json {
+        let rows: Vec<_> = diagnoses.iter().map(Diagnosis::row).collect();
+        let object = match rows.as_slice() {
+            [row] => json!(row),
+            rows => {
+                let findings: Vec<_> = rows.iter().flat_map(|row| &row.findings).collect();
+                json!({ "processes": rows, "findings": findings })
+            }
+        };
         json_to_stdout(&object)?;
     } else {
-        to_stdout(|out| write(&facts, &findings, &target, out))?;
+        to_stdout(|out| {
+            for (place, diagnosis) in (0..).zip(&diagnoses) {
+                if place > 0 {
+                    writeln!(out)?;
+                }
+                if let Some(id) = diagnosis.target.process_id.filter(|_| are_several) {
+                    writeln!(out, "Process {id}")?;
+                }
+                diagnosis.write(evidence.has_events, out)?;
+            }
+            Ok(())
+        })?;
     }
     read.result
 }
 
-fn write(facts: &Facts, findings: &[Finding], target: &FindingTarget, out: &mut dyn Write) -> io::Result<()> {
-    let width = terminal_width().unwrap_or(100);
-    facts.write_figures(out)?;
-    if findings.is_empty() {
-        return writeln!(out, "\nNothing stands out.");
+impl Diagnosis {
+    fn write(&self, has_events: bool, out: &mut dyn Write) -> io::Result<()> {
+        let width = terminal_width().unwrap_or(100);
+        let wrap = |text: &str, out: &mut dyn Write| {
+            let text = printable(text);
+            textwrap::wrap(&text, width).iter().try_for_each(|line| writeln!(out, "{line}"))
+        };
+        // A trace without events has no figures.
+        if has_events {
+            self.figures.write(out)?;
+        }
+        for finding in &self.findings {
+            writeln!(out)?;
+            wrap(&finding.text(), out)?;
+            writeln!(out, "  next: {}", finding.next_command(&self.target))?;
+        }
+        if !self.not_recorded.is_empty() {
+            let text = format!(
+                "not seen, because the recording has no such events: {}",
+                self.not_recorded.join(", ")
+            );
+            writeln!(out)?;
+            wrap(&text, out)?;
+            writeln!(out, "  next: dotnet-ipc trace PID --profile sick --duration 10s -o FILE")?;
+        }
+        if self.left_out > 0 {
+            writeln!(out, "\nnot counted, because there was no room: {} events", self.left_out)?;
+        }
+        if self.findings.is_empty() {
+            let seen =
+                if self.not_recorded.is_empty() && self.left_out == 0 { "" } else { " in what was recorded" };
+            writeln!(out, "\nNothing stands out{seen}.")?;
+        }
+        Ok(())
     }
-    for finding in findings {
-        writeln!(out)?;
-        let text = finding.text();
-        textwrap::wrap(&printable(&text), width).iter().try_for_each(|line| writeln!(out, "{line}"))?;
-        writeln!(out, "  next: {}", finding.next_command(target))?;
-    }
-    Ok(())
 }

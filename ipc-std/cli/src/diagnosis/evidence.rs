@@ -1,61 +1,94 @@
-//! The evidence of a recording, event by event.
+//! What the events of a recording show, event by event.
 use std::collections::{BTreeMap, BTreeSet};
 
-use nettrace::{Str, TraceEvent};
-use nettrace_analysis::counters::{CounterEvent, CounterReader};
-use nettrace_analysis::gc::{Collection, Collections, GcStatistics, Reason};
+use nettrace::TraceEvent;
+use nettrace_analysis::account::{Account, Gauge, TimeAccount};
+use nettrace_analysis::counters::{CounterEvent, CounterReader, Sample};
+use nettrace_analysis::gc::{Collection, Collections, Reason};
 use nettrace_analysis::jit::{Compilation, Compilations, Tier};
-use nettrace_analysis::locks::Locks;
-use nettrace_analysis::requests::Requests;
-use nettrace_analysis::samples::{Clock, Samples};
-use nettrace_analysis::{Analysis as _, KnownProvider, OwnCode, Part, RuntimeEvent};
+use nettrace_analysis::locks::{LockReport, Locks};
+use nettrace_analysis::requests::{RequestSummary, Requests};
+use nettrace_analysis::{Analysis as _, Durations, KnownProvider, OwnCode, Part};
 
-/// Returns the clock that counts events of the runtime.
-pub(super) fn runtime_events(event: RuntimeEvent) -> Clock {
-    Clock::Events { provider: KnownProvider::Runtime.name().to_owned(), event_id: Some(event.id()) }
-}
-
-/// Returns the clock that counts the HTTP requests that the program sends.
-pub(super) fn outgoing_requests() -> Clock {
-    Clock::Events { provider: "System.Net.Http".to_owned(), event_id: Some(1) }
-}
+use super::fact::Wish;
 
 /// Collects the evidence of a diagnosis.
 #[derive(Debug)]
 pub(crate) struct Evidence {
     part: Part,
-    pub(super) requests: Requests,
-    pub(super) locks: Locks,
-    pub(super) samples: Samples,
+    account: TimeAccount,
+    requests: Requests,
+    locks: Locks,
     collections: Collections,
-    /// The statistics of the collections, after the end.
-    pub(super) gc: GcStatistics,
-    pub(super) heap: HeapGrowth,
     compilations: Compilations,
-    pub(super) compiled: CompiledMethods,
     counters: CounterReader,
-    pub(super) series: BTreeMap<&'static str, Vec<f64>>,
-    pub(super) exceptions: BTreeMap<String, u64>,
-    /// The threads whose waits for a lock have ended.
-    pub(super) ended_waits: BTreeSet<u64>,
-    pub(super) connections: u64,
-    pub(super) processors: Option<u32>,
-    pub(super) process_id: Option<u32>,
-    pub(super) is_start: bool,
-    /// The times of the first and the last event before the rundown.
-    span: Option<[i64; 2]>,
+    /// By [`TraceEvent::kind`].
+    kinds: Vec<Option<EventUse>>,
+    /// The process and the kind of the last event.
+    seen: Option<(Option<u64>, u32)>,
+    processes: BTreeMap<Option<u64>, ProcessEvidence>,
+    /// Whether the tool records the process, and so knows what is recorded.
+    is_live: bool,
 }
 
-/// The heap after collections.
+/// The evidence of a recording after its end.
+#[derive(Debug)]
+pub(crate) struct CollectedEvidence {
+    pub(super) account: Account,
+    pub(super) requests: RequestSummary,
+    pub(super) locks: LockReport,
+    /// Whether an event was read.
+    pub(crate) has_events: bool,
+    pub(super) processes: BTreeMap<Option<u64>, ProcessEvidence>,
+}
+
+/// An event that says something by itself.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Mark {
+    /// The recording has the start of the process.
+    Start,
+    Connection,
+    Other,
+}
+
+/// What the events of a kind are for.
+#[derive(Debug, Clone, Copy)]
+struct EventUse {
+    wish: Option<Wish>,
+    mark: Mark,
+    is_of_runtime: bool,
+    is_of_requests: bool,
+}
+
+/// What is known of one process beside its threads, locks and requests.
 #[derive(Debug, Default)]
-pub(super) struct HeapGrowth {
-    /// Bytes after the first and the last complete collection.
-    pub(super) first: Option<u64>,
-    pub(super) last: Option<u64>,
-    /// Complete collections, collections of generation 2, and those of generation 2 that large objects caused.
-    pub(super) complete: u64,
-    pub(super) full: u64,
-    pub(super) by_large_objects: u64,
+pub(crate) struct ProcessEvidence {
+    pub(super) recorded: BTreeSet<Wish>,
+    /// Whether the events are those that the tool has requested.
+    pub(super) is_live: bool,
+    pub(super) gc: GcEvidence,
+    pub(super) compiled: CompiledMethods,
+    /// The counters of System.Runtime by their names.
+    pub(super) counters: BTreeMap<&'static str, Gauge>,
+    pub(super) connections: Gauge,
+    pub(super) processors: Option<u32>,
+    pub(super) is_start: bool,
+}
+
+/// The collections of a process.
+#[derive(Debug, Default)]
+pub(super) struct GcEvidence {
+    /// Pauses in seconds, at their starts.
+    pub(super) pauses: Gauge,
+    pub(super) pause_times: Durations,
+    /// 1 for each collection: of all, of generation 2, requested by the program, and of generation 2 by large objects.
+    pub(super) all: Gauge,
+    pub(super) full: Gauge,
+    pub(super) induced: Gauge,
+    pub(super) by_large_objects: Gauge,
+    /// The sizes of the heap after collections, in bytes, and after those of generation 2.
+    pub(super) heap: Gauge,
+    pub(super) full_heap: Gauge,
 }
 
 /// The methods that were compiled for the first time: the runtime compiles busy methods again by itself.
@@ -64,149 +97,200 @@ pub(super) struct CompiledMethods {
     pub(super) count: u64,
     pub(super) nanoseconds: u64,
     /// The methods that the program made at run time, such as compiled regular expressions.
-    pub(super) dynamic: u64,
+    pub(super) dynamic: Gauge,
 }
 
-/// Event counters of System.Runtime, which all versions have, and the names of their series here.
-const COUNTERS: [(&str, &str); 4] = [
-    ("cpu-usage", "cpu"),
-    ("threadpool-queue-length", "queue"),
-    ("threadpool-thread-count", "pool_threads"),
-    ("active-timer-count", "timers"),
+/// Event counters of System.Runtime, which all versions have.
+const COUNTERS: [&str; 11] = [
+    "cpu-usage",
+    "threadpool-queue-length",
+    "threadpool-thread-count",
+    "active-timer-count",
+    "exception-count",
+    "alloc-rate",
+    "gen-0-gc-count",
+    "gen-1-gc-count",
+    "gen-2-gc-count",
+    "monitor-lock-contention-count",
+    "methods-jitted-count",
 ];
 
 impl Evidence {
-    /// How many samples of a counter, and how many types and threads, are stored.
-    const LIMIT: usize = 1 << 12;
-    /// How many characters of a type's name are stored.
-    const NAME: usize = 200;
-
-    /// Returns the clocks whose samples are the evidence.
-    fn clocks() -> Vec<Clock> {
-        // Their stacks show who starts a thread, a collection or a compilation.
-        let events =
-            [RuntimeEvent::ThreadCreating, RuntimeEvent::GCTriggered, RuntimeEvent::MethodJittingStarted]
-                .map(runtime_events);
-        let clocks = [Clock::Cpu, Clock::Wall, Clock::Allocations, Clock::Exceptions, Clock::Contention];
-        clocks.into_iter().chain(events).chain([outgoing_requests()]).collect()
-    }
+    /// How many processes are distinguished.
+    const PROCESSES: usize = 1 << 12;
 
     /// Returns no evidence yet, of a part of the recording. `own` decides which methods belong to the program.
-    pub(crate) fn new(part: Part, own: OwnCode) -> Self {
-        let mut samples = Samples::new(Self::clocks()).of_part(part.clone());
-        samples.names_mut().set_own_code(own.clone());
+    pub(crate) fn new(part: &Part, own: &OwnCode, is_live: bool) -> Self {
         Self {
-            samples,
+            account: TimeAccount::new(part.clone(), own.clone()),
             requests: Requests::default().of_part(part.clone()).with_own_code(own.clone()),
-            locks: Locks::default().of_part(part.clone()).with_own_code(own),
+            locks: Locks::default().of_part(part.clone()).with_own_code(own.clone()),
             collections: Collections::default().of_part(part.clone()),
-            gc: GcStatistics::default(),
-            heap: HeapGrowth::default(),
             compilations: Compilations::default().of_part(part.clone()),
-            part,
-            compiled: CompiledMethods::default(),
+            part: part.clone(),
             counters: CounterReader::new(),
-            series: BTreeMap::new(),
-            exceptions: BTreeMap::new(),
-            ended_waits: BTreeSet::new(),
-            connections: 0,
-            processors: None,
-            process_id: None,
-            is_start: false,
-            span: None,
+            kinds: Vec::new(),
+            seen: None,
+            processes: BTreeMap::new(),
+            is_live,
         }
     }
 
     /// Takes the next event of the recording, in the part or not.
     pub(crate) fn event(&mut self, event: &TraceEvent<'_>) {
-        let Some(metadata) = event.metadata() else { return };
-        let provider = KnownProvider::of(metadata.provider);
-        let is_inside = self.part.includes(event);
-        if is_inside && provider != Some(KnownProvider::Rundown) {
-            let time = event.nanoseconds();
-            let [_, end] = self.span.get_or_insert_with(|| {
-                let trace = event.trace();
-                self.processors = trace.and_then(|trace| trace.processors);
-                self.process_id = trace.and_then(|trace| trace.process_id);
-                [time, time]
-            });
-            *end = time.max(*end);
+        let place = usize::try_from(event.kind()).unwrap_or_default();
+        let known = self.kinds.get(place).copied().flatten();
+        let Some(EventUse { wish, mark, is_of_runtime, is_of_requests }) =
+            known.or_else(|| self.find(event, place))
+        else {
+            return;
+        };
+        self.account.event(event);
+        if is_of_requests {
+            self.requests.event(event);
         }
-        self.samples.event(event);
-        self.requests.event(event);
-        self.locks.event(event);
-        self.collections.event(event);
-        while let Some(collection) = self.collections.pop() {
-            self.heap.add(&collection);
+        if is_of_runtime || wish == Some(Wish::Samples) {
+            self.locks.event(event);
         }
-        self.compilations.event(event);
-        while let Some(compilation) = self.compilations.pop() {
-            self.compiled.add(&compilation);
-        }
-        if let Some(CounterEvent::Sample(sample)) = self.counters.event(event) {
-            let is_used = is_inside && sample.provider == "System.Runtime";
-            if let (true, Some(value)) = (is_used, sample.value()) {
-                self.counter(sample.name, value);
+        if is_of_runtime {
+            self.collections.event(event);
+            self.compilations.event(event);
+            while let Some(collection) = self.collections.pop() {
+                self.process(collection.process_id).gc.add(&collection);
+            }
+            while let Some(compilation) = self.compilations.pop() {
+                self.process(compilation.process_id).compiled.add(&compilation);
             }
         }
-        if !is_inside {
+        if !self.part.includes(event) || (wish.is_none() && mark == Mark::Other) {
             return;
         }
-        match provider.and_then(|provider| RuntimeEvent::new(provider, metadata.event_id)) {
-            Some(RuntimeEvent::ExceptionThrown) => {
-                let name = event.field("ExceptionType").and_then(|field| field.as_str());
-                let name = name.map(|name| name.chars().take(Self::NAME).collect()).unwrap_or_default();
-                if self.exceptions.len() < Self::LIMIT || self.exceptions.contains_key(&name) {
-                    let count = self.exceptions.entry(name).or_default();
-                    *count = count.saturating_add(1);
-                }
+        if wish == Some(Wish::Counters) {
+            if let Some(CounterEvent::Sample(sample)) = self.counters.event(event) {
+                let process = self.processes.entry(sample.process_id).or_default();
+                process.counter(&sample);
             }
-            Some(RuntimeEvent::ContentionStop) if self.ended_waits.len() < Self::LIMIT => {
-                self.ended_waits.insert(event.thread_id());
-            }
-            // The recording has the start of the process.
-            Some(RuntimeEvent::RuntimeInformationStart) => self.is_start = true,
-            None if metadata.event_id == 4 && metadata.provider == "System.Net.Http" => {
-                self.connections = self.connections.saturating_add(1);
-            }
-            _ => {}
+        }
+        // Most events are of the kind and the process of the one before.
+        let seen = Some((event.process_id(), event.kind()));
+        if mark == Mark::Other && core::mem::replace(&mut self.seen, seen) == seen {
+            return;
+        }
+        let processors = event.trace().and_then(|trace| trace.processors);
+        let process = self.process(event.process_id());
+        process.processors = processors;
+        process.recorded.extend(wish);
+        match mark {
+            Mark::Start => process.is_start = true,
+            Mark::Connection => process.connections.add(event.nanoseconds(), 1.0),
+            Mark::Other => {}
         }
     }
 
-    fn counter(&mut self, name: Str<'_>, value: f64) {
-        let Some((_, series)) = COUNTERS.iter().find(|(counter, _)| name == *counter) else { return };
-        let series = self.series.entry(series).or_default();
-        if series.len() < Self::LIMIT {
-            series.push(value);
+    /// Finds which analyses need the events of a kind.
+    #[cold]
+    fn find(&mut self, event: &TraceEvent<'_>, place: usize) -> Option<EventUse> {
+        let metadata = event.metadata()?;
+        let (provider, event_id) = (metadata.provider.to_string(), metadata.event_id);
+        let mark = match (provider.as_str(), event_id) {
+            ("Microsoft-Windows-DotNETRuntime", 187) => Mark::Start,
+            ("System.Net.Http", 4) => Mark::Connection,
+            _ => Mark::Other,
+        };
+        let known = KnownProvider::of(metadata.provider);
+        let wish = Wish::of(&provider, event_id);
+        let is_of_runtime = matches!(known, Some(KnownProvider::Runtime | KnownProvider::Rundown));
+        // The rows of code name the methods that send requests.
+        let is_of_requests =
+            (is_of_runtime && event_id >= 140) || (known.is_none() && wish != Some(Wish::Counters));
+        let of = EventUse { wish, mark, is_of_runtime, is_of_requests };
+        if place >= self.kinds.len() {
+            self.kinds.resize(place.saturating_add(1), None);
         }
+        if let Some(kind) = self.kinds.get_mut(place) {
+            *kind = Some(of);
+        }
+        Some(of)
     }
 
-    /// Ends the recording.
-    pub(crate) fn finish(&mut self) {
-        self.samples.finish_with(&mut |_, _| {});
-        let gc = core::mem::take(&mut self.collections).finish();
-        gc.collections.iter().for_each(|collection| self.heap.add(collection));
-        self.gc = gc.statistics;
-        let jit = core::mem::take(&mut self.compilations).finish();
-        jit.compilations.iter().for_each(|compilation| self.compiled.add(compilation));
+    fn process(&mut self, id: Option<u64>) -> &mut ProcessEvidence {
+        let is_full = self.processes.len() >= Self::PROCESSES && !self.processes.contains_key(&id);
+        let process = self.processes.entry(if is_full { None } else { id }).or_default();
+        process.is_live = self.is_live;
+        process
     }
 
-    /// Returns the length of the recording.
-    pub(super) fn seconds(&self) -> f64 {
-        self.span.map_or(0.0, |[start, end]| end.saturating_sub(start) as f64 / 1e9)
+    /// Ends the recording of a process, or of several, which lasts up to the last sequence point at least.
+    pub(crate) fn finish(mut self, process_id: Option<u64>, last_point: Option<i64>) -> CollectedEvidence {
+        let has_events = !self.kinds.is_empty();
+        if self.processes.is_empty() {
+            self.process(process_id);
+        }
+        if let Some(time) = last_point {
+            self.account.extend_to(time);
+        }
+        let (_, end) = self.account.times();
+        self.requests.extend_to(end);
+        for collection in core::mem::take(&mut self.collections).finish().collections {
+            self.process(collection.process_id).gc.add(&collection);
+        }
+        for compilation in core::mem::take(&mut self.compilations).finish().compilations {
+            self.process(compilation.process_id).compiled.add(&compilation);
+        }
+        let Self { account, requests, locks, processes, .. } = self;
+        CollectedEvidence {
+            account: account.finish(),
+            requests: requests.finish(),
+            locks: locks.finish(),
+            has_events,
+            processes,
+        }
     }
 }
 
-impl HeapGrowth {
+impl CollectedEvidence {
+    /// Returns the processes of which something was recorded, or else the one of which nothing was.
+    pub(crate) fn processes(&self) -> Vec<(Option<u64>, &ProcessEvidence)> {
+        let is_recorded = |process: &ProcessEvidence| !process.recorded.is_empty();
+        let is_any = self.processes.values().any(is_recorded);
+        let processes = self.processes.iter().filter(|(_, process)| is_recorded(process) || !is_any);
+        processes.map(|(id, process)| (*id, process)).collect()
+    }
+}
+
+impl ProcessEvidence {
+    fn counter(&mut self, sample: &Sample<'_>) {
+        let Some(name) = COUNTERS.iter().find(|counter| sample.name == **counter) else { return };
+        if let Some(value) = sample.value().filter(|_| sample.provider == "System.Runtime") {
+            self.counters.entry(name).or_default().add(sample.nanoseconds, value);
+        }
+    }
+}
+
+impl GcEvidence {
     fn add(&mut self, collection: &Collection) {
-        let (true, Some(heap)) = (collection.is_complete, &collection.heap) else { return };
-        self.complete = self.complete.saturating_add(1);
-        self.first.get_or_insert_with(|| heap.total_after());
-        self.last = Some(heap.total_after());
-        if collection.generation == 2 {
-            self.full = self.full.saturating_add(1);
-            let is_large = collection.reason == Some(Reason::ALLOC_LARGE);
-            self.by_large_objects = self.by_large_objects.saturating_add(is_large.into());
+        let Some(time) = collection.pause_start.or(collection.start).filter(|_| collection.is_complete)
+        else {
+            return;
+        };
+        self.all.add(time, 1.0);
+        if let Some(pause) = collection.pause {
+            self.pauses.add(time, pause as f64 / 1e9);
+            self.pause_times.add(pause);
+        }
+        if collection.reason.is_some_and(Reason::is_induced) {
+            self.induced.add(time, 1.0);
+        }
+        let is_full = collection.generation == 2;
+        if is_full {
+            self.full.add(time, 1.0);
+            if collection.reason == Some(Reason::ALLOC_LARGE) {
+                self.by_large_objects.add(time, 1.0);
+            }
+        }
+        if let Some(heap) = &collection.heap {
+            let heaps = [Some(&mut self.heap), Some(&mut self.full_heap).filter(|_| is_full)];
+            heaps.into_iter().flatten().for_each(|to| to.add(time, heap.total_after() as f64));
         }
     }
 }
@@ -220,7 +304,8 @@ impl CompiledMethods {
         let Some(duration) = compilation.duration.filter(|_| !is_again) else { return };
         self.count = self.count.saturating_add(1);
         self.nanoseconds = self.nanoseconds.saturating_add(duration);
-        let is_dynamic = compilation.method.starts_with("dynamicClass");
-        self.dynamic = self.dynamic.saturating_add(is_dynamic.into());
+        if compilation.method.starts_with("dynamicClass") {
+            self.dynamic.add(compilation.start, 1.0);
+        }
     }
 }

@@ -1,113 +1,219 @@
-//! The facts of a recording, which are the input of the rules.
-use nettrace_analysis::locks::LockReport;
-use nettrace_analysis::requests::RequestSummary;
-use nettrace_analysis::samples::Clock;
-use nettrace_analysis::{Analysis as _, RuntimeEvent};
+//! What the recording of one process amounts to: the input of the rules.
+use std::collections::{BTreeMap, BTreeSet};
 
-use super::blocked_threads::BlockedThreads;
-use super::evidence::{Evidence, outgoing_requests, runtime_events};
-use super::main_thread::MainThread;
-use super::own_shares::OwnShares;
+use nettrace_analysis::account::{
+    Account, Blame, Gauge, LastState, Measure, MethodNumber, Row, ThreadRole, ThreadState,
+};
+use nettrace_analysis::locks::ContendedLock;
+use nettrace_analysis::requests::{Direction, RequestGroup};
+use nettrace_analysis::samples::ThreadNumber;
+
+use super::evidence::{CollectedEvidence, ProcessEvidence};
+use super::fact::{Fact, Wish};
+use super::stretch::{Bins, Stretch};
 use super::system_figures::SystemFigures;
 
-/// The whole evidence of a recording, summed up.
-pub(crate) struct Facts {
-    pub(super) evidence: Evidence,
+/// What the recording of one process amounts to.
+pub(crate) struct Facts<'a> {
+    pub(super) evidence: &'a CollectedEvidence,
+    pub(super) account: &'a Account,
+    pub(super) of: &'a ProcessEvidence,
+    /// The process in the account.
+    pub(super) process: u64,
+    pub(super) process_id: Option<u64>,
     /// The figures of the system at the start and at the end of the recording of a process.
     pub(super) system: Option<[SystemFigures; 2]>,
     pub(super) seconds: f64,
-    /// Processor cores that the process used on average.
-    pub(super) cores: Option<f64>,
-    pub(super) cpu: OwnShares,
-    pub(super) allocations: OwnShares,
-    pub(super) exceptions: OwnShares,
-    pub(super) contention: OwnShares,
-    pub(super) thread_starts: OwnShares,
-    pub(super) triggers: OwnShares,
-    pub(super) compilations: OwnShares,
-    pub(super) outgoing: OwnShares,
-    pub(super) requests: RequestSummary,
-    pub(super) locks: LockReport,
-    pub(super) blocked: BlockedThreads,
-    /// What the main thread did, if the recording has the start of the process.
-    pub(super) main_thread: MainThread,
+    /// How many samples each thread has in each window.
+    pub(super) thread_samples: BTreeMap<(ThreadNumber, u16), u64>,
+    pub(super) last_states: Vec<LastState>,
+    /// The threads that have been in their last state for a while, up to the end.
+    pub(super) stuck: BTreeSet<ThreadNumber>,
 }
 
-impl Facts {
-    pub(crate) fn new(mut evidence: Evidence, system: Option<[SystemFigures; 2]>) -> Self {
-        let samples = &mut evidence.samples;
-        let mut shares = |clock: &Clock| OwnShares::new(samples, clock, |weight| weight.total());
-        let allocations = shares(&Clock::Allocations);
-        let exceptions = shares(&Clock::Exceptions);
-        let contention = shares(&Clock::Contention);
-        let thread_starts = shares(&runtime_events(RuntimeEvent::ThreadCreating));
-        let triggers = shares(&runtime_events(RuntimeEvent::GCTriggered));
-        let compilations = shares(&runtime_events(RuntimeEvent::MethodJittingStarted));
-        let outgoing = shares(&outgoing_requests());
-        let cpu = OwnShares::new(samples, &Clock::Cpu, |weight| weight.running);
-        let requests = core::mem::take(&mut evidence.requests).finish();
-        let locks = core::mem::take(&mut evidence.locks).finish();
-        let blocked = BlockedThreads::new(samples);
-        let seconds = evidence.seconds();
-        let is_start = evidence.is_start;
-        let samples = &mut evidence.samples;
-        let main_thread = if is_start { MainThread::new(samples, seconds) } else { MainThread::default() };
-        let by_system = system.as_ref().and_then(|[start, end]| end.cores_since(start));
-        // The first sample of the counter covers the time before the session.
-        let by_counter = || {
-            let usage = mean(evidence.series.get("cpu")?.get(1..)?)?;
-            Some(usage / 100.0 * f64::from(evidence.processors?))
-        };
-        let cores = by_system.or_else(by_counter);
+impl<'a> Facts<'a> {
+    /// The seconds after which a thread is stuck in a state.
+    pub(super) const STUCK: f64 = 1.0;
+
+    pub(crate) fn new(
+        evidence: &'a CollectedEvidence,
+        process_id: Option<u64>,
+        of: &'a ProcessEvidence,
+        system: Option<[SystemFigures; 2]>,
+    ) -> Self {
+        let account = &evidence.account;
+        // In a trace of a runtime, threads state no process.
+        let process = process_id.filter(|id| account.processes().contains(id)).unwrap_or_default();
+        let last_states = account.last_states(process);
+        let last = last_states.iter().map(|state| state.last).max().unwrap_or_default();
+        let stuck = last_states.iter().filter(|of| Self::is_stuck(of, last)).map(|of| of.thread).collect();
         Self {
-            evidence,
+            account,
+            of,
+            process,
+            process_id,
             system,
-            seconds,
-            cores,
-            cpu,
-            allocations,
-            exceptions,
-            contention,
-            thread_starts,
-            triggers,
-            compilations,
-            outgoing,
-            requests,
-            locks,
-            blocked,
-            main_thread,
+            seconds: account.seconds(),
+            thread_samples: account.thread_samples(process),
+            last_states,
+            stuck,
+            evidence,
         }
     }
 
-    /// Returns the samples of a counter; empty if it was not recorded.
-    pub(super) fn series(&self, name: &str) -> &[f64] {
-        self.evidence.series.get(name).map_or(&[], Vec::as_slice)
+    /// Returns whether a thread has been in its last state up to the last sample of all threads.
+    fn is_stuck(of: &LastState, last: i64) -> bool {
+        let samples: u64 = of.stacks.iter().map(|(_, samples)| samples).sum();
+        // A thread is sampled again and again, so that its last sample is a few intervals before the end at most.
+        let waits = of.last.saturating_sub(of.since) as f64 / 1e9;
+        let interval = waits / samples.max(1) as f64;
+        waits >= Self::STUCK
+            && samples >= 3
+            && last.saturating_sub(of.last) as f64 / 1e9 <= interval * 3.0 + 0.2
     }
 
-    /// Returns the number of events or bytes a second.
-    pub(super) fn per_second(&self, count: u64) -> f64 {
-        count as f64 / self.seconds.max(1e-3)
+    /// Returns whether the recording can show this.
+    pub(super) fn is_recorded(&self, wish: Wish) -> bool {
+        self.of.is_live || self.of.recorded.contains(&wish)
     }
 
-    /// Returns how many threads waited for a lock on average.
-    pub(super) fn waiting_threads(&self) -> f64 {
-        self.per_second(self.contention.total) / 1e9
+    /// Returns the kinds of events that the recording lacks, in words. A counter can stand for them.
+    pub(crate) fn not_recorded(&self) -> Vec<&'static str> {
+        let has_counter = |wish: &Wish| wish.counters().iter().any(|name| self.counter(name).is_some());
+        let is_missing = |wish: &Wish| !self.is_recorded(*wish) && !has_counter(wish);
+        Wish::ALL.into_iter().filter(is_missing).map(Wish::text).collect()
     }
 
-    /// Returns the time of the longest wait for a lock.
-    pub(super) fn longest_wait(&self) -> u64 {
-        self.locks.locks.iter().map(|lock| lock.waits.longest).max().unwrap_or_default()
+    /// Returns how many events are not counted, because there was no room.
+    pub(crate) fn left_out(&self) -> u64 {
+        let CollectedEvidence { account, requests, locks, .. } = self.evidence;
+        account.dropped().saturating_add(requests.dropped).saturating_add(locks.dropped)
+    }
+
+    /// Returns a fact that the events show, or else a counter, if they were recorded.
+    pub(super) fn fact(&self, wish: Wish, of_events: impl FnOnce() -> f64, counters: &[&str]) -> Fact<f64> {
+        if self.of.recorded.contains(&wish) {
+            return Fact::Known(of_events());
+        }
+        let by_counters = counters.iter().filter_map(|counter| self.counter_rate(counter));
+        let by_counters = by_counters.reduce(|a, b| a + b);
+        Fact::new(by_counters.or_else(|| self.of.is_live.then(of_events)), wish)
+    }
+
+    /// Returns the mean of a counter. Its first sample covers the time before the session.
+    pub(super) fn counter_rate(&self, name: &str) -> Option<f64> {
+        let gauge = self.of.counters.get(name)?;
+        let (sum, count) =
+            gauge.points().iter().skip(1).fold((0.0, 0_u64), |(sum, count), point| {
+                (sum + point.sum, count.saturating_add(point.count))
+            });
+        (count > 0).then(|| sum / count as f64)
+    }
+
+    pub(super) fn counter(&self, name: &str) -> Option<&Gauge> {
+        self.of.counters.get(name)
+    }
+
+    /// Returns the processor cores that the process used on average: by the system, or else by a counter.
+    pub(super) fn cores(&self) -> Option<f64> {
+        let by_system = self.system.as_ref().and_then(|[start, end]| end.cores_since(start));
+        let by_counter = || Some(self.counter_rate("cpu-usage")? / 100.0 * f64::from(self.of.processors?));
+        by_system.or_else(by_counter)
+    }
+
+    pub(super) fn per_second(&self, count: f64) -> f64 {
+        count / self.seconds.max(1e-3)
+    }
+
+    pub(super) fn rows(&self, measure: Measure) -> impl Iterator<Item = Row<'a>> + use<'a> {
+        self.account.rows(self.process, measure)
+    }
+
+    /// Returns the sum of a measure.
+    pub(super) fn total(&self, measure: Measure) -> f64 {
+        self.rows(measure).fold(0.0, |sum, row| sum + row.running.saturating_add(row.waiting) as f64)
+    }
+
+    /// Returns the time in which a measure was at least so much a second.
+    pub(super) fn stretch(&self, rows: &[Row<'a>], per_second: f64) -> Option<Stretch> {
+        let weight = |row: &Row<'_>| row.running.saturating_add(row.waiting) as f64;
+        let weights = rows.iter().map(|row| (row.window, weight(row), [row.first, row.last]));
+        Bins::new(self.account, weights).of_events().stretch(per_second)
+    }
+
+    /// Returns the time in which at least so many threads were on average in the samples of some rows.
+    pub(super) fn threads_stretch(&self, rows: &[Selected<'a>], threads: f64) -> Option<Stretch> {
+        let length = self.account.windows().length() as f64 / 1e9;
+        // The time of a thread is divided by its own samples, whose number differs from thread to thread.
+        let time = |of: &Selected<'a>| {
+            let samples = self.thread_samples.get(&(of.row.thread, of.row.window)).copied()?;
+            let seconds = of.weight as f64 / samples.max(1) as f64 * length;
+            Some((of.row.window, seconds, [of.row.first, of.row.last]))
+        };
+        let stretch = Bins::new(self.account, rows.iter().filter_map(time)).stretch(threads)?;
+        // A thread that is there for a part of a window counts for all of it.
+        Some(Stretch { rate: stretch.rate.min(thread_count(rows) as f64), ..stretch })
+    }
+
+    pub(super) fn blame(&self, rows: &[Row<'a>]) -> Blame<'a> {
+        self.account.blame(rows.iter().map(|row| (row.stack, row.running.saturating_add(row.waiting))))
+    }
+
+    pub(super) fn blame_selected(&self, rows: &[Selected<'a>]) -> Blame<'a> {
+        self.account.blame(rows.iter().map(|of| (of.row.stack, of.weight)))
+    }
+
+    /// Returns the samples of threads of a role in a state, with their weights.
+    pub(super) fn samples(&self, state: ThreadState, role: impl Fn(ThreadRole) -> bool) -> Vec<Selected<'a>> {
+        let rows = self.rows(Measure::Samples).filter(|row| role(self.account.role(row.thread)));
+        let rows = rows.map(|row| Selected { row, weight: row.weight_in(state) });
+        rows.filter(|of| of.weight > 0).collect()
+    }
+
+    /// Returns the threads of a role.
+    pub(super) fn threads(&self, role: ThreadRole) -> usize {
+        let threads = self.rows(Measure::Samples).map(|row| row.thread).collect::<BTreeSet<_>>();
+        threads.into_iter().filter(|thread| self.account.role(*thread) == role).count()
+    }
+
+    pub(super) fn groups(&self, direction: Direction) -> impl Iterator<Item = &'a RequestGroup> + use<'a> {
+        let id = self.process_id;
+        let groups = self.evidence.requests.groups.iter();
+        groups.filter(move |group| group.direction == direction && group.process_id == id)
+    }
+
+    pub(super) fn locks(&self) -> impl Iterator<Item = &'a ContendedLock> + use<'a> {
+        let id = self.process_id;
+        self.evidence.locks.locks.iter().filter(move |lock| lock.process_id == id)
     }
 }
 
-/// Returns the mean of some values; `None` if there are none.
-pub(super) fn mean(values: &[f64]) -> Option<f64> {
-    (!values.is_empty()).then(|| values.iter().sum::<f64>() / values.len() as f64)
+/// A row of samples, and how many of them are selected.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Selected<'a> {
+    pub(super) row: Row<'a>,
+    pub(super) weight: u64,
 }
 
-/// Returns the median of some values; `None` if there are none.
-pub(super) fn median(values: &[f64]) -> Option<f64> {
-    let mut values = values.to_vec();
-    values.sort_by(f64::total_cmp);
-    values.get(values.len() / 2).copied()
+/// Returns the number of threads of some rows.
+pub(super) fn thread_count(rows: &[Selected<'_>]) -> usize {
+    rows.iter().map(|of| of.row.thread).collect::<BTreeSet<ThreadNumber>>().len()
+}
+
+/// Divides rows by the innermost method of the program. The groups for which `is_large` holds stay, and all others
+/// become one, the last.
+pub(super) fn by_method<'a>(
+    rows: Vec<Selected<'a>>,
+    is_large: impl Fn(&[Selected<'a>]) -> bool,
+) -> Vec<Vec<Selected<'a>>> {
+    let mut groups: BTreeMap<Option<MethodNumber>, Vec<Selected<'a>>> = BTreeMap::new();
+    for of in rows {
+        groups.entry(of.row.place.own.first().copied()).or_default().push(of);
+    }
+    let (mut large, small): (Vec<_>, Vec<_>) = groups.into_values().partition(|group| is_large(group));
+    let weight = |group: &Vec<Selected<'a>>| group.iter().map(|of| of.weight).sum::<u64>();
+    large.sort_by_key(|group| core::cmp::Reverse(weight(group)));
+    let others: Vec<_> = small.into_iter().flatten().collect();
+    large.extend(Some(others).filter(|others| is_large(others)));
+    large
 }

@@ -1,11 +1,14 @@
 //! A verdict of a diagnosis.
-use serde_json::{Value, json};
+use nettrace_analysis::account::Blame;
+use serde::Serialize;
 
 /// How much a finding hurts.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "lowercase")]
 pub(crate) enum Severity {
     High,
     Medium,
+    Info,
 }
 
 impl Severity {
@@ -17,6 +20,7 @@ impl Severity {
         match self {
             Self::High => "high",
             Self::Medium => "medium",
+            Self::Info => "info",
         }
     }
 }
@@ -26,11 +30,22 @@ impl Severity {
 pub(crate) struct Finding {
     pub(super) kind: &'static str,
     pub(super) severity: Severity,
-    evidence: String,
+    pub(super) evidence: String,
     pub(super) method: Option<String>,
     /// The commands that show more of a process and of a file. `TARGET` stands for the process or the file, `PID` for
     /// the id of the process.
     next: [&'static str; 2],
+}
+
+/// A finding as a row of the output.
+#[derive(Debug, Serialize)]
+pub(crate) struct FindingRow<'a> {
+    kind: &'a str,
+    severity: Severity,
+    evidence: &'a str,
+    method: Option<&'a str>,
+    next: String,
+    process_id: Option<u64>,
 }
 
 impl Finding {
@@ -43,6 +58,11 @@ impl Finding {
         Self { method: method.into(), ..self }
     }
 
+    /// Sets the method that a blame names.
+    pub(super) fn blame(self, blame: &Blame<'_>) -> Self {
+        self.in_method(blame.method.as_ref().map(|method| method.name.to_owned()))
+    }
+
     /// Sets the command that shows more.
     pub(super) fn see(self, command: &'static str) -> Self {
         Self { next: [command; 2], ..self }
@@ -53,14 +73,15 @@ impl Finding {
         Self { next: [command, "dotnet-ipc report TARGET --wall --by own"], ..self }
     }
 
-    pub(crate) fn to_json(&self, target: &FindingTarget) -> Value {
-        json!({
-            "kind": self.kind,
-            "severity": self.severity.name(),
-            "evidence": self.evidence,
-            "method": self.method,
-            "next": self.next_command(target),
-        })
+    pub(crate) fn row(&self, target: &FindingTarget) -> FindingRow<'_> {
+        FindingRow {
+            kind: self.kind,
+            severity: self.severity,
+            evidence: &self.evidence,
+            method: self.method.as_deref(),
+            next: self.next_command(target),
+            process_id: target.process_id,
+        }
     }
 
     /// Returns the severity, the kind and the evidence.
@@ -78,8 +99,28 @@ impl Finding {
 
 /// What the next command is about.
 pub(crate) struct FindingTarget {
-    /// The process or the file, as a word of a command line.
+    /// The process or the file, as a word of a command line, with `--process` if the trace has several.
     pub(crate) argument: String,
-    pub(crate) process_id: Option<u32>,
+    pub(crate) process_id: Option<u64>,
     pub(crate) is_file: bool,
+}
+
+/// Returns where something happens, as a part of a sentence after `before`: `62 % in A.B`, and without one method, the
+/// first three. Empty if no stack has a method of the program.
+pub(super) fn places(blame: &Blame<'_>, before: &str, preposition: &str) -> String {
+    const SHOWN: usize = 3;
+    const SMALL: f64 = 0.1;
+    let percent = |share: f64| format!("{:.0} %", share * 100.0);
+    let Some(innermost) = blame.innermost.first() else { return String::new() };
+    let Some(method) = &blame.method else {
+        let shown = blame.innermost.iter().take_while(|of| of.share >= SMALL / 10.0).take(SHOWN);
+        let shown: Vec<_> =
+            shown.map(|of| format!("{} {preposition} {}", percent(of.share), of.name)).collect();
+        return format!("{before}no one method has more than a half: {}", shown.join(", "));
+    };
+    let (name, share) = (method.name, percent(method.share));
+    if innermost.name == name || innermost.share < SMALL {
+        return format!("{before}{share} {preposition} {name}");
+    }
+    format!("{before}{share} {preposition} {name} ({} in {})", percent(innermost.share), innermost.name)
 }

@@ -1,44 +1,50 @@
-//! The rules that find problems. Each rule checks the facts for one kind of problem; the limits are in the rules.
-mod code;
+//! What counts as a sickness. Each rule judges totals, and then names the methods of the events that made its finding.
+//! The limits are in the rules.
+mod exceptions;
+mod locks;
 mod memory;
+mod pool;
+mod processor;
 mod requests;
+mod start;
 mod threads;
 
 use super::facts::Facts;
 use super::finding::Finding;
 
-/// The rules. Among findings of the same severity, the finding of the earlier rule is the worse one.
-const RULES: [fn(&Facts) -> Option<Finding>; 17] = [
-    threads::deadlock,
-    threads::starved_pool,
-    threads::blocked_pool,
+/// The rules, in the order of what hurts most among findings of the same severity: causes before their effects.
+const RULES: [fn(&Facts<'_>) -> Vec<Finding>; 17] = [
+    locks::deadlocks,
+    pool::blocked,
     threads::finalizer,
-    code::contention,
-    code::exceptions,
-    memory::large_objects,
+    locks::contention,
+    locks::sampled_waits,
+    exceptions::thrown,
+    requests::failed,
     memory::induced_collections,
-    threads::many_threads,
+    memory::large_objects,
+    threads::many,
     requests::connections,
     memory::collections,
-    code::processor,
+    processor::busy,
     requests::stuck,
     memory::growing_heap,
-    code::start,
-    code::compilation,
-    threads::resources,
+    start::start,
+    start::compilation,
 ];
 
 /// Returns what is wrong, the worst first.
-pub(crate) fn findings(facts: &Facts) -> Vec<Finding> {
-    let mut findings: Vec<_> = RULES.iter().filter_map(|rule| rule(facts)).collect();
-    // Work that waits for blocked threads says more than the blocked threads.
-    if findings.iter().any(|finding| finding.kind == "thread_pool") {
-        findings.retain(|finding| finding.kind != "blocked_threads");
-    }
-    // Waits that never end are in the statistics of locks, too, and block the pool.
-    let deadlock = findings.iter().find(|finding| finding.kind == "deadlock");
-    if let Some(method) = deadlock.map(|deadlock| deadlock.method.clone()) {
-        findings.retain(|of| !(["contention", "blocked_threads"].contains(&of.kind) && of.method == method));
+pub(crate) fn findings(facts: &Facts<'_>) -> Vec<Finding> {
+    let mut findings: Vec<_> = RULES.iter().flat_map(|rule| rule(facts)).collect();
+    findings.extend(threads::resources(facts));
+    // A method that runs because it throws, allocates or contends for a lock is no second finding.
+    let is_named = |method: &Option<String>, findings: &[Finding]| {
+        findings.iter().any(|of| of.kind != "processor" && method.is_some() && of.method == *method)
+    };
+    if let Some(place) =
+        findings.iter().position(|of| of.kind == "processor" && is_named(&of.method, &findings))
+    {
+        findings.remove(place);
     }
     findings.sort_by_key(|finding| finding.severity);
     findings

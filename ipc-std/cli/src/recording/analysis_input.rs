@@ -163,6 +163,8 @@ pub(crate) struct InputRead {
     pub(crate) lost: u64,
     /// The id of the process, as the trace states it.
     pub(crate) process_id: Option<u32>,
+    /// The time of the last sequence point in nanoseconds, up to which the recording lasted at least.
+    pub(crate) last_point: Option<i64>,
     /// The CPU time of the process during the recording, if this system shows the process.
     pub(crate) cpu: Option<CpuUsage>,
     /// The client of the process, if one was recorded.
@@ -176,7 +178,8 @@ impl InputRead {
     pub(crate) fn of<R: io::Read>(trace: &TraceReader<R>, result: Result<(), Failure>) -> Self {
         let lost = trace_file::lost(trace);
         let process_id = trace.summary().trace.and_then(|trace| trace.process_id);
-        Self { lost, process_id, cpu: None, client: None, result }
+        let last_point = trace.summary().last_point;
+        Self { lost, process_id, last_point, cpu: None, client: None, result }
     }
 }
 

@@ -73,7 +73,10 @@ fn a_healthy_service() {
 fn a_trace_with_little_in_it() {
     let trace = path("gen-net10-activities-small.nettrace");
     let text = run(&["diagnose", &trace]).well().into_text();
-    assert!(text.contains("Processor:   not known") && text.ends_with("\nNothing stands out.\n"), "{text}");
+    assert!(text.contains("Processor:   not known") && text.contains("Exceptions:  not recorded"), "{text}");
+    // What could not be seen comes first, with the command that records it.
+    assert!(text.contains("no such events: samples of threads, waits for locks, exceptions"), "{text}");
+    assert!(text.ends_with("\n\nNothing stands out in what was recorded.\n"), "{text}");
     let diagnosis = run(&["diagnose", &trace, "--json"]).well().json();
     assert!(
         ["cores", "running_samples", "timers", "heap_after_mb"].iter().all(|key| diagnosis[*key].is_null())

@@ -28,6 +28,7 @@ mod cpu;
 mod decode;
 #[cfg(target_os = "linux")]
 mod diagnose;
+mod diagnosis_services;
 #[cfg(target_os = "linux")]
 mod discover;
 mod eventpipe_env;
@@ -68,6 +69,8 @@ mod readers;
 mod report;
 mod requests;
 mod rewrite;
+#[path = "../../../../ipc-proto/analysis/tests/runtime_events/mod.rs"]
+mod runtime_events;
 #[cfg(unix)]
 mod search;
 mod stack;

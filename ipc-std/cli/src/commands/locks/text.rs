@@ -10,7 +10,6 @@ use nettrace_analysis::names::short_name;
 use nettrace_analysis::{OwnCode, WaitKind};
 
 use super::shown_threads::ShownThreads;
-use crate::diagnosis::entry_point::is_entry_point;
 use crate::output::rows::milliseconds;
 use crate::text::columns::terminal_width;
 use crate::text::function_name::function_name;
@@ -107,8 +106,10 @@ impl LockText<'_> {
 
     /// Writes the threads that have waited since before the recording.
     fn write_groups(&self, kind: WaitKind, out: &mut dyn Write) -> io::Result<()> {
-        // The main thread of a server waits for a task until the program ends.
-        let is_end = |group: &WaitGroup| kind == WaitKind::Task && is_entry_point(short_name(&group.method));
+        // The main thread of a server waits for a task until the program ends: in the outermost method of its stack.
+        let is_end = |group: &WaitGroup| {
+            kind == WaitKind::Task && group.is_own && group.stack.last() == Some(&group.method)
+        };
         let is_shown = |group: &&WaitGroup| group.kind == kind && !is_end(group);
         let of_kind = || self.report.waiting_before.iter().filter(is_shown);
         let count: usize = of_kind().map(|group| group.threads.len()).sum();
