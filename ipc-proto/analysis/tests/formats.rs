@@ -112,6 +112,9 @@ fn speedscope_files_weigh_what_the_call_tree_weighs() {
     }
 }
 
+/// A constructor of a call tree.
+type Build = fn(&mut Samples, &Clock, fn(ThreadNumber, Weight) -> u64) -> CallTree;
+
 /// Every writer shows the same weights of functions and the same total, also of samples without a frame.
 #[test]
 fn every_writer_has_the_same_shares() {
@@ -121,7 +124,7 @@ fn every_writer_has_the_same_shares() {
         each_event(&bytes(name), |event| {
             samples.event_with(event, &mut |clock, interval| timeline.add(clock, interval));
         });
-        let mut tree = |new: fn(&mut Samples, &Clock, fn(ThreadNumber, Weight) -> u64) -> CallTree| {
+        let mut tree = |new: Build| {
             let tree = new(&mut samples, &clock, |_, weight| weight.total());
             let mut folded = String::new();
             tree.write_folded(samples.names(), &mut folded).unwrap();

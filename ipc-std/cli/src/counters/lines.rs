@@ -410,6 +410,17 @@ mod tests {
     use super::*;
     use crate::counters::trace_reports::last_recorded;
 
+    #[test]
+    fn no_measurement_has_no_minimum() {
+        let mut sample = last_recorded("net8-meters.nettrace", "Lab.Meter/lab.latency");
+        let [mean, standard_deviation] = [0.0; 2];
+        let process = Process { id: None, name: String::new() };
+        for (count, min) in [(0, serde_json::json!(null)), (1, serde_json::json!(2.0))] {
+            sample.measurement = Measurement::Mean { mean, standard_deviation, count, min: 2.0, max: 2.0 };
+            assert_eq!(serde_json::to_value(SampleLine::new(&process, &sample)).unwrap()["min"], min);
+        }
+    }
+
     /// Rows and lines repeat names and units with each quantile.
     #[test]
     fn quantiles_and_units_have_a_limit() {

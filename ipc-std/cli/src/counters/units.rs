@@ -64,7 +64,8 @@ pub(crate) fn plain(number: impl Into<Number>) -> String {
         Number::Float(number) => number,
         Number::Whole(number) => {
             let digits = number.unsigned_abs().to_string();
-            let groups = digits.as_bytes().rchunks(3).rev().filter_map(|group| str::from_utf8(group).ok());
+            let groups =
+                digits.as_bytes().rchunks(3).rev().filter_map(|group| core::str::from_utf8(group).ok());
             let sign = if number < 0 { "-" } else { "" };
             return format!("{sign}{}", groups.collect::<Vec<_>>().join(","));
         }
