@@ -50,8 +50,7 @@ pub(crate) fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
     }
     let asks = removable > 0 && !args.dry_run && !args.yes;
     if asks && (json || !io::stdin().is_terminal() || !is_foreground(&io::stdin())) {
-        return Err(Failure::usage("nothing removed: no terminal to confirm on; pass --yes")
-            .without_hint());
+        return Err(Failure::usage("nothing removed: no terminal to confirm on; pass --yes").without_hint());
     }
     let agreed = !asks || ask(removable)?;
     for stale in &found {

@@ -22,9 +22,9 @@ use crate::output::rows;
 use crate::output::stdout::{json_to_stdout, to_stdout};
 use crate::process::process_fields::ProcessFields;
 use crate::recording::trace_profile::TraceProfile;
-use crate::run::{Failure, Globals, Kind, failure};
 use crate::run::signals;
 use crate::run::threads::lock;
+use crate::run::{Failure, Globals, Kind, failure};
 
 /// Show the features of the tool on a fake runtime, without .NET
 ///

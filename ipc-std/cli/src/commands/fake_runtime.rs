@@ -13,9 +13,9 @@ use serde::Serialize;
 
 use crate::args::socket_path;
 use crate::output::stdout::json_to_stdout;
-use crate::run::{Failure, Globals};
 use crate::run::signals;
 use crate::run::threads::spawn;
+use crate::run::{Failure, Globals};
 
 /// Run a fake runtime for tests of other tools
 #[derive(Debug, clap::Args)]

@@ -11,8 +11,8 @@ use tempfile::TempDir;
 use crate::output::live_stderr::LiveStderr;
 use crate::output::live_stdout::LiveStdout;
 use crate::process::descriptors;
-use crate::run::{Failure, Globals};
 use crate::run::signals;
+use crate::run::{Failure, Globals};
 
 mod args;
 mod child;
@@ -29,9 +29,7 @@ use port::Port;
 /// Runs the port until it ends. Returns the exit status of COMMAND, or success without a COMMAND.
 pub(crate) fn run(args: &Args, globals: &Globals) -> Result<ExitCode, Failure> {
     if args.trace.is_none() && args.options.is_used() {
-        return Err(
-            Failure::usage("options of a trace need a file").with_hint("pass --trace FILE")
-        );
+        return Err(Failure::usage("options of a trace need a file").with_hint("pass --trace FILE"));
     }
     if args.trace.as_deref().is_some_and(|file| file.as_os_str() == "-") {
         return Err(Failure::usage("--trace needs a file: standard output is in use"));

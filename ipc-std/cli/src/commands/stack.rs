@@ -25,8 +25,8 @@ use crate::output::stdout::{show_next, to_open_stdout};
 use crate::process::connection_args::ConnectionArgs;
 use crate::process::target::TargetArgs;
 use crate::recording::session_failure::exited;
-use crate::run::{Failure, Globals, Kind};
 use crate::run::signals;
+use crate::run::{Failure, Globals, Kind};
 use crate::text::columns::terminal_width;
 use crate::text::printable::json_line;
 

@@ -14,8 +14,8 @@ use crate::counters::problems::Problems;
 use crate::counters::report::{OwnedInstrument, Process, Report};
 use crate::output::stdout::to_stdout;
 use crate::output::tables::{self, write_table};
-use crate::run::{Failure, Globals};
 use crate::run::signals;
+use crate::run::{Failure, Globals};
 use crate::text::columns::cut_end;
 use crate::text::printable::{json_line, printable_name};
 

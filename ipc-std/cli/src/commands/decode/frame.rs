@@ -51,17 +51,13 @@ pub(super) enum FrameKind {
 #[derive(Debug)]
 enum Form<'a> {
     /// A message. `answer_to` is the command of a response, if it is known.
-    Message {
-        answer_to: Option<Code>,
-    },
+    Message { answer_to: Option<Code> },
     /// A message of a protocol older than the first release.
     Legacy(Legacy<'a>),
     /// An advertise frame.
     Advertise,
     /// An environment of this many bytes.
-    Environment {
-        len: usize,
-    },
+    Environment { len: usize },
     /// A trace, which has no fields here.
     Stream,
 }

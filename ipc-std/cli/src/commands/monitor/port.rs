@@ -25,8 +25,8 @@ use crate::recording::output::TraceOutput;
 use crate::recording::record::record;
 use crate::recording::session_failure;
 use crate::recording::summary::RecordingSummary;
-use crate::run::{Failure, Globals, Kind};
 use crate::run::threads::lock;
+use crate::run::{Failure, Globals, Kind};
 
 /// At most this many events are handled before notices, so that many events do not delay a signal.
 const EVENTS: usize = 64;

@@ -121,14 +121,9 @@ enum Row {
     /// The code of a method.
     Method(Method),
     /// A module, and its assembly.
-    Module {
-        id: u64,
-        assembly: u64,
-    },
+    Module { id: u64, assembly: u64 },
     /// An assembly that can be unloaded.
-    Collectible {
-        assembly: u64,
-    },
+    Collectible { assembly: u64 },
 }
 
 impl Row {
