@@ -13,6 +13,7 @@ use crate::payload_writer::One;
 use crate::reading::{RecordBytes, debug_bytes, of_event, read};
 use crate::rewrite::rewrite_any;
 use crate::unknown::unknown;
+use crate::work::parse;
 
 /// Checks generated traces, also with damage.
 ///
@@ -274,35 +275,26 @@ fn kind(u: &mut Unstructured<'_>, v6: bool) -> Result<(Kind, Vec<(String, Scalar
 
 /// Checks that the descriptions in the stream decode the payloads to the values that were written.
 fn described(written: &WrittenTrace, version: Version) {
-    let (mut parser, mut kinds) = (Parser::new(Limits::default()), written.kinds.iter());
-    loop {
-        match parser.next(&written.stream) {
-            Record::Metadata(record) => {
-                let metadata = Metadata::decode(version, record.payload).expect("it was written here");
-                let kind = kinds.next().expect("each description was written");
-                if metadata.fields.is_empty() {
-                    for pointer_size in [4, 8] {
-                        let items =
-                            balanced(clr::describe(metadata, pointer_size).fields.values(&kind.payload));
-                        assert!(items <= 20 * kind.payload.len() + 2000, "{items} items");
-                    }
-                    continue;
-                }
-                let mut values = metadata.fields.values(&kind.payload);
-                let read = values.by_ref().map(|item| match item {
-                    Item::Value { value, .. } => format!("{value:?}"),
-                    other => panic!("{other:?} in a list of values"),
-                });
-                assert!(
-                    read.eq(kind.values.iter().cloned()),
-                    "the values that were read differ from those written"
-                );
-                assert_eq!(values.finish(), Ok(&[][..]));
+    let mut kinds = written.kinds.iter();
+    parse(&written.stream, |record, _| {
+        let Record::Metadata(record) = record else { return };
+        let metadata = Metadata::decode(version, record.payload).expect("it was written here");
+        let kind = kinds.next().expect("each description was written");
+        if metadata.fields.is_empty() {
+            for pointer_size in [4, 8] {
+                let items = balanced(clr::describe(metadata, pointer_size).fields.values(&kind.payload));
+                assert!(items <= 20 * kind.payload.len() + 2000, "{items} items");
             }
-            Record::More { .. } | Record::End(_) => break,
-            _ => {}
+            return;
         }
-    }
+        let mut values = metadata.fields.values(&kind.payload);
+        let read = values.by_ref().map(|item| match item {
+            Item::Value { value, .. } => format!("{value:?}"),
+            other => panic!("{other:?} in a list of values"),
+        });
+        assert!(read.eq(kind.values.iter().cloned()), "the values that were read differ from those written");
+        assert_eq!(values.finish(), Ok(&[][..]));
+    });
     assert!(kinds.next().is_none(), "a description is lost");
 }
 

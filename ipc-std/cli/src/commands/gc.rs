@@ -227,13 +227,11 @@ fn cells(collection: &Collection) -> Cells<9> {
     let size =
         |bytes: Option<u64>| bytes.map_or_else(String::new, |bytes| format!("{:.3}", megabytes(bytes)));
     let time = |time: Option<u64>| time.map_or_else(String::new, time_cell);
+    let start = collection.start.map_or_else(String::new, |start| format!("{:.3}", milliseconds_at(start)));
     [
         ("NUMBER", collection.number.to_string()),
         ("GEN", collection.generation.to_string()),
-        (
-            "START ms",
-            collection.start.map_or_else(String::new, |start| format!("{:.3}", milliseconds_at(start))),
-        ),
+        ("START ms", start),
         ("PAUSE ms", time(collection.pause)),
         ("SUSPEND", time(collection.suspension)),
         ("AFTER MB", size(collection.heap.map(|heap| heap.total_after()))),
