@@ -143,7 +143,7 @@ fn the_start_of_a_program() {
                     assert!(lines.iter().all(|row| row["method"].as_str().unwrap().contains('(')));
                 }
                 _ => {
-                    let page = std::fs::read_to_string(&file).unwrap();
+                    let page = fs::read_to_string(&file).unwrap();
                     let named = page.contains("System.Private.CoreLib");
                     assert!(named || runtime.is_native(), "{}", runtime.name);
                 }
@@ -157,7 +157,7 @@ fn the_start_of_a_program() {
 /// variable the test does nothing.
 #[test]
 fn collections_and_compilations_are_those_of_traceevent() {
-    let Some(program) = std::env::var_os("DOTNET_IPC_TRACE_EVENT") else { return };
+    let Some(program) = env::var_os("DOTNET_IPC_TRACE_EVENT") else { return };
     let compare = |name: &str, file: &str, ours: &dyn Fn(&str) -> Output| {
         for kind in ["gc", "jit"] {
             let theirs = Command::new(&program)
