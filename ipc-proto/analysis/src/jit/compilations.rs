@@ -80,7 +80,7 @@ struct WaitingCompilation {
 
 impl WaitingCompilation {
     fn key(&self) -> Key {
-        (self.compilation.process_id, self.compilation.thread, self.method_id)
+        (self.compilation.process_id, self.compilation.thread_index, self.method_id)
     }
 
     /// Returns the memory of the compilation in bytes, with its list of open ones.
