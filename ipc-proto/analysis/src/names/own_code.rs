@@ -7,8 +7,8 @@ use crate::event::name_list;
 /// Decides which methods belong to the program.
 ///
 /// Without patterns, these do not belong to it: methods in a module or a namespace of .NET or of Microsoft's libraries
-/// (`System`, `Microsoft.Extensions` and others), native code, code that is generated at run time, addresses without a name, the names of events,
-/// and `[…]`, which stands for other frames. All others do, also those of other libraries.
+/// (`System`, `Microsoft.Extensions` and others), native code, code that is generated at run time, addresses without a
+/// name, the names of events, and `[…]`, which stands for other frames. All others do, also those of other libraries.
 ///
 /// With patterns, only methods that one of them describes belong to the program. A pattern is the start of a module, or
 /// of a method with its namespace and type, and ends with a whole word: `Shop` is the start of `Shop.Cart.Total`, and

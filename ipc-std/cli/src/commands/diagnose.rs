@@ -4,7 +4,6 @@ use std::io::{self, Write};
 
 use nettrace_analysis::KnownProvider;
 use serde::Serialize;
-use serde_json::json;
 
 use crate::args::frame_args::OwnArgs;
 use crate::diagnosis::evidence::Evidence;
@@ -53,6 +52,13 @@ struct Diagnosis {
     not_recorded: Vec<&'static str>,
     /// The number of events that are not counted, because there was no room.
     left_out: u64,
+}
+
+/// The diagnoses of several processes as JSON, and all findings in one list.
+#[derive(Serialize)]
+struct ProcessDiagnoses<'a> {
+    processes: &'a [DiagnosisRow<'a>],
+    findings: Vec<&'a FindingRow<'a>>,
 }
 
 impl Diagnosis {
@@ -114,14 +120,13 @@ pub(crate) fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
     let diagnoses: Vec<_> = diagnoses.collect();
     if globals.json {
         let rows: Vec<_> = diagnoses.iter().map(Diagnosis::row).collect();
-        let object = match rows.as_slice() {
-            [row] => json!(row),
+        match rows.as_slice() {
+            [row] => json_to_stdout(row)?,
             rows => {
-                let findings: Vec<_> = rows.iter().flat_map(|row| &row.findings).collect();
-                json!({ "processes": rows, "findings": findings })
+                let findings = rows.iter().flat_map(|row| &row.findings).collect();
+                json_to_stdout(&ProcessDiagnoses { processes: rows, findings })?;
             }
-        };
-        json_to_stdout(&object)?;
+        }
     } else {
         to_stdout(|out| {
             for (place, diagnosis) in (0..).zip(&diagnoses) {

@@ -1,4 +1,5 @@
 //! `stats`: counts the contents of a trace.
+mod event_kind;
 mod point_order;
 mod processes;
 mod references;
@@ -18,6 +19,7 @@ use nettrace_analysis::{EventBuffer, LossReport};
 use serde::Serialize;
 use serde_json::{Map, Value};
 
+use self::event_kind::{EventKind, Identity, KindRow, pairs_text};
 use self::point_order::PointOrder;
 use self::processes::{ProcessRow, Processes};
 use self::references::References;
@@ -111,7 +113,7 @@ struct Stats {
     block_places: HashMap<String, usize>,
     events: u64,
     /// Kinds of events in the order of their first descriptions; their indices by identity, and by metadata ID.
-    kinds: Vec<Kind>,
+    kinds: Vec<EventKind>,
     places: HashMap<Option<Identity>, usize>,
     described: IdMap<Vec<Slot<usize>>>,
     /// The metadata ID of the last event and the index of its kind, until a description changes.
@@ -148,20 +150,6 @@ struct LossyThread {
     lost: u64,
 }
 
-/// Provider, ID and version.
-type Identity = (String, u32, u32);
-
-/// Events of one identity.
-struct Kind {
-    /// `None` for events without a description.
-    of: Option<Identity>,
-    name: String,
-    events: u64,
-    message_template: Option<String>,
-    description: Option<String>,
-    attributes: Map<String, Value>,
-}
-
 /// The counts as JSON.
 #[derive(Serialize)]
 struct StatsRow<'s> {
@@ -185,18 +173,6 @@ struct StatsRow<'s> {
     offset: Option<u64>,
     reason: Option<String>,
     digest: Option<&'s str>,
-}
-
-#[derive(Serialize)]
-struct KindRow<'s> {
-    provider: Option<&'s String>,
-    id: Option<&'s u32>,
-    version: Option<&'s u32>,
-    name: Option<&'s str>,
-    count: u64,
-    message_template: Option<&'s str>,
-    description: Option<&'s str>,
-    attributes: &'s Map<String, Value>,
 }
 
 impl Stats {
@@ -289,7 +265,7 @@ impl Stats {
         let kinds = &mut self.kinds;
         *self.places.entry(of).or_insert_with_key(|of| {
             let text = |text: Option<Str<'_>>| text.map(|text| text.to_string());
-            kinds.push(Kind {
+            kinds.push(EventKind {
                 of: of.clone(),
                 name: metadata.name.to_string(),
                 events: 0,
@@ -372,8 +348,8 @@ impl Stats {
     }
 
     /// Returns the kinds that have events, the most frequent first.
-    fn kinds(&self) -> Vec<&Kind> {
-        let mut kinds: Vec<&Kind> = self.kinds.iter().filter(|kind| kind.events > 0).collect();
+    fn kinds(&self) -> Vec<&EventKind> {
+        let mut kinds: Vec<&EventKind> = self.kinds.iter().filter(|kind| kind.events > 0).collect();
         kinds.sort_by(|a, b| b.events.cmp(&a.events).then_with(|| a.of.cmp(&b.of)));
         kinds
     }
@@ -386,7 +362,7 @@ impl Stats {
             version: self.number,
             blocks: blocks.collect(),
             events: self.events,
-            by_event: self.kinds().into_iter().map(Kind::to_json).collect(),
+            by_event: self.kinds().into_iter().map(EventKind::to_json).collect(),
             processes: self.processes.to_json(),
             pairs: &self.pairs,
             metadata: self.metadata,
@@ -468,39 +444,6 @@ impl Stats {
 /// Returns keys and values as an object.
 fn pairs<'p>(pairs: impl Iterator<Item = (Str<'p>, Str<'p>)>) -> Map<String, Value> {
     pairs.map(|(key, value)| (key.to_string(), Value::String(value.to_string()))).collect()
-}
-
-fn pairs_text(pairs: &Map<String, Value>) -> String {
-    let text = |(key, value): (&String, &Value)| {
-        format!("{}={}", printable_name(key), printable_name(value.as_str().unwrap_or_default()))
-    };
-    pairs.iter().map(text).collect::<Vec<_>>().join(", ")
-}
-
-impl Kind {
-    /// Returns what the description says about the events, for people: `PROVIDER/ID: DESCRIPTION (TEMPLATE) KEY=VALUE`.
-    fn meaning(&self) -> Option<String> {
-        let (provider, id, _) = self.of.as_ref()?;
-        let template = self.message_template.as_ref().map(|text| format!("\"{}\"", printable_name(text)));
-        let attributes = (!self.attributes.is_empty()).then(|| pairs_text(&self.attributes));
-        let description = self.description.as_ref().map(|text| printable_name(text));
-        let parts: Vec<String> = [description, template, attributes].into_iter().flatten().collect();
-        (!parts.is_empty()).then(|| format!("{}/{id}: {}", printable_name(provider), parts.join("; ")))
-    }
-
-    fn to_json(&self) -> KindRow<'_> {
-        let of = self.of.as_ref();
-        KindRow {
-            provider: of.map(|(provider, ..)| provider),
-            id: of.map(|(_, id, _)| id),
-            version: of.map(|(.., version)| version),
-            name: Some(self.name.as_str()).filter(|name| !name.is_empty()),
-            count: self.events,
-            message_template: self.message_template.as_deref(),
-            description: self.description.as_deref(),
-            attributes: &self.attributes,
-        }
-    }
 }
 
 /// Returns the name of a block. An unknown object has the name from the trace.

@@ -280,7 +280,7 @@ fn many() -> Vec<u8> {
     ];
     threads.extend((205..208).map(|id| (id, others)));
     threads.push((300, &["Shop.Stock.Get", "Shop.Program.Main"]));
-    threads.push((301, &["Microsoft.Kestrel.Loop"]));
+    threads.push((301, &["Microsoft.AspNetCore.Kestrel.Loop"]));
     sampled(&threads, |id| matches!(id, 207 | 300))
 }
 
