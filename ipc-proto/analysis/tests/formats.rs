@@ -9,7 +9,9 @@ use std::fs;
 use nettrace::{Event, Metadata, Stack, Trace, TraceWriter, Version};
 use nettrace_analysis::Analysis as _;
 use nettrace_analysis::call_tree::{CallTree, Order, ThreadTree};
-use nettrace_analysis::formats::{Profile, TimeProfile, Timeline};
+#[cfg(feature = "firefox")]
+use nettrace_analysis::formats::TimeProfile;
+use nettrace_analysis::formats::{Profile, Timeline};
 use nettrace_analysis::names::FrameId;
 use nettrace_analysis::samples::{Clock, Samples, ThreadNumber, Weight};
 use serde_json::{Value, json};

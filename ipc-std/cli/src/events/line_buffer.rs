@@ -92,7 +92,7 @@ impl LineBuffer {
         Some(template)
     }
 
-    /// Adds the fields of a payload by their description, as [`fields`](Self::fields) does.
+    /// Adds the fields of a payload by their description.
     pub(super) fn items<'p>(
         &mut self,
         mut values: Values<'p>,
