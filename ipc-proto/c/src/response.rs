@@ -95,6 +95,7 @@ pub mod read {
             )]
             #[allow(non_snake_case, reason = "the table has names of types only")]
             #[allow(clippy::useless_conversion, reason = "not every field is a number")]
+            #[allow(clippy::extra_unused_lifetimes, reason = "not every response has a text")]
             #[unsafe(export_name = concat!("dipc_read_", stringify!($name)))]
             pub unsafe extern "C" fn $name<'r>(
                 answer: *const u8,
