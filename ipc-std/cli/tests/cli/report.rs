@@ -3,7 +3,7 @@
 use std::fs;
 
 use ipc_testkit::{FakeRuntime, Profile, Response};
-use nettrace::{Event, Metadata, Stack, Trace, TraceWriter, Version};
+use nettrace::{Event, Metadata, SequencePoint, Stack, Trace, TraceWriter, Version};
 use serde_json::Value;
 
 use crate::tool::{run, run_with};
@@ -236,13 +236,22 @@ fn truncated_and_from_standard_input() {
     run_with(&["report", "-"], *b"no trace").fails(6, "corrupt");
 }
 
+const POINT: u32 = u32::MAX;
+
 /// Returns a trace of events of the runtime: each with its time in nanoseconds, thread, id, version and payload. An event
-/// with id 0 is a sample.
+/// with id 0 is a sample, one with [`POINT`] a sequence point.
 fn runtime_events(events: &[(u64, u64, u32, u32, Vec<u8>)]) -> Vec<u8> {
     let (mut buf, mut trace) = (vec![0; 64 << 10], Vec::new());
     let mut writer = TraceWriter::new(&Trace::new(Version::V4), &mut buf).unwrap();
     put!(trace, writer.stack(&Stack { id: 1, bytes: &0x1000_u64.to_le_bytes() }));
     for (number, (time, thread, id, version, payload)) in (1..).zip(events) {
+        if *id == POINT {
+            put!(
+                trace,
+                writer.sequence_point(&SequencePoint { timestamp: *time, ..SequencePoint::default() })
+            );
+            continue;
+        }
         let provider = match id {
             0 => "Microsoft-DotNETCore-SampleProfiler",
             _ => "Microsoft-Windows-DotNETRuntime",
@@ -335,6 +344,26 @@ fn waits_without_an_end() {
     }
     let folded = run_with(&["flame", "-", "--contention", "-o", "-", "--format", "folded"], trace);
     assert_eq!(folded.text(), "?!? 5000000\n");
+}
+
+/// A recording lasts up to its last sequence point: events of other kinds are not needed for it.
+#[test]
+fn open_waits_count_to_the_end_of_the_trace() {
+    let start = |time, thread| (time, thread, 81, 1, vec![0; 3]);
+    let point = |time| (time, 0, POINT, 0, Vec::new());
+    let trace =
+        runtime_events(&[start(2_000_000, 6), point(3_000_000), start(5_000_000, 7), point(12_000_000)]);
+    let totals = |options: &[&str]| {
+        let json =
+            |command: &[&str]| run_with(&[command, &["--json"], options].concat(), trace.clone()).json();
+        let report = json(&["report", "-", "--contention"]);
+        let flame = [&["flame", "-", "--contention", "-o", "-", "--format", "folded"], options].concat();
+        let flame = run_with(&flame, trace.clone()).text().to_owned();
+        (report["total"].clone(), flame, json(&["locks", "-"])["wait_ms"].clone())
+    };
+    assert_eq!(totals(&[]), (17_000_000.into(), "?!? 17000000\n".to_owned(), 17.0.into()));
+    // A part ends at its own end.
+    assert_eq!(totals(&["--to", "0.006"]), (5_000_000.into(), "?!? 5000000\n".to_owned(), 5.0.into()));
 }
 
 /// A wait from before the recording has no event, but samples show it; those of a process are taken at the end.
