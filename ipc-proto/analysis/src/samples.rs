@@ -46,7 +46,7 @@
 //! # Waits
 //!
 //! A wait ends with the next ContentionStop of its thread. [`Samples::finish`](crate::Analysis::finish) adds the waits
-//! that have not ended, up to the last event before the rundown. A wait that another wait of the thread follows, and an
+//! that have not ended, up to the end of the recording. A wait that another wait of the thread follows, and an
 //! end without a start, have no time: [`Samples::waits`] counts them.
 //!
 //! # Order

@@ -10,7 +10,7 @@ pub use self::durations::Durations;
 pub(crate) use self::durations::elapsed;
 pub use self::loss_report::{EventBuffer, LossReport};
 pub use self::part::{Part, TraceTime};
-pub(crate) use self::recording_span::RecordingSpan;
+pub(crate) use self::recording_span::{RecordingEnd, RecordingSpan};
 
 /// An analysis takes the events of a trace, and makes a report of them.
 ///
@@ -37,6 +37,10 @@ pub trait Analysis {
 
     /// Takes the next event of the trace. Ignores the events that the analysis does not need.
     fn event(&mut self, event: &TraceEvent<'_>);
+
+    /// Takes the time of the last sequence point ([`TraceSummary::last_point`](nettrace::TraceSummary::last_point)), in
+    /// nanoseconds from the start of the trace, after the last event: the recording lasts up to it at least.
+    fn extend_to(&mut self, _nanoseconds: i64) {}
 
     /// Ends the trace, and returns the report.
     #[must_use]

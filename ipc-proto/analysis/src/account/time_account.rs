@@ -89,11 +89,6 @@ impl TimeAccount {
         account
     }
 
-    /// Takes the time of the last sequence point, up to which the recording lasts at least.
-    pub fn extend_to(&mut self, nanoseconds: i64) {
-        self.span.extend_to(nanoseconds);
-    }
-
     /// Returns the start and the end of the recording so far, in nanoseconds from the start of the trace.
     #[must_use]
     pub fn times(&self) -> (i64, i64) {
@@ -179,6 +174,11 @@ impl Analysis for TimeAccount {
             _ => (self.label_of(event, kind.of_runtime), interval.start),
         };
         self.cells.add(measure, label, &interval, end);
+    }
+
+    fn extend_to(&mut self, nanoseconds: i64) {
+        self.span.extend_to(nanoseconds);
+        self.samples.extend_to(nanoseconds);
     }
 
     fn finish(self) -> Account {

@@ -10,7 +10,7 @@ use super::process_locks::{ProcessLocks, WaitSample};
 use super::report::report;
 use crate::event::{EventKinds, pointer_size};
 use crate::names::{Names, ThreadRow};
-use crate::trace::elapsed;
+use crate::trace::{RecordingEnd, elapsed};
 use crate::{Analysis, OwnCode, Part, RuntimeEvent, StackId, Stacks};
 
 /// Finds the locks for which the threads of each process wait. The events must come in the order of time: see
@@ -46,10 +46,7 @@ pub struct Locks {
     own: OwnCode,
     /// The time of the first event of the part.
     start: Option<i64>,
-    /// The end of the part: the time of its last event, or of the first event of a rundown after it.
-    end: i64,
-    /// Whether the last event belongs to a rundown, which a runtime sends after the recording.
-    is_rundown: bool,
+    end: RecordingEnd,
 }
 
 impl Locks {
@@ -111,16 +108,12 @@ impl Analysis for Locks {
 
     fn event(&mut self, event: &TraceEvent<'_>) {
         let Some(kind) = self.kinds.of(event) else { return };
-        let is_rundown = kind.is_rundown();
         let time = event.nanoseconds();
         let is_inside = self.part.includes(event);
         if self.part.has_time(time) {
             self.start.get_or_insert(time);
-            if !(is_rundown && self.is_rundown) {
-                self.end = time;
-            }
         }
-        self.is_rundown = is_rundown;
+        self.end.event(event, kind.is_rundown());
         let Some(provider) = kind.provider else { return };
         self.names.known_event(event, provider, kind.of_runtime);
         let Some(of_runtime) = kind.of_runtime else { return };
@@ -152,8 +145,14 @@ impl Analysis for Locks {
         }
     }
 
+    fn extend_to(&mut self, nanoseconds: i64) {
+        self.end.extend_to(nanoseconds);
+    }
+
     fn finish(self) -> LockReport {
-        let Self { names, stacks, processes, room, own, start, end, .. } = self;
+        let Self { part, names, stacks, processes, room, own, start, end, .. } = self;
+        let end = end.nanoseconds();
+        let end = part.overlap(i64::MIN, end).map_or(end, |(_, end)| end);
         let span = elapsed(start.unwrap_or(end), end);
         let report = report(processes, names, &stacks, &own, end);
         LockReport { span, dropped: room.dropped, ..report }

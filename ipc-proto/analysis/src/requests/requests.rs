@@ -7,7 +7,7 @@ use alloc::vec::Vec;
 
 use ipc_proto::Guid;
 use ipc_proto::wire::to_u32;
-use nettrace::{MetadataBuf, TraceClock, TraceEvent};
+use nettrace::{MetadataBuf, TraceEvent};
 
 use super::folded_path::FoldedPath;
 use super::operations::Operations;
@@ -16,7 +16,7 @@ use super::routes::Routes;
 use super::summary::{Direction, OwnMethod, RequestGroup, RequestSummary, RouteDurations};
 use crate::event::{EventKinds, is_name, number, owned, text};
 use crate::names::{Names, at, at_mut, cut};
-use crate::trace::elapsed;
+use crate::trace::{RecordingEnd, elapsed};
 use crate::{Analysis, Durations, OwnCode, Part, StackId, Stacks};
 
 /// Finds the HTTP requests in the events of a trace, which must come in the order of time: see
@@ -58,11 +58,7 @@ pub struct Requests {
     names: Names,
     own: OwnCode,
     stacks: Stacks,
-    clock: Option<TraceClock>,
-    /// The end of the recording in ticks: the time of the last event, or of the first event of a rundown after it.
-    last_ticks: u64,
-    /// Whether the last event belongs to a rundown, which a runtime sends after the recording.
-    is_rundown: bool,
+    end: RecordingEnd,
     ends_without_start: [u64; 2],
     without_end: u64,
     without_activity: u64,
@@ -162,14 +158,6 @@ impl Requests {
     /// Returns the names, to add the names of a perf map.
     pub const fn names_mut(&mut self) -> &mut Names {
         &mut self.names
-    }
-
-    /// Takes the time of the last sequence point, in nanoseconds from the start of the trace: requests without an end are
-    /// in flight up to it. After a rundown, it is not one of the recording.
-    pub fn extend_to(&mut self, nanoseconds: i64) {
-        if let Some(clock) = self.clock.filter(|_| !self.is_rundown) {
-            self.last_ticks = self.last_ticks.max(clock.ticks(nanoseconds));
-        }
     }
 
     fn start(&mut self, event: &TraceEvent<'_>, direction: Direction, activity: Guid) {
@@ -282,8 +270,7 @@ impl Requests {
     }
 }
 
-/// Requests in flight are as old as they were at the last event, at the start of the rundown after it, or at the end of
-/// the part.
+/// Requests in flight are as old as they were at the end of the recording, or of the part.
 impl Analysis for Requests {
     type Report = RequestSummary;
 
@@ -293,12 +280,7 @@ impl Analysis for Requests {
         if let Some(provider) = event_kind.provider {
             self.names.known_event(event, provider, event_kind.of_runtime);
         }
-        let is_rundown = event_kind.is_rundown();
-        if !(is_rundown && self.is_rundown) {
-            self.last_ticks = event.timestamp();
-        }
-        self.is_rundown = is_rundown;
-        self.clock.get_or_insert_with(|| *event.clock());
+        self.end.event(event, event_kind.is_rundown());
         let is_inside = self.part.has_ticks(event.clock(), event.timestamp());
         // Events before the part can begin requests that end in it, and events after it change nothing.
         if !is_inside && self.part.overlap(event.nanoseconds(), i64::MAX).is_none() {
@@ -324,8 +306,12 @@ impl Analysis for Requests {
         }
     }
 
+    fn extend_to(&mut self, nanoseconds: i64) {
+        self.end.extend_to(nanoseconds);
+    }
+
     fn finish(mut self) -> RequestSummary {
-        let end = self.clock.map_or(0, |clock| clock.nanoseconds(self.last_ticks));
+        let end = self.end.nanoseconds();
         let end = self.part.overlap(i64::MIN, end).map_or(end, |(_, end)| end);
 
         let mut groups: Vec<RequestGroup> = Vec::new();

@@ -1,8 +1,6 @@
 //! [`Clock::Contention`](super::Clock::Contention): the time of waiting for locks.
 use alloc::vec::Vec;
 
-use nettrace::TraceClock;
-
 use super::interval::{Interval, Taken};
 use super::seen_event::SeenEvent;
 use super::threads::ThreadNumber;
@@ -26,8 +24,6 @@ pub(super) struct Contention {
     /// The start of the wait of each thread, by its number.
     open: Vec<Option<(i64, StackId)>>,
     pub(super) waits: Waits,
-    /// The clock of the trace, once a thread waits.
-    clock: Option<TraceClock>,
 }
 
 impl Contention {
@@ -48,7 +44,6 @@ impl Contention {
             let is_lost = open.replace((time, stack)).is_some();
             let lost = if is_lost { inside } else { 0 };
             self.waits.without_end = self.waits.without_end.saturating_add(lost);
-            self.clock.get_or_insert_with(|| *event.event.clock());
             return Some(Taken { count: inside, interval: None });
         }
         let Some((start, stack)) = open.take() else {
@@ -61,10 +56,8 @@ impl Contention {
         Some(Taken { count, interval })
     }
 
-    /// Ends the waits that have not ended, at the end of the recording in ticks.
-    pub(super) fn open_waits(&mut self, end: u64, part: &Part) -> Vec<Taken> {
-        let Some(clock) = self.clock else { return Vec::new() };
-        let end = clock.nanoseconds(end);
+    /// Ends the waits that have not ended, at the end of the recording in nanoseconds.
+    pub(super) fn open_waits(&mut self, end: i64, part: &Part) -> Vec<Taken> {
         let mut taken = Vec::new();
         for (thread, open) in (0..).zip(&mut self.open) {
             let Some((start, stack)) = open.take() else { continue };

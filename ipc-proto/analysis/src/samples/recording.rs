@@ -103,10 +103,10 @@ impl Recording {
         }
     }
 
-    /// Adds the waits that have not ended, up to the end of the recording in ticks.
+    /// Adds the waits that have not ended, up to the end of the recording in nanoseconds.
     pub(super) fn finish(
         &mut self,
-        end: u64,
+        end: i64,
         part: &Part,
         dropped: &mut u64,
         each: &mut dyn FnMut(&Clock, &Interval),

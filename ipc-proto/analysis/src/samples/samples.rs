@@ -19,6 +19,7 @@ use super::waiting::WaitingStacks;
 use crate::event::EventKinds;
 use crate::names::{FrameId, Names, at, process_of};
 use crate::stacks::{Snapshot, stack_values};
+use crate::trace::RecordingEnd;
 use crate::{Analysis, KnownProvider, Part, RuntimeEvent, StackId, Stacks};
 
 /// Weighs the events of a trace by one clock or more.
@@ -65,10 +66,7 @@ pub struct Samples {
     process_names: ProcessNames,
     /// Whether an event has a stack.
     has_stacks: bool,
-    /// The end of the recording in ticks: the time of the last event, or of the first event of a rundown after it.
-    last_ticks: u64,
-    /// Whether the last event belongs to a rundown, which a runtime sends after the recording.
-    is_rundown: bool,
+    end: RecordingEnd,
     /// The memory for a label, which is used again for each event.
     label: String,
 }
@@ -101,6 +99,7 @@ impl Samples {
     pub fn begin_trace(&mut self) {
         self.kinds = EventKinds::default();
         self.stacks.begin_trace();
+        self.end = RecordingEnd::default();
     }
 
     /// Takes the next event of the trace as [`event`](Analysis::event) does, and calls `each` with the interval that
@@ -112,11 +111,7 @@ impl Samples {
     pub fn event_with(&mut self, event: &TraceEvent<'_>, each: &mut dyn FnMut(&Clock, &Interval)) {
         let Some(kind) = self.kinds.of(event) else { return };
         self.process_names.header(event);
-        let is_rundown = kind.is_rundown();
-        if !(is_rundown && self.is_rundown) {
-            self.last_ticks = event.timestamp();
-        }
-        self.is_rundown = is_rundown;
+        self.end.event(event, kind.is_rundown());
         self.has_stacks = self.has_stacks || event.stack().len() > 0;
         let is_inside = self.part.includes(event);
         if let Some(provider) = kind.provider {
@@ -171,8 +166,9 @@ impl Samples {
                 self.recordings.iter_mut().for_each(|recording| recording.separate_waits(&waiting));
             }
         }
+        let end = self.end.nanoseconds();
         for recording in &mut self.recordings {
-            recording.finish(self.last_ticks, &self.part, &mut self.dropped, each);
+            recording.finish(end, &self.part, &mut self.dropped, each);
         }
     }
 
@@ -418,6 +414,10 @@ impl Analysis for Samples {
 
     fn event(&mut self, event: &TraceEvent<'_>) {
         self.event_with(event, &mut |_, _| {});
+    }
+
+    fn extend_to(&mut self, nanoseconds: i64) {
+        self.end.extend_to(nanoseconds);
     }
 
     fn finish(mut self) -> Self {

@@ -1,20 +1,53 @@
 //! How long a recording lasts.
-use nettrace::TraceEvent;
+use nettrace::{TraceClock, TraceEvent};
 
 use super::durations::elapsed;
 use super::part::Part;
 use crate::event::{EventKind, EventKinds};
 
-/// The time of a recording: from the start of the trace, or the first event before it, to the last event, to the first
-/// event of a rundown after it, or to the last sequence point; and of this, only the part that counts.
+/// The end of a recording: the time of the last event, of the first event of a rundown after it, or of the last sequence
+/// point.
+#[derive(Debug, Default)]
+pub(crate) struct RecordingEnd {
+    clock: Option<TraceClock>,
+    ticks: u64,
+    point: Option<i64>,
+    /// Whether the last event belongs to a rundown, which a runtime sends after the recording.
+    is_rundown: bool,
+}
+
+impl RecordingEnd {
+    #[inline]
+    pub(crate) fn event(&mut self, event: &TraceEvent<'_>, is_rundown: bool) {
+        if !(is_rundown && self.is_rundown) {
+            self.clock.get_or_insert_with(|| *event.clock());
+            self.ticks = self.ticks.max(event.timestamp());
+        }
+        self.is_rundown = is_rundown;
+    }
+
+    /// Takes the time of the last sequence point. After a rundown, it is not one of the recording.
+    pub(crate) fn extend_to(&mut self, nanoseconds: i64) {
+        if !self.is_rundown {
+            self.point = Some(nanoseconds);
+        }
+    }
+
+    /// Returns the nanoseconds from the start of the trace.
+    pub(crate) fn nanoseconds(&self) -> i64 {
+        let last = self.clock.map_or(0, |clock| clock.nanoseconds(self.ticks));
+        self.point.map_or(last, |point| point.max(last))
+    }
+}
+
+/// The time of a recording: from the start of the trace, or the first event before it, to its end; and of this, only the
+/// part that counts.
 #[derive(Debug, Default)]
 pub(crate) struct RecordingSpan {
     part: Part,
     kinds: EventKinds,
     first: i64,
-    last: i64,
-    /// Whether the last event belongs to a rundown, which a runtime sends after the recording.
-    is_rundown: bool,
+    end: RecordingEnd,
 }
 
 impl RecordingSpan {
@@ -25,27 +58,20 @@ impl RecordingSpan {
     /// Takes the next event of the trace, and returns its kind.
     pub(crate) fn event(&mut self, event: &TraceEvent<'_>) -> Option<EventKind> {
         let kind = self.kinds.of(event);
-        let is_rundown = kind.is_some_and(|kind| kind.is_rundown());
-        let time = event.nanoseconds();
-        if !(is_rundown && self.is_rundown) {
-            self.first = self.first.min(time);
-            self.last = self.last.max(time);
-        }
-        self.is_rundown = is_rundown;
+        self.first = self.first.min(event.nanoseconds());
+        self.end.event(event, kind.is_some_and(|kind| kind.is_rundown()));
         self.part.includes(event);
         kind
     }
 
-    /// Takes the time of the last sequence point. After a rundown, it is not one of the recording.
     pub(crate) fn extend_to(&mut self, nanoseconds: i64) {
-        if !self.is_rundown {
-            self.last = self.last.max(nanoseconds);
-        }
+        self.end.extend_to(nanoseconds);
     }
 
     /// Returns the start and the end in nanoseconds from the start of the trace.
     pub(crate) fn times(&self) -> (i64, i64) {
-        self.part.overlap(self.first, self.last).unwrap_or((self.last, self.last))
+        let end = self.end.nanoseconds();
+        self.part.overlap(self.first, end).unwrap_or((end, end))
     }
 
     /// Returns the length in nanoseconds.

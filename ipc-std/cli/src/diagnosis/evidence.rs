@@ -228,9 +228,9 @@ impl Evidence {
         }
         if let Some(time) = last_point {
             self.account.extend_to(time);
+            self.requests.extend_to(time);
+            self.locks.extend_to(time);
         }
-        let (_, end) = self.account.times();
-        self.requests.extend_to(end);
         for collection in core::mem::take(&mut self.collections).finish().collections {
             self.process(collection.process_id).gc.add(&collection);
         }

@@ -180,9 +180,10 @@ impl FlameFile<'_> {
         trace: TraceTarget<'_>,
         globals: &Globals,
     ) -> Result<(), Failure> {
-        let InputRead { lost, process_id, result: read, .. } = read;
         let Self { path, overwrite, format, mut clock, mut samples, mut timeline, mut old, is_exact, .. } =
             self;
+        read.extend(&mut samples);
+        let InputRead { lost, process_id, result: read, .. } = read;
         samples.finish_with(&mut |clock, interval| {
             timeline.iter_mut().for_each(|timeline| timeline.add(clock, interval));
         });

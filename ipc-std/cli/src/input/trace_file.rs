@@ -60,10 +60,12 @@ pub(crate) fn analyse<A: Analysis>(
     mut analysis: A,
     globals: &Globals,
 ) -> Result<A::Report, Failure> {
-    read_all(&mut open(file, true, globals)?, globals, |event| {
+    let mut trace = open(file, true, globals)?;
+    read_all(&mut trace, globals, |event| {
         analysis.event(event);
         ControlFlow::Continue(())
     })?;
+    trace.summary().last_point.into_iter().for_each(|time| analysis.extend_to(time));
     Ok(analysis.finish())
 }
 

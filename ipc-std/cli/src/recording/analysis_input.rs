@@ -181,6 +181,11 @@ impl InputRead {
         let last_point = trace.summary().last_point;
         Self { lost, process_id, last_point, cpu: None, client: None, result }
     }
+
+    /// Makes an analysis last as long as the recording.
+    pub(crate) fn extend(&self, analysis: &mut impl Analysis) {
+        self.last_point.into_iter().for_each(|time| analysis.extend_to(time));
+    }
 }
 
 impl AnalysisInput<'_> {
@@ -200,6 +205,7 @@ impl AnalysisInput<'_> {
             analysis.event(event);
             ControlFlow::Continue(())
         })?;
+        read.extend(&mut analysis);
         Ok((analysis.finish(), read))
     }
 

@@ -351,8 +351,7 @@ fn waits_without_an_end() {
 fn open_waits_count_to_the_end_of_the_trace() {
     let start = |time, thread| (time, thread, 81, 1, vec![0; 3]);
     let point = |time| (time, 0, POINT, 0, Vec::new());
-    let trace =
-        runtime_events(&[start(2_000_000, 6), point(3_000_000), start(5_000_000, 7), point(12_000_000)]);
+    let trace = runtime_events(&[start(2_000_000, 6), start(5_000_000, 7), point(12_000_000)]);
     let totals = |options: &[&str]| {
         let json =
             |command: &[&str]| run_with(&[command, &["--json"], options].concat(), trace.clone()).json();
