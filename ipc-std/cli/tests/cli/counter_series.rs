@@ -130,6 +130,20 @@ impl MeterEvents {
         self.add(of.process, (6, 1), &texts, &[("instrumentId", Scalar::Int32, of.id.into())])
     }
 
+    /// Adds a sample of a gauge.
+    fn gauge(&mut self, of: Instrument<'_>, tags: &str, value: &str) -> &mut Self {
+        let texts = [
+            ("sessionId", "s"),
+            ("meterName", "M"),
+            ("meterVersion", of.version),
+            ("instrumentName", of.name),
+            ("unit", of.unit),
+            ("tags", tags),
+            ("lastValue", value),
+        ];
+        self.add(of.process, (5, 1), &texts, &[])
+    }
+
     /// Adds a sample of an event counter that counts.
     fn increment(&mut self, name: &str, increment: f64) -> &mut Self {
         let texts = [("Name", name), ("DisplayName", name)];
@@ -374,6 +388,32 @@ fn twins_without_an_id() {
     let lines = prometheus(&file);
     assert!(lines.len() == 2 && lines[0].ends_with(" 1") && lines[1].ends_with(" 1000"), "{lines:?}");
     assert_eq!(run(&["counters", "--file", &file, "--until", "M/hits[instance=1] == 1"]).status, Some(4));
+}
+
+/// Gauges and histograms without an id are neither added up nor lost: each has its place in every output.
+#[test]
+fn twins_that_are_gauges_and_histograms() {
+    let twins = ["m=1", "m=2"].map(|meter_tags| Instrument { name: "queue", meter_tags, ..HITS });
+    let sizes = twins.map(|of| Instrument { name: "size", ..of });
+    let mut events = MeterEvents::default();
+    twins.into_iter().chain(sizes).for_each(|of| _ = events.instrument(7, of));
+    for _ in 0..3 {
+        events.interval(1).gauge(twins[0], "k=v", "3").gauge(twins[1], "k=v", "5");
+        events.quantiles(sizes[0], "k=v", "0.5=10;0.95=20").quantiles(sizes[1], "k=v", "0.5=70;0.95=80");
+    }
+    let file = events.write("twin-gauges");
+    assert_eq!((names(&file).len(), csv_names(&file).len()), (4, 6));
+    let labels = r#"otel_scope_name="M",process_id="1",k="v""#;
+    let lines = prometheus(&file);
+    for (other, [queue, half, most]) in [("", [3, 10, 20]), (r#",instance="1""#, [5, 70, 80])] {
+        for line in [
+            format!("queue{{{labels}{other}}} {queue}"),
+            format!(r#"size{{{labels}{other},quantile="0.5"}} {half}"#),
+            format!(r#"size{{{labels}{other},quantile="0.95"}} {most}"#),
+        ] {
+            assert!(lines.contains(&line), "{line}: {lines:#?}");
+        }
+    }
 }
 
 /// Labels of a series that has ended are not those of a later one.
