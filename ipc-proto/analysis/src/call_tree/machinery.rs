@@ -19,55 +19,37 @@ pub(super) enum Task {
     Allocate,
     /// Starts a thread.
     StartThread,
-    /// Passes a work item to the thread pool.
-    Enqueue,
     /// Waits for a handle.
     Wait,
     /// Meets the stop for a sample: the running thread was in the caller.
     Poll,
 }
 
-/// The methods of recorded runtimes between an event and the method of the program that caused it: the number of the
-/// event, and the name. `BLESS=1 cargo test -p dotnet-ipc --test real machinery` adds those of further runtimes.
+/// What recorded runtimes have between an event and the method of the program that caused it: a task, and a type or a
+/// method that carries it out. `BLESS=1 cargo test -p dotnet-ipc --test real machinery` adds those of further runtimes.
 const RECORDED: &str = include_str!("machinery.txt");
 
 impl Task {
-    const fn starts(self) -> Starts {
+    const fn name(self) -> &'static str {
         match self {
-            Self::Throw => &[
-                ("System.Runtime.", "EH StackFrameIterator ExceptionServices.ExceptionDispatchInfo"),
-                (
-                    "System.Runtime.CompilerServices.",
-                    "TaskAwaiter ValueTaskAwaiter ConfiguredTaskAwaitable ConfiguredValueTaskAwaitable",
-                ),
-                ("System.", "ThrowHelper"),
-            ],
-            Self::Lock => &[("System.Threading.", "Monitor Lock ObjectHeader")],
-            Self::Send => &[(
-                "System.Diagnostics.",
-                "Tracing Metrics Activity ActivitySource DiagnosticListener DiagnosticSource DsesFilterAndTransform",
-            )],
-            Self::Allocate => &[
-                ("System.String.", "FastAllocateString"),
-                ("System.GC.", "AllocateNewArray AllocateUninitializedArray AllocateArray"),
-                ("System.RuntimeTypeHandle.", "InternalAlloc InternalAllocNoChecks"),
-            ],
-            Self::StartThread => &[("System.Threading.Thread.", "Start StartCore StartInternal UnsafeStart")],
-            Self::Enqueue => &[("System.Threading.", "ThreadPool ThreadPoolWorkQueue")],
-            Self::Wait => &[("System.Threading.", "WaitHandle")],
-            Self::Poll => &[("System.Threading.Thread.", "PollGC <PollGC>g__PollGCWorker")],
+            Self::Throw => "throw",
+            Self::Lock => "lock",
+            Self::Send => "send",
+            Self::Allocate => "allocate",
+            Self::StartThread => "start",
+            Self::Wait => "wait",
+            Self::Poll => "poll",
         }
     }
 
     /// Returns whether a method carries this out. `is_own` states whether it is code of the program.
     pub(super) fn has(self, method: &str, is_own: bool) -> bool {
-        if has(self.starts(), method) {
+        let name = without_module(method);
+        let mut recorded = RECORDED.lines().filter_map(|line| line.split_once(' '));
+        if recorded.any(|(task, start)| task == self.name() && name.strip_prefix(start).is_some_and(is_end)) {
             return true;
         }
         let name = method.split('(').next().unwrap_or_default();
-        if self.was_recorded(name) {
-            return true;
-        }
         let Some((type_name, method)) = name.rsplit_once('.').filter(|_| !is_own) else { return false };
         match self {
             Self::Throw => method.starts_with("Throw"),
@@ -77,14 +59,6 @@ impl Task {
             }
             _ => false,
         }
-    }
-
-    fn was_recorded(self, name: &str) -> bool {
-        let name = name.split_once('!').map_or(name, |(_, name)| name);
-        let recorded = RECORDED.lines().filter_map(|line| line.split_once(' '));
-        let mut events =
-            recorded.filter(|(_, recorded)| *recorded == name).map(|(event, _)| event.parse().ok());
-        events.any(|event| of_runtime_event(event).first() == Some(&self))
     }
 }
 
@@ -128,19 +102,27 @@ fn of_runtime_event(event_id: Option<u32>) -> &'static [Task] {
         }
         Some(Is::ThreadCreating | Is::ThreadRunning) => &[Task::StartThread],
         Some(Is::WaitHandleWaitStart | Is::WaitHandleWaitStop) => &[Task::Wait, Task::Send],
-        _ => &[Task::Send, Task::Enqueue],
+        _ => &[Task::Send],
     }
 }
 
 /// Returns whether a method has one of these starts.
 pub(super) fn has(starts: Starts, method: &str) -> bool {
-    // Short names lack the module.
-    let method = method.split_once('!').map_or(method, |(_, name)| name);
-    let is_end = |rest: &str| rest.is_empty() || rest.starts_with(['.', ':', '+', '`', '(', '[', '|']);
+    let method = without_module(method);
     starts.iter().any(|(namespace, names)| {
         let begins = |rest: &str| {
             names.split_ascii_whitespace().any(|name| rest.strip_prefix(name).is_some_and(is_end))
         };
         method.strip_prefix(namespace).is_some_and(begins)
     })
+}
+
+/// Returns the name of a method without its module, which short names lack.
+fn without_module(method: &str) -> &str {
+    method.split_once('!').map_or(method, |(_, name)| name)
+}
+
+/// Returns whether a name can end before this rest.
+fn is_end(rest: &str) -> bool {
+    rest.is_empty() || rest.starts_with(['.', ':', '+', '`', '(', '[', '|'])
 }

@@ -7,7 +7,7 @@ use std::{env, fs};
 use serde_json::Value;
 
 use crate::json;
-use crate::runtime::{Runtime, each_runtime, with_runtimes};
+use crate::runtime::{Runtime, each_program, each_runtime, with_runtimes};
 
 /// Runs the tool. Returns `None` if the program has no samples or compilations because it was compiled ahead of time.
 fn analysed(runtime: &Runtime, args: &[&str]) -> Option<Output> {
@@ -28,50 +28,120 @@ fn shares(report: &Value) -> BTreeMap<String, f64> {
     own.map(|f| (f["name"].as_str().unwrap().to_owned(), f["inclusive"].as_f64().unwrap())).collect()
 }
 
-/// All methods of a runtime that are between an event and the program are in the list, which `BLESS=1` completes.
+/// All that a runtime has between an event and the program is in the list, which `BLESS=1` completes. Without tiers and
+/// precompiled code, nothing is inlined.
 #[test]
 fn machinery() {
-    const EVENTS: [u64; 12] = [70, 71, 80, 250, 251, 252, 253, 254, 255, 256, 301, 302];
-    let list = concat!(env!("CARGO_MANIFEST_DIR"), "/../../ipc-proto/analysis/src/call_tree/machinery.txt");
-    with_runtimes(|runtime| {
-        let text = fs::read_to_string(list).unwrap();
-        let known: BTreeSet<(u64, String)> = text
-            .lines()
-            .map(|line| {
-                let (event, name) = line.split_once(' ').unwrap();
-                (event.parse().unwrap(), name.to_owned())
-            })
-            .collect();
-        let file = runtime.directory.path().join("machinery.nettrace");
-        let (file, pid) = (file.to_str().unwrap(), runtime.process_id.to_string());
-        let provider = "Microsoft-Windows-DotNETRuntime:0x40000018001:5";
-        runtime.run(&["trace", &pid, "-o", file, "--duration", "3s", "--provider", provider], 0);
-        let events = runtime.run(&["events", file, "--json", "--stacks"], 0);
-        let mut found = known.clone();
-        for line in String::from_utf8(events.stdout).unwrap().lines() {
-            let event: Value = serde_json::from_str(line).unwrap();
-            let id = event["id"].as_u64().filter(|id| EVENTS.contains(id));
-            let Some(id) = id.filter(|_| event["provider"] == "Microsoft-Windows-DotNETRuntime") else {
-                continue;
-            };
-            let frames = event["stack"].as_array().unwrap().iter().map(|frame| frame.as_str().unwrap());
-            let names: Vec<&str> = frames
-                .map(|frame| frame.split_once('!').map_or(frame, |(_, name)| name))
-                .map(|name| name.split('(').next().unwrap())
-                .collect();
-            let Some(program) = names.iter().position(|name| name.starts_with("Work.")) else { continue };
-            if names[..program].iter().all(|name| name.starts_with("System.")) {
-                found.extend(names[..program].iter().map(|name| (id, (*name).to_owned())));
-            }
-        }
-        if env::var_os("BLESS").is_some() {
-            let lines = found.iter().map(|(event, name)| format!("{event} {name}\n"));
-            fs::write(list, lines.collect::<String>()).unwrap();
-        } else {
-            let new: Vec<_> = found.difference(&known).collect();
-            assert!(new.is_empty(), "{}: BLESS=1 adds {new:?}", runtime.name);
-        }
+    const LIST: &str =
+        concat!(env!("CARGO_MANIFEST_DIR"), "/../../ipc-proto/analysis/src/call_tree/machinery.txt");
+    let in_tiers = [("DOTNET_DefaultDiagnosticPortSuspend", OsStr::new("1"))];
+    let unoptimized = [
+        in_tiers[0],
+        ("DOTNET_ReadyToRun", OsStr::new("0")),
+        ("DOTNET_TC_CallCountThreshold", OsStr::new("7fffffff")),
+        ("DOTNET_TC_OnStackReplacement", OsStr::new("0")),
+    ];
+    for variables in [&in_tiers[..], &unoptimized] {
+        each_program(
+            |_| true,
+            |start| {
+                let mut runtime = start(variables);
+                runtime.wait_for_socket();
+                let text = fs::read_to_string(LIST).unwrap();
+                let known: BTreeSet<&str> = text.lines().collect();
+                let mut found: BTreeSet<String> = known.iter().map(|line| (*line).to_owned()).collect();
+                for event in recorded_events(&runtime) {
+                    found.extend(carriers(&event));
+                }
+                if env::var_os("BLESS").is_some() {
+                    fs::write(LIST, found.iter().map(|line| format!("{line}\n")).collect::<String>())
+                        .unwrap();
+                } else {
+                    let new: Vec<_> = found.iter().filter(|line| !known.contains(line.as_str())).collect();
+                    assert!(new.is_empty(), "{}: BLESS=1 adds {new:?}", runtime.name);
+                }
+            },
+        );
+    }
+}
+
+/// Returns the events of the first seconds of a program, with their stacks.
+fn recorded_events(runtime: &Runtime) -> Vec<Value> {
+    let file = runtime.directory.path().join("machinery.nettrace");
+    let (file, pid) = (file.to_str().unwrap(), runtime.process_id.to_string());
+    let mut args = vec!["trace", &pid, "-o", file, "--duration", "4s"];
+    for provider in [
+        "Microsoft-Windows-DotNETRuntime:0xC000001C001:5",
+        "Microsoft-DotNETCore-SampleProfiler",
+        "System.Diagnostics.Eventing.FrameworkEventSource:2:5",
+        "DotnetIpc-Calls::5",
+        "Lab-Workload::5",
+        "Microsoft-Diagnostics-DiagnosticSource:0xffff:5:FilterAndPayloadSpecs=\"[AS]*\nDotnetIpc-Calls/order\"",
+        "System.Diagnostics.Metrics:7:5:SessionId=machinery;Metrics=DotnetIpc-Calls",
+    ] {
+        args.extend(["--provider", provider]);
+    }
+    runtime.run(&args, 0);
+    let events = runtime.run(&["events", file, "--json", "--stacks"], 0);
+    let text = String::from_utf8(events.stdout).unwrap();
+    let is_needed = |line: &&str| {
+        !line.contains("\"stack\":[]") && (!line.contains("SampleProfiler") || line.contains("PollGC"))
+    };
+    text.lines().filter(is_needed).map(|line| serde_json::from_str(line).unwrap()).collect()
+}
+
+/// Returns what carried out the task of an event for the program: types that have one purpose, or else methods.
+fn carriers(event: &Value) -> Vec<String> {
+    let stack = event["stack"].as_array().unwrap().iter().map(|frame| frame.as_str().unwrap());
+    let names: Vec<&str> = stack
+        .map(|frame| frame.split_once('!').map_or(frame, |(_, name)| name))
+        .map(|name| name.split(['(', '|']).next().unwrap())
+        .collect();
+    let is_of_framework =
+        |name: &&str| ["System.", "Microsoft.", "Interop"].iter().any(|of| name.starts_with(of));
+    let Some(own) = names.iter().position(|name| !is_of_framework(name)) else { return Vec::new() };
+    let (above, program) = (&names[..own], names[own]);
+    let is_program = ["Work.", "WorkSource.", "LabSource."].iter().any(|of| program.starts_with(of));
+    // The initialization of a type runs at any place.
+    if names[..=own].iter().any(|name| name.ends_with("..cctor")) {
+        return Vec::new();
+    }
+    // Code of the framework locks, waits and allocates too.
+    let run = |is_carrier: &dyn Fn(&str) -> bool| {
+        &above[..above.iter().take_while(|name| is_carrier(name)).count()]
+    };
+    let threading = run(&|name| {
+        name.starts_with("System.Threading.") || name.starts_with("System.Diagnostics.Tracing.NativeRuntime")
     });
+    let (task, is_type, carriers) = match (event["provider"].as_str().unwrap(), event["id"].as_u64().unwrap())
+    {
+        // Asynchronous methods are in types of their own.
+        ("Microsoft-Windows-DotNETRuntime", 80 | 250..=256) if is_program || program.starts_with("Work+") => {
+            ("throw", true, above)
+        }
+        _ if !is_program => return Vec::new(),
+        // The wait for a task locks seldom.
+        ("Microsoft-Windows-DotNETRuntime", 81 | 90 | 91) if program != "Work.Throw" => {
+            ("lock", true, threading)
+        }
+        ("Microsoft-Windows-DotNETRuntime", 301 | 302) => ("wait", true, threading),
+        ("Microsoft-Windows-DotNETRuntime", 70) => ("start", false, above),
+        ("Microsoft-Windows-DotNETRuntime", 10 | 303) if program == "Work.Allocate" => {
+            ("allocate", false, above)
+        }
+        ("Microsoft-Windows-DotNETRuntime", 10 | 303) => {
+            ("allocate", false, run(&|name| name.contains("Alloc") || name.ends_with(".Box")))
+        }
+        ("Microsoft-DotNETCore-SampleProfiler", _) => ("poll", false, run(&|name| name.contains("PollGC"))),
+        ("Microsoft-Windows-DotNETRuntime", _) => return Vec::new(),
+        _ => ("send", true, above),
+    };
+    let carrier = |name: &&str| match name.find(['`', '+']) {
+        _ if !is_type => (*name).to_owned(),
+        Some(end) => name[..end].to_owned(),
+        None => name.rsplit_once('.').unwrap().0.trim_end_matches('.').to_owned(),
+    };
+    carriers.iter().map(|name| format!("{task} {}", carrier(name))).collect()
 }
 
 /// A report of a process shows the same functions of the program as a report of its trace.

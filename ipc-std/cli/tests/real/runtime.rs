@@ -29,8 +29,13 @@ impl Drop for Runtime {
 /// A function that starts a runtime with these variables in its environment.
 pub(crate) type Start<'s> = dyn Fn(&[(&str, &OsStr)]) -> Runtime + 's;
 
-/// Calls `test` with a function that starts a runtime, for each runtime of `DOTNET_IPC_RUNTIMES`.
+/// Calls `test` with a function that starts a runtime, for each runtime of `DOTNET_IPC_RUNTIMES` with its own program.
 pub(crate) fn each_runtime(test: impl Fn(&Start<'_>)) {
+    each_program(|name| !name.ends_with("-calls"), test);
+}
+
+/// Calls `test` with a function that starts a runtime, for each runtime of `DOTNET_IPC_RUNTIMES` whose name `is_wanted`.
+pub(crate) fn each_program(is_wanted: impl Fn(&str) -> bool, test: impl Fn(&Start<'_>)) {
     let runtimes = std::env::var("DOTNET_IPC_RUNTIMES").unwrap_or_default();
     if runtimes.trim().is_empty() {
         let test = std::thread::current().name().unwrap_or_default().to_owned();
@@ -41,8 +46,11 @@ pub(crate) fn each_runtime(test: impl Fn(&Start<'_>)) {
     }
     for entry in runtimes.split(';').map(str::trim).filter(|entry| !entry.is_empty()) {
         let (name, command) = entry.split_once('=').expect("NAME=COMMAND LINE");
-        if command.split_whitespace().next().is_some_and(|program| program.ends_with(".exe")) {
-            continue; // for tests/real_pipes.rs, on Windows
+        // Those of Windows are for tests/real_pipes.rs.
+        if command.split_whitespace().next().is_some_and(|program| program.ends_with(".exe"))
+            || !is_wanted(name)
+        {
+            continue;
         }
         test(&|variables| launch(name, command, variables));
     }
