@@ -563,6 +563,9 @@ fn whole_numbers() {
         assert!(text.replace(',', "").contains(&format!("] {number}")), "{number}: {text}");
         assert!(lines.iter().any(|line| line.ends_with(&format!(" {number}"))), "{number}: {lines:#?}");
     }
+    let until = |condition: &str| run(&["counters", "--file", &file, "--until", condition]).status;
+    assert_eq!(until("M/hits == 9007199254740992"), Some(4));
+    assert_eq!(until("M/hits == 9007199254740993"), Some(0));
     let request = run(&["counters", "--file", &file, "--format", "otlp-json"]).well().into_text();
     assert!(request.contains(r#""asInt":"9007199254740993""#), "{request}");
     assert!(request.contains(r#""asInt":"-9223372036854775808""#), "{request}");

@@ -361,7 +361,9 @@ fn open_waits_count_to_the_end_of_the_trace() {
         (report["total"].clone(), flame, json(&["locks", "-"])["wait_ms"].clone())
     };
     assert_eq!(totals(&[]), (17_000_000.into(), "?!? 17000000\n".to_owned(), 17.0.into()));
-    // A part ends at its own end.
+    // A part ends at its own end, and needs no event.
+    let args = ["report", "-", "--contention", "--json", "--from", "0.008"];
+    assert_eq!(run_with(&args, trace.clone()).json()["total"], 8_000_000);
     assert_eq!(totals(&["--to", "0.006"]), (5_000_000.into(), "?!? 5000000\n".to_owned(), 5.0.into()));
 }
 
