@@ -238,7 +238,7 @@ const MAX_DIGITS: usize = 64;
 pub(super) fn parse(text: Str<'_>) -> Option<Number> {
     let mut buffer = [0; MAX_DIGITS];
     if let Some(ascii) = ascii(text, &mut buffer) {
-        return Number::parse(ascii);
+        return ascii.parse().ok();
     }
     // Symbols of other cultures that have only one meaning.
     match text {

@@ -1,5 +1,8 @@
 //! `Number`: a number that a runtime reports as text.
+use core::cmp::Ordering;
 use core::fmt;
+use core::num::ParseFloatError;
+use core::str::FromStr;
 
 /// A number that a runtime reports as text. Whole numbers from 2^53 on, which a float would round, are exact.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -20,16 +23,30 @@ impl Number {
         }
     }
 
-    /// Returns the number of a text of digits; `None` if it is not in the notation of numbers.
-    pub(super) fn parse(digits: &str) -> Option<Self> {
-        // Most numbers are shorter than 2^53.
-        let whole = Some(digits).filter(|digits| digits.len() > 15).and_then(|digits| digits.parse().ok());
-        whole.and_then(Self::large).or_else(|| digits.parse().ok().map(Self::Float))
-    }
-
     fn large(number: i128) -> Option<Self> {
         const FIRST_ROUNDED: u128 = 1 << 53;
         (number.unsigned_abs() >= FIRST_ROUNDED).then_some(Self::Whole(number))
+    }
+}
+
+/// The texts of floats are numbers.
+impl FromStr for Number {
+    type Err = ParseFloatError;
+
+    fn from_str(digits: &str) -> Result<Self, ParseFloatError> {
+        // Most numbers are shorter than 2^53.
+        let whole = Some(digits).filter(|digits| digits.len() > 15).and_then(|digits| digits.parse().ok());
+        whole.and_then(Self::large).map_or_else(|| digits.parse().map(Self::Float), Ok)
+    }
+}
+
+/// Whole numbers from 2^53 on are compared without rounding.
+impl PartialOrd for Number {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        match (self, other) {
+            (Self::Whole(one), Self::Whole(other)) => Some(one.cmp(other)),
+            _ => self.as_f64().partial_cmp(&other.as_f64()),
+        }
     }
 }
 

@@ -3,7 +3,7 @@ use core::fmt;
 use core::time::Duration;
 
 use dotnet_ipc_sans_io::syntax::durations;
-use nettrace_analysis::counters::{Measurement, OwnedSample};
+use nettrace_analysis::counters::{Measurement, Number, OwnedSample};
 
 use super::series_filter::SeriesFilter;
 use crate::args::comparison::Comparison;
@@ -21,7 +21,7 @@ pub(super) struct Term {
     part: Part,
     pub(super) series: SeriesFilter,
     comparison: Comparison,
-    number: f64,
+    number: Number,
     hold: Duration,
 }
 
@@ -83,7 +83,7 @@ fn term(text: &str) -> Result<(Term, Option<&str>), String> {
         None => (rest, Duration::ZERO),
     };
     let number = number.trim();
-    let parsed = number.parse::<f64>().ok().filter(|number| !number.is_nan());
+    let parsed = number.parse::<Number>().ok().filter(|number| !number.as_f64().is_nan());
     let number = parsed.ok_or_else(|| format!("{number:?} is no number"))?;
     Ok((Term { part, series, comparison, number, hold }, after))
 }
@@ -112,18 +112,18 @@ impl Part {
     }
 
     /// Returns the number of a sample; `None` if it has none at this time.
-    fn of(self, sample: &OwnedSample) -> Option<f64> {
-        match (self, &sample.measurement) {
-            (Self::Value, measurement) => measurement.value(),
+    fn of(self, sample: &OwnedSample) -> Option<Number> {
+        let float = match (self, &sample.measurement) {
+            (Self::Value, measurement) => return measurement.number(),
             // Without measurements, the runtime reports the limits of floating-point numbers as minimum and maximum.
             (Self::Min | Self::Max, Measurement::Mean { count: 0, .. }) => None,
             (Self::Min | Self::Max, Measurement::ExponentialHistogram(histogram)) if histogram.count == 0 => {
                 None
             }
             (Self::Rate, measurement) => measurement.rate(sample.interval),
-            (Self::Count, Measurement::Mean { count, .. }) => Some(*count as f64),
-            (Self::Count, Measurement::Histogram { count, .. }) => count.map(|count| count as f64),
-            (Self::Count, Measurement::ExponentialHistogram(histogram)) => Some(histogram.count as f64),
+            (Self::Count, Measurement::Mean { count, .. }) => return Some((*count).into()),
+            (Self::Count, Measurement::Histogram { count, .. }) => return count.map(Number::from),
+            (Self::Count, Measurement::ExponentialHistogram(histogram)) => return Some(histogram.count.into()),
             (Self::Sum, Measurement::Histogram { sum, .. }) => *sum,
             (Self::Sum, Measurement::ExponentialHistogram(histogram)) => Some(histogram.sum),
             (Self::Min, Measurement::Mean { min, .. }) => Some(*min),
@@ -138,7 +138,8 @@ impl Part {
                 histogram.quantile(share)
             }
             _ => None,
-        }
+        };
+        float.map(Number::Float)
     }
 
     /// Returns why no sample of this kind has the number.

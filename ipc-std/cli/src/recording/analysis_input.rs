@@ -241,6 +241,7 @@ impl AnalysisInput<'_> {
             }
             TraceTarget::Process(target) => self.record(target, needs, is_output, globals, take)?,
         };
+        read.last_point.into_iter().for_each(|time| part.extend_to(time));
         read.result = read.result.and_then(|()| part.check(self.target));
         Ok(read)
     }

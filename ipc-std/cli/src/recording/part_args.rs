@@ -220,6 +220,11 @@ impl TracePart {
         is_inside
     }
 
+    /// Takes the time of the last sequence point: a wait or a request can last up to it.
+    pub(crate) fn extend_to(&mut self, nanoseconds: i64) {
+        self.times = self.times.map(|(first, last)| (first, last.max(nanoseconds)));
+    }
+
     /// Fails if the part is outside of the trace, or if the trace has no event of its threads.
     pub(crate) fn check(&self, name: impl fmt::Display) -> Result<(), Failure> {
         if self.is_whole() || self.is_found {
