@@ -123,7 +123,9 @@ impl Part {
             (Self::Rate, measurement) => measurement.rate(sample.interval),
             (Self::Count, Measurement::Mean { count, .. }) => return Some((*count).into()),
             (Self::Count, Measurement::Histogram { count, .. }) => return count.map(Number::from),
-            (Self::Count, Measurement::ExponentialHistogram(histogram)) => return Some(histogram.count.into()),
+            (Self::Count, Measurement::ExponentialHistogram(histogram)) => {
+                return Some(histogram.count.into());
+            }
             (Self::Sum, Measurement::Histogram { sum, .. }) => *sum,
             (Self::Sum, Measurement::ExponentialHistogram(histogram)) => Some(histogram.sum),
             (Self::Min, Measurement::Mean { min, .. }) => Some(*min),
