@@ -9,9 +9,7 @@ use std::fs;
 use nettrace::{Event, Metadata, Stack, Trace, TraceWriter, Version};
 use nettrace_analysis::Analysis as _;
 use nettrace_analysis::call_tree::{CallTree, Order, ThreadTree};
-#[cfg(feature = "firefox")]
-use nettrace_analysis::formats::TimeProfile;
-use nettrace_analysis::formats::{Profile, Timeline};
+use nettrace_analysis::formats::{Profile, TimeProfile, Timeline};
 use nettrace_analysis::names::FrameId;
 use nettrace_analysis::samples::{Clock, Samples, ThreadNumber, Weight};
 use serde_json::{Value, json};
@@ -28,8 +26,13 @@ fn bytes(name: &str) -> Vec<u8> {
     let mut trace = Written::new();
     for n in 1..200 {
         let depth = usize::try_from(n * n % 4).unwrap();
-        let sample =
-            trace.event_of("Microsoft-DotNETCore-SampleProfiler", n, 1 + n % 3, (0, 0), &[2, 0, 0, 0]);
+        let sample = trace.event_of(
+            "Microsoft-DotNETCore-SampleProfiler",
+            n * 100_000,
+            1 + n % 3,
+            (0, 0),
+            &[2, 0, 0, 0],
+        );
         if depth > 0 {
             sample.stack(&[1 + n % 5, 10, 20][..depth]);
         }
@@ -114,6 +117,28 @@ fn speedscope_files_weigh_what_the_call_tree_weighs() {
     }
 }
 
+/// Returns the nanoseconds for which each function is the innermost one in trace events.
+fn chromium_weights(file: &Value) -> BTreeMap<String, f64> {
+    let (mut weights, mut threads) = (BTreeMap::new(), BTreeMap::<_, (Vec<String>, f64)>::new());
+    for event in file["traceEvents"].as_array().unwrap().iter().filter(|event| event["ph"] != "M") {
+        let (open, last) = threads.entry((event["pid"].as_u64(), event["tid"].as_u64())).or_default();
+        let time = event["ts"].as_f64().unwrap() * 1000.0;
+        // The innermost call is the state of the thread.
+        let innermost =
+            open.iter().rfind(|name| !["CPU_TIME", "UNMANAGED_CODE_TIME"].contains(&name.as_str()));
+        if let Some(innermost) = innermost {
+            *weights.entry(innermost.clone()).or_default() += time - *last;
+        }
+        *last = time;
+        if event["ph"] == "B" {
+            open.push(event["name"].as_str().unwrap().to_owned());
+        } else {
+            open.pop().unwrap();
+        }
+    }
+    weights
+}
+
 /// A constructor of a call tree.
 type Build = fn(&mut Samples, &Clock, fn(ThreadNumber, Weight) -> u64) -> CallTree;
 
@@ -155,9 +180,19 @@ fn every_writer_has_the_same_shares() {
         let mut weights = speedscope_weights(&file);
         weights.retain(|_, (exclusive, _)| *exclusive > 0);
         assert!(weights.iter().map(|(name, (own, _))| (name, own)).eq(&expected), "{name} {clock:?}");
+        let profile = TimeProfile::new(&mut samples, timeline);
+        if clock == Clock::ThreadTime {
+            let mut file = String::new();
+            profile.write_chromium("x", 1, &mut file).unwrap();
+            let weights = chromium_weights(&serde_json::from_str(&file).unwrap());
+            // A call that begins where another one ends begins a nanosecond later.
+            let is_near = |shown: f64, weight: u64| (shown - weight as f64).abs() <= weight as f64 / 1e3;
+            assert!(is_near(weights.values().sum(), total), "{name}: {weights:?}");
+            assert!(expected.iter().all(|(name, weight)| is_near(weights[name], *weight)), "{name}");
+        }
         #[cfg(feature = "firefox")]
         {
-            let file = TimeProfile::new(&mut samples, timeline).to_firefox("x", 1, 0);
+            let file = profile.to_firefox("x", 1, 0);
             let threads = file["threads"].as_array().unwrap().iter();
             let rows = threads.map(|thread| &thread["samples"]);
             let column = |name| rows.clone().flat_map(move |rows| rows[name].as_array().unwrap());
