@@ -1,6 +1,12 @@
 //! Heap snapshots: recorded ones against the tables of dotnet-gcdump and the objects that the program made, and made
 //! ones for each rule.
-#![allow(clippy::arithmetic_side_effects, clippy::indexing_slicing, clippy::unwrap_used, reason = "tests")]
+#![allow(
+    clippy::arithmetic_side_effects,
+    clippy::cast_possible_truncation,
+    clippy::indexing_slicing,
+    clippy::unwrap_used,
+    reason = "tests"
+)]
 
 mod runtime_events;
 

@@ -27,11 +27,11 @@ pub(super) fn next_number(bytes: &mut &[u8]) -> Option<u64> {
 
 /// Returns a difference as a number that is small if the difference is near 0 on either side.
 pub(super) const fn zigzag(difference: i64) -> u64 {
-    ((difference << 1) ^ (difference >> 63)).cast_unsigned()
+    ((difference << 1) ^ (difference >> 63)) as u64
 }
 
 pub(super) const fn unzigzag(number: u64) -> i64 {
-    (number >> 1).cast_signed() ^ (number & 1).cast_signed().wrapping_neg()
+    (number >> 1) as i64 ^ ((number & 1) as i64).wrapping_neg()
 }
 
 /// The targets of references in the order of arrival, as differences of their addresses.
@@ -48,19 +48,19 @@ impl Targets {
     #[inline]
     pub(super) fn push(&mut self, address: u64) {
         let turned = address.rotate_right(3);
-        push_number(&mut self.bytes, zigzag(turned.wrapping_sub(self.last).cast_signed()));
+        push_number(&mut self.bytes, zigzag(turned.wrapping_sub(self.last) as i64));
         self.last = turned;
         self.len = self.len.saturating_add(1);
     }
 
-    pub(super) const fn size(&self) -> usize {
+    pub(super) fn size(&self) -> usize {
         self.bytes.len()
     }
 
     pub(super) fn iter(&self) -> impl Iterator<Item = u64> + '_ {
         let (mut bytes, mut last) = (self.bytes.as_slice(), 0_u64);
         core::iter::from_fn(move || {
-            last = last.wrapping_add(unzigzag(next_number(&mut bytes)?).cast_unsigned());
+            last = last.wrapping_add(unzigzag(next_number(&mut bytes)?) as u64);
             Some(last.rotate_left(3))
         })
     }
