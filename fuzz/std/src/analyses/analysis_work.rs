@@ -60,7 +60,7 @@ const FREE_BYTES: u64 = 2 << 20;
 type AnalysisWork = fn(&[u8]);
 
 /// The analyses and the formats of files, but for folded stacks, whose lines repeat whole names.
-const ANALYSES: [(&str, AnalysisWork); 15] = [
+const ANALYSES: [(&str, AnalysisWork); 16] = [
     ("call trees", |trace| {
         let mut samples = samples_of(trace);
         for clock in clocks() {
