@@ -16,11 +16,12 @@
 mod addresses;
 mod edges;
 mod graph;
+mod node_columns;
 mod rows;
 mod snapshot;
 mod snapshots;
 mod type_table;
 
 pub use graph::{Graph, Missing, Node, Reachable, Root, RootKind, TypeRow};
-pub use snapshots::{Snapshot, Snapshots};
+pub use snapshots::{HeapSnapshot, Snapshots};
 pub use type_table::{HeapType, dotnet_name};

@@ -14,7 +14,7 @@ use std::collections::BTreeMap;
 use std::fs;
 
 use nettrace_analysis::Analysis as _;
-use nettrace_analysis::heap::{Graph, Missing, RootKind, Snapshot, Snapshots};
+use nettrace_analysis::heap::{Graph, HeapSnapshot, Missing, RootKind, Snapshots};
 
 use crate::runtime_events::{Written, each_event, numbers, path, utf16};
 
@@ -28,13 +28,13 @@ const NODES: (u32, u32) = (18, 0);
 const EDGES: (u32, u32) = (19, 0);
 const STATICS: (u32, u32) = (38, 0);
 
-fn snapshots(trace: &[u8]) -> Vec<Snapshot> {
+fn snapshots(trace: &[u8]) -> Vec<HeapSnapshot> {
     let mut snapshots = Snapshots::default();
     each_event(trace, |event| snapshots.event(event));
     snapshots.finish()
 }
 
-fn recorded(name: &str) -> Snapshot {
+fn recorded(name: &str) -> HeapSnapshot {
     let mut snapshots = snapshots(&fs::read(path(&format!("heap/{name}.nettrace"))).unwrap());
     assert_eq!(snapshots.len(), 1, "{name}");
     snapshots.remove(0)

@@ -81,8 +81,8 @@ fn check(trace: &[u8]) {
         let graph = &snapshot.graph;
         let references: usize = (0..graph.len()).map(|node| graph.references(node).count()).sum();
         assert!(references <= trace.len() && graph.len() as usize <= trace.len());
-        assert_eq!(graph.rows().iter().map(|row| row.count).sum::<u64>(), graph.len().into());
-        assert!(graph.reachable().is_none_or(|reachable| reachable.count <= graph.len().into()));
+        assert_eq!(graph.rows().iter().map(|row| row.count).sum::<u64>(), u64::from(graph.len()));
+        assert!(graph.reachable().is_none_or(|reachable| reachable.count <= u64::from(graph.len())));
     }
     for group in requests.finish().groups {
         assert!(group.in_flight > 0 || group.durations.count() > 0);

@@ -7,7 +7,7 @@ use ipc_proto::wire::{to_u32, to_u64, to_usize};
 
 use super::addresses::AddressIndex;
 use super::edges::{Targets, next_number, push_number, unzigzag, zigzag};
-use super::snapshot::NodeColumns;
+use super::node_columns::NodeColumns;
 use super::type_table::HeapType;
 use crate::RuntimeEvent;
 

@@ -3,10 +3,11 @@ use alloc::collections::BTreeMap;
 use alloc::string::String;
 use alloc::vec::Vec;
 
-use ipc_proto::wire::{Reader, to_u32};
+use ipc_proto::wire::Reader;
 
 use super::edges::Targets;
 use super::graph::{Graph, Missing, Root, RootKind};
+use super::node_columns::NodeColumns;
 use super::rows::{BulkHead, NodeElement, pointers};
 use super::type_table::TypeTable;
 use crate::RuntimeEvent;
@@ -30,31 +31,6 @@ pub(super) struct Draft {
     missing: Missing,
     /// The index that the next event of each indexed kind must have.
     next: [u32; 4],
-}
-
-/// The objects by the order of arrival, a column a fact.
-#[derive(Debug, Clone, Default)]
-pub(super) struct NodeColumns {
-    pub(super) addresses: Vec<u64>,
-    pub(super) types: Vec<u32>,
-    /// The sizes; `u32::MAX` if the size is in `large`.
-    pub(super) sizes: Vec<u32>,
-    pub(super) large: BTreeMap<u32, u64>,
-    /// The number of references; in a graph, the place of the first one.
-    pub(super) edges: Vec<u64>,
-}
-
-impl NodeColumns {
-    fn push(&mut self, node: &NodeElement, of_type: u32) {
-        let size = u32::try_from(node.size).unwrap_or(u32::MAX);
-        if size == u32::MAX {
-            self.large.insert(to_u32(self.addresses.len()), node.size);
-        }
-        self.addresses.push(node.address);
-        self.types.push(of_type);
-        self.sizes.push(size);
-        self.edges.push(node.edges);
-    }
 }
 
 impl Draft {

@@ -29,7 +29,7 @@ pub struct Snapshots {
 /// A heap snapshot of a process.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
-pub struct Snapshot {
+pub struct HeapSnapshot {
     /// The id of the process; `None` if the trace does not state it.
     pub process_id: Option<u64>,
     /// The time of the first event, in nanoseconds from the start of the trace.
@@ -86,7 +86,7 @@ impl Snapshots {
 }
 
 impl Analysis for Snapshots {
-    type Report = Vec<Snapshot>;
+    type Report = Vec<HeapSnapshot>;
 
     fn event(&mut self, event: &TraceEvent<'_>) {
         let Some(of_runtime) = self.kinds.of(event).and_then(|kind| kind.of_runtime) else { return };
@@ -101,7 +101,7 @@ impl Analysis for Snapshots {
     }
 
     /// Returns the snapshot of each process that has one.
-    fn finish(self) -> Vec<Snapshot> {
+    fn finish(self) -> Vec<HeapSnapshot> {
         let processes = self.processes.into_iter();
         processes.filter_map(|(process_id, process)| process.finish(process_id)).collect()
     }
@@ -175,13 +175,13 @@ impl Process {
         }
     }
 
-    fn finish(mut self, process_id: Option<u64>) -> Option<Snapshot> {
+    fn finish(mut self, process_id: Option<u64>) -> Option<HeapSnapshot> {
         if let Some(end) = self.current.as_ref().map(|draft| draft.end) {
             self.end(end, false);
         }
         let draft = self.last?;
         let (start, end, is_complete) = (draft.start, draft.end, draft.is_whole());
         let graph = draft.into_graph(&self.types, &self.modules);
-        Some(Snapshot { process_id, start, end, is_complete, graph })
+        Some(HeapSnapshot { process_id, start, end, is_complete, graph })
     }
 }

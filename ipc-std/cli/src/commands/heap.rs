@@ -6,10 +6,10 @@ mod types;
 use std::path::Path;
 
 use nettrace_analysis::Analysis as _;
-use nettrace_analysis::heap::{Snapshot, Snapshots};
+use nettrace_analysis::heap::{HeapSnapshot, Snapshots};
 use regex::Regex;
 
-use self::types::{HeapTypes, Sort};
+use self::types::{HeapTypes, TypeOrder};
 use crate::args::frame_args::OwnArgs;
 use crate::args::process_arg::ProcessArg;
 use crate::input::trace_file;
@@ -33,7 +33,7 @@ pub(crate) struct Args {
     type_pattern: Option<Regex>,
     /// The order of the types
     #[arg(long, value_enum, value_name = "COLUMN", default_value = "bytes")]
-    sort: Sort,
+    sort: TypeOrder,
     #[command(flatten)]
     own: OwnArgs,
     #[command(flatten)]
@@ -75,7 +75,7 @@ fn read(
     path: &Path,
     process: &ProcessArg,
     globals: &Globals,
-) -> Result<(Vec<Snapshot>, Result<(), Failure>), Failure> {
+) -> Result<(Vec<HeapSnapshot>, Result<(), Failure>), Failure> {
     let mut snapshots = Snapshots::default();
     let mut trace = trace_file::open(path, false, globals)?;
     let read = trace_file::read_all(&mut trace, globals, |event| {
@@ -89,7 +89,7 @@ fn read(
 }
 
 /// Returns what the table of the first snapshot does not say.
-fn remarks(snapshots: &[Snapshot]) -> Vec<String> {
+fn remarks(snapshots: &[HeapSnapshot]) -> Vec<String> {
     let mut remarks = Vec::new();
     if let [shown, others @ ..] = snapshots {
         if !others.is_empty() {

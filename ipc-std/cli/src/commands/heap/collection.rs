@@ -9,7 +9,7 @@ use ipc_proto::types::EventLevel;
 use ipc_std::{Client, TraceConfig, TraceReader, TraceSession};
 use nettrace::{End, EventAssembler, EventOrder, ReadOptions};
 use nettrace_analysis::Analysis as _;
-use nettrace_analysis::heap::{Snapshot, Snapshots};
+use nettrace_analysis::heap::{HeapSnapshot, Snapshots};
 
 use crate::input::trace_file;
 use crate::process::connection_args::ConnectionArgs;
@@ -35,7 +35,7 @@ pub(super) fn collect(
     buffer: Option<u32>,
     connection: &ConnectionArgs,
     globals: &Globals,
-) -> Result<Vec<Snapshot>, Failure> {
+) -> Result<Vec<HeapSnapshot>, Failure> {
     let (client, wire_log) = connection.session_client(target)?;
     let version = client.process_info()?.clr_product_version.to_string();
     let major: Option<u32> = version.split('.').next().and_then(|major| major.parse().ok());

@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use clap::ValueEnum;
 use indicatif::HumanCount;
 use nettrace_analysis::OwnCode;
-use nettrace_analysis::heap::{Missing, Snapshot};
+use nettrace_analysis::heap::{Missing, HeapSnapshot};
 use regex::Regex;
 use serde::Serialize;
 
@@ -15,7 +15,7 @@ use crate::output::tables::{table_of_rows, write_more, write_table};
 
 /// The order of the types.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(super) enum Sort {
+pub(super) enum TypeOrder {
     /// The bytes of all objects
     Bytes,
     /// The number of objects
@@ -35,12 +35,12 @@ pub(super) struct HeapTypes {
     unreachable: Option<(u64, u64)>,
     is_complete: bool,
     missing: Missing,
-    rows: Vec<TypeRow>,
+    rows: Vec<HeapTypeRow>,
 }
 
 /// A type with `--json`.
 #[derive(Debug, Clone, Serialize)]
-struct TypeRow {
+struct HeapTypeRow {
     name: String,
     module: Option<String>,
     count: u64,
@@ -59,12 +59,12 @@ struct HeapRow<'a> {
     unreachable_bytes: Option<u64>,
     complete: bool,
     lost_events: u64,
-    types: &'a [TypeRow],
+    types: &'a [HeapTypeRow],
 }
 
 impl HeapTypes {
     /// Types of one name in one module are one row.
-    pub(super) fn new(snapshot: &Snapshot, own: &OwnCode, pattern: Option<&Regex>, sort: Sort) -> Self {
+    pub(super) fn new(snapshot: &HeapSnapshot, own: &OwnCode, pattern: Option<&Regex>, sort: TypeOrder) -> Self {
         let graph = &snapshot.graph;
         let (mut rows, mut bytes) = (BTreeMap::new(), 0_u64);
         for row in graph.rows() {
@@ -78,7 +78,7 @@ impl HeapTypes {
             }
             let stem = module.map_or("", |module| module.rsplit_once('.').map_or(module, |(stem, _)| stem));
             let is_own = of_type.raw_name.as_deref().is_some_and(|raw| !raw.is_empty()) && own.owns(&format!("{stem}!{name}"));
-            let known = rows.entry((name.clone(), module.map(ToOwned::to_owned))).or_insert_with(|| TypeRow {
+            let known = rows.entry((name.clone(), module.map(ToOwned::to_owned))).or_insert_with(|| HeapTypeRow {
                 name,
                 module: module.map(ToOwned::to_owned),
                 count: 0,
@@ -90,12 +90,12 @@ impl HeapTypes {
             known.bytes = known.bytes.saturating_add(row.bytes);
             known.largest = known.largest.max(row.largest);
         }
-        let mut rows: Vec<TypeRow> = rows.into_values().collect();
+        let mut rows: Vec<HeapTypeRow> = rows.into_values().collect();
         match sort {
-            Sort::Bytes => rows.sort_by_key(|row| core::cmp::Reverse((row.bytes, row.count))),
-            Sort::Count => rows.sort_by_key(|row| core::cmp::Reverse((row.count, row.bytes))),
-            Sort::Largest => rows.sort_by_key(|row| core::cmp::Reverse((row.largest, row.bytes))),
-            Sort::Name => {}
+            TypeOrder::Bytes => rows.sort_by_key(|row| core::cmp::Reverse((row.bytes, row.count))),
+            TypeOrder::Count => rows.sort_by_key(|row| core::cmp::Reverse((row.count, row.bytes))),
+            TypeOrder::Largest => rows.sort_by_key(|row| core::cmp::Reverse((row.largest, row.bytes))),
+            TypeOrder::Name => {}
         }
         let objects = u64::from(graph.len());
         let unreachable = graph
@@ -128,12 +128,12 @@ impl HeapTypes {
             }
             None => writeln!(out, "; which are reachable is not known")?,
         }
-        let own: Vec<&TypeRow> = self.rows.iter().filter(|row| row.own).collect();
+        let own: Vec<&HeapTypeRow> = self.rows.iter().filter(|row| row.own).collect();
         if !own.is_empty() {
             writeln!(out, "\nTypes of the program:")?;
             self.write_rows(&own, top, out)?;
         }
-        let all: Vec<&TypeRow> = self.rows.iter().collect();
+        let all: Vec<&HeapTypeRow> = self.rows.iter().collect();
         if all.is_empty() {
             return writeln!(out, "\nno type matches");
         }
@@ -149,7 +149,7 @@ impl HeapTypes {
         Ok(())
     }
 
-    fn write_rows(&self, rows: &[&TypeRow], top: usize, out: &mut dyn Write) -> io::Result<()> {
+    fn write_rows(&self, rows: &[&HeapTypeRow], top: usize, out: &mut dyn Write) -> io::Result<()> {
         let shown = rows.iter().take(top.max(1)).map(|row| {
             let share = row.bytes.saturating_mul(1000).checked_div(self.bytes).unwrap_or_default();
             [
