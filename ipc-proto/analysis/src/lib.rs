@@ -11,6 +11,7 @@ pub mod counters;
 mod event;
 pub mod formats;
 pub mod gc;
+pub mod heap;
 pub mod jit;
 pub mod live;
 pub mod locks;

@@ -12,6 +12,7 @@ mod runtime_events;
 use nettrace_analysis::Analysis as _;
 use nettrace_analysis::call_tree::{CallTree, NodeId, Order, ThreadTree};
 use nettrace_analysis::formats::{Profile, TimeProfile, Timeline};
+use nettrace_analysis::heap::Snapshots;
 use nettrace_analysis::live::Live;
 use nettrace_analysis::locks::Locks;
 use nettrace_analysis::requests::Requests;
@@ -27,6 +28,7 @@ fn changed_bytes() {
         "analysis/net10-locks.nettrace",
         "analysis/net10-requests.nettrace",
         "analysis/net10-outgoing-requests.nettrace",
+        "heap/net10-linux.nettrace",
         "nettrace/gen-v6-onecollect-small.nettrace",
     ];
     for trace in traces.map(|name| std::fs::read(path(name)).unwrap()) {
@@ -61,11 +63,12 @@ fn check(trace: &[u8]) {
     let mut samples = Samples::new(clocks.iter().cloned());
     let mut timelines: Vec<_> = clocks.iter().cloned().map(Timeline::new).collect();
     let (mut live, mut locks) = (Live::default(), Locks::default());
-    let mut requests = Requests::default();
+    let (mut requests, mut snapshots) = (Requests::default(), Snapshots::default());
     each_event(trace, |event| {
         live.event(event);
         locks.event(event);
         requests.event(event);
+        snapshots.event(event);
         samples.event_with(event, &mut |clock, interval| {
             timelines.iter_mut().for_each(|timeline| timeline.add(clock, interval));
         });
@@ -73,6 +76,13 @@ fn check(trace: &[u8]) {
     let report = locks.finish();
     for lock in &report.locks {
         assert!(lock.waits.longest <= lock.waits.total && lock.waiting.len() as u64 <= lock.waits.count);
+    }
+    for snapshot in snapshots.finish() {
+        let graph = &snapshot.graph;
+        let references: usize = (0..graph.len()).map(|node| graph.references(node).count()).sum();
+        assert!(references <= trace.len() && graph.len() as usize <= trace.len());
+        assert_eq!(graph.rows().iter().map(|row| row.count).sum::<u64>(), u64::from(graph.len()));
+        assert!(graph.reachable().is_none_or(|reachable| reachable.count <= u64::from(graph.len())));
     }
     for group in requests.finish().groups {
         assert!(group.in_flight > 0 || group.durations.count() > 0);

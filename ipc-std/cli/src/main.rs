@@ -45,6 +45,7 @@ mod commands {
             Flame(flame),
             Requests(requests),
             Gc(gc),
+            Heap(heap),
             Jit(jit),
             Locks(locks),
             Events(events),
@@ -202,7 +203,7 @@ mod recording {
     pub(crate) mod sample_gaps;
     pub(crate) mod session;
     pub(crate) mod session_failure;
-    mod stopped_session;
+    pub(crate) mod stopped_session;
     pub(crate) mod summary;
     pub(crate) mod thread_samples;
     pub(crate) mod trace_profile;

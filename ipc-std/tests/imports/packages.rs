@@ -58,7 +58,7 @@ const ANALYSIS: Layers = &[
     &["names"],
     &["stacks"],
     &["samples"],
-    &["call_tree", "counters", "gc", "jit", "locks"],
+    &["call_tree", "counters", "gc", "heap", "jit", "locks"],
     &["account", "formats", "live", "report", "requests"],
     &["lib"],
 ];

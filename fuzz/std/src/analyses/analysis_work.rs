@@ -7,6 +7,7 @@ use nettrace_analysis::call_tree::{CallTree, NodeId, Order, ThreadTree};
 use nettrace_analysis::counters::CounterReader;
 use nettrace_analysis::formats::{Profile, TimeProfile, Timeline};
 use nettrace_analysis::gc::Collections;
+use nettrace_analysis::heap::Snapshots;
 use nettrace_analysis::jit::Compilations;
 use nettrace_analysis::live::Live;
 use nettrace_analysis::locks::Locks;
@@ -59,7 +60,7 @@ const FREE_BYTES: u64 = 2 << 20;
 type AnalysisWork = fn(&[u8]);
 
 /// The analyses and the formats of files, but for folded stacks, whose lines repeat whole names.
-const ANALYSES: [(&str, AnalysisWork); 15] = [
+const ANALYSES: [(&str, AnalysisWork); 16] = [
     ("call trees", |trace| {
         let mut samples = samples_of(trace);
         for clock in clocks() {
@@ -117,6 +118,11 @@ const ANALYSES: [(&str, AnalysisWork); 15] = [
         }
     }),
     ("requests", |trace| _ = report_of(trace, Requests::default())),
+    ("heap snapshots", |trace| {
+        for snapshot in report_of(trace, Snapshots::default()) {
+            _ = (snapshot.graph.rows(), snapshot.graph.reachable());
+        }
+    }),
     ("periods of a live analysis", |trace| {
         let (mut live, mut count) = (Live::default(), 0_u32);
         each_event(trace, false, |event| {

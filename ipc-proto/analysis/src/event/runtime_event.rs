@@ -47,8 +47,9 @@ macro_rules! runtime_events {
 runtime_events! {
     Runtime:
         1 GCStart, 2 GCEnd, 3 GCRestartEEEnd, 4 GCHeapStats, 8 GCSuspendEEEnd, 9 GCSuspendEEBegin,
-        10 GCAllocationTick, 14 GCFinalizersBegin, 20 GCSampledObjectAllocationHigh, 32 GCSampledObjectAllocationLow,
-        35 GCTriggered, 70 ThreadCreating, 71 ThreadRunning, 80 ExceptionThrown, 81 ContentionStart, 85 ThreadCreated,
+        10 GCAllocationTick, 14 GCFinalizersBegin, 15 BulkType, 16 GCBulkRootEdge,
+        17 GCBulkRootConditionalWeakTableElementEdge, 18 GCBulkNode, 19 GCBulkEdge, 20 GCSampledObjectAllocationHigh,
+        32 GCSampledObjectAllocationLow, 35 GCTriggered, 36 GCBulkRootCCW, 38 GCBulkRootStaticVar, 70 ThreadCreating, 71 ThreadRunning, 80 ExceptionThrown, 81 ContentionStart, 85 ThreadCreated,
         90 ContentionLockCreated, 91 ContentionStop, 141 MethodLoad, 143 MethodLoadVerbose, 144 MethodUnloadVerbose,
         145 MethodJittingStarted, 152 ModuleLoad, 187 RuntimeInformationStart, 250 ExceptionCatchStart,
         251 ExceptionCatchStop, 252 ExceptionFinallyStart, 253 ExceptionFinallyStop, 254 ExceptionFilterStart,

@@ -23,6 +23,8 @@ pub const CONTENTION: u64 = 0x4000;
 pub const EXCEPTION: u64 = 0x8000;
 pub const THREADING: u64 = 0x1_0000;
 pub const JITTED_METHOD_IL_TO_NATIVE_MAP: u64 = 0x2_0000;
+/// A heap snapshot: collections, types with names, objects, and a collection at the start of the session.
+pub const HEAP_SNAPSHOT: u64 = GC | 0x198_0000;
 pub const COMPILATION: u64 = 0x10_0000_0000;
 /// Allocations that are drawn at random, since .NET 10.
 pub const ALLOCATION_SAMPLING: u64 = 0x800_0000_0000;

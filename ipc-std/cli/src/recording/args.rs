@@ -83,6 +83,9 @@ pub(crate) enum Buffering {
     Block,
     /// block if only collections are recorded, on .NET 11; else drop. A note says which
     Auto,
+    /// block on .NET 11, else drop
+    #[value(skip)]
+    Preferred,
 }
 
 /// The session to start: the options, checked.
@@ -205,6 +208,12 @@ impl RecordingArgs {
 }
 
 impl SessionPlan<'_> {
+    /// Makes it a session for a heap snapshot: without losses where the runtime can, with the names of modules.
+    pub(crate) fn with_snapshot(self) -> Self {
+        let rundown_keyword = keywords::LOADER | keywords::FORCE_END_RUNDOWN;
+        Self { buffering: Buffering::Preferred, rundown_keyword, ..self }
+    }
+
     /// Adds the stacks of events, and the events that name methods. The rundown is not enough: it lacks code that is
     /// unloaded before the end, and a process that exits sends none. `rundown` has further keywords of the rundown.
     pub(crate) fn with_named_stacks(mut self, rundown: u64) -> Self {
@@ -217,7 +226,7 @@ impl SessionPlan<'_> {
     fn buffer_mode(&self) -> SessionBufferMode {
         match self.buffering {
             Buffering::Drop => SessionBufferMode::DROP,
-            Buffering::Block => SessionBufferMode::BLOCK,
+            Buffering::Block | Buffering::Preferred => SessionBufferMode::BLOCK,
             Buffering::Auto if self.providers.iter().all(is_of_collections) => SessionBufferMode::BLOCK,
             Buffering::Auto => SessionBufferMode::DROP,
         }

@@ -23,12 +23,24 @@ struct ReceivedCounts {
     bytes: AtomicU64,
     events: AtomicU64,
     lost: AtomicU64,
+    /// What is counted beside bytes.
+    unit: &'static str,
 }
 
 impl Progress {
     /// Starts to draw. `stopping` becomes `true` when the runtime is asked to end the trace.
     pub(crate) fn start(started: Instant, duration: Option<Duration>, stopping: Arc<AtomicBool>) -> Self {
-        let counts = Arc::new(ReceivedCounts::default());
+        Self::of("events", started, duration, stopping)
+    }
+
+    /// As [`start`](Self::start), for counts of another unit than events.
+    pub(crate) fn of(
+        unit: &'static str,
+        started: Instant,
+        duration: Option<Duration>,
+        stopping: Arc<AtomicBool>,
+    ) -> Self {
+        let counts = Arc::new(ReceivedCounts { unit, ..ReceivedCounts::default() });
         let bar = ProgressBar::with_draw_target(None, narrow_terminal::stderr());
         if let Ok(style) = ProgressStyle::with_template("{spinner} {state}") {
             let counts = Arc::clone(&counts);
@@ -66,7 +78,7 @@ fn write_state(
     let count = |count: &AtomicU64| count.load(Ordering::Relaxed);
     let state = if stopping { "Stopping" } else { "Recording" };
     let (bytes, events) = (DecimalBytes(count(&counts.bytes)), HumanCount(count(&counts.events)));
-    write!(line, "{state}: {bytes}, {events} events")?;
+    write!(line, "{state}: {bytes}, {events} {}", counts.unit)?;
     match count(&counts.lost) {
         0 => {}
         lost => write!(line, ", {} lost", HumanCount(lost))?,
@@ -105,6 +117,7 @@ mod tests {
             bytes: AtomicU64::new(28_672),
             events: AtomicU64::new(1_633),
             lost: AtomicU64::new(0),
+            unit: "events",
         };
         let state = |elapsed, duration: Option<u64>, stopping| {
             let mut line = String::new();

@@ -6,7 +6,7 @@ use super::session_failure::{check_stream, read_failure};
 use crate::run::Failure;
 
 /// Passes each event of a stopped session to `take`, up to its end. A suspended runtime sends none.
-pub(super) fn read(
+pub(crate) fn read(
     mut trace: TraceReader<TraceSession>,
     mut take: impl FnMut(&TraceEvent<'_>),
 ) -> Result<(), Failure> {

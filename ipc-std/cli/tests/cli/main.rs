@@ -44,6 +44,7 @@ mod find;
 mod flame;
 mod flame_page;
 mod gc;
+mod heap;
 mod help;
 #[cfg(target_os = "linux")]
 mod hostile_texts;

@@ -1,0 +1,117 @@
+//! `heap`: the objects on the heap of a process or of a trace, by type.
+mod collection;
+mod meanings;
+mod types;
+
+use std::path::Path;
+
+use nettrace_analysis::Analysis as _;
+use nettrace_analysis::heap::{HeapSnapshot, Snapshots};
+use regex::Regex;
+
+use self::types::{HeapTypes, TypeOrder};
+use crate::args::frame_args::OwnArgs;
+use crate::args::process_arg::ProcessArg;
+use crate::input::trace_file;
+use crate::output::stdout::{json_to_stdout, show_next, to_stdout};
+use crate::process::connection_args::ConnectionArgs;
+use crate::process::trace_target::{TraceTarget, TraceTargetArgs};
+use crate::run::{Failure, Globals, Kind};
+
+/// Show what fills the memory: the objects on the heap of a process or of a trace, by type
+#[derive(Debug, clap::Args)]
+#[command(mut_arg("timeout", |arg| arg.help("Give up after DURATION when connecting, and when no object has arrived [default: 10s]")))]
+#[command(after_help = include_str!("heap.txt"))]
+pub(crate) struct Args {
+    #[command(flatten)]
+    target: TraceTargetArgs,
+    /// Show N types, in each table
+    #[arg(long, value_name = "N", default_value_t = 20)]
+    top: usize,
+    /// Show only types whose name or module matches REGEX
+    #[arg(long = "type", value_name = "REGEX")]
+    type_pattern: Option<Regex>,
+    /// The order of the types
+    #[arg(long, value_enum, value_name = "COLUMN", default_value = "bytes")]
+    sort: TypeOrder,
+    #[command(flatten)]
+    own: OwnArgs,
+    #[command(flatten)]
+    process: ProcessArg,
+    /// Size of the runtime's event buffer in MB, in the memory of the process [default: 64 since .NET 11, else 256]
+    #[arg(long, value_name = "MB", value_parser = clap::value_parser!(u32).range(1..))]
+    buffer: Option<u32>,
+    #[command(flatten)]
+    connection: ConnectionArgs,
+}
+
+pub(crate) fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
+    let target = args.target.target(args.buffer.is_some() || args.connection.is_used())?;
+    let (snapshots, read) = match target {
+        TraceTarget::File(path) => read(path, &args.process, globals)?,
+        TraceTarget::Process(process) => {
+            globals.note("a heap snapshot stops the program for a full collection, and until all objects are written");
+            (collection::collect(process, args.buffer, &args.connection, globals)?, Ok(()))
+        }
+    };
+    let Some(snapshot) = snapshots.first() else {
+        read?;
+        let failure = Failure::new(Kind::NothingFound, format!("{target} has no heap snapshot"));
+        return Err(failure.with_hint("take one with `dotnet-ipc heap PID`"));
+    };
+    let types = HeapTypes::new(snapshot, &args.own.code(), args.type_pattern.as_ref(), args.sort);
+    if globals.json {
+        json_to_stdout(&types.to_json())?;
+    } else {
+        to_stdout(|out| types.write(args.top, out))?;
+        show_next(&format!("dotnet-ipc report {} --allocations", target.argument()), globals)?;
+    }
+    remarks(&snapshots).iter().for_each(|remark| globals.note(remark));
+    read
+}
+
+/// Returns the snapshots of a trace.
+fn read(
+    path: &Path,
+    process: &ProcessArg,
+    globals: &Globals,
+) -> Result<(Vec<HeapSnapshot>, Result<(), Failure>), Failure> {
+    let mut snapshots = Snapshots::default();
+    let mut trace = trace_file::open(path, false, globals)?;
+    let read = trace_file::read_all(&mut trace, globals, |event| {
+        if process.includes(event) {
+            snapshots.event(event);
+        }
+        core::ops::ControlFlow::Continue(())
+    });
+    let read = read.and_then(|()| process.check(trace.get_ref().name()));
+    Ok((snapshots.finish(), read))
+}
+
+/// Returns what the table of the first snapshot does not say.
+fn remarks(snapshots: &[HeapSnapshot]) -> Vec<String> {
+    let mut remarks = Vec::new();
+    if let [shown, others @ ..] = snapshots {
+        if !others.is_empty() {
+            let ids: Vec<_> = others.iter().filter_map(|of| of.process_id).map(|id| id.to_string()).collect();
+            remarks.push(format!("--process shows the snapshots of other processes: {}", ids.join(", ")));
+        }
+        let missing = shown.graph.missing();
+        let events = missing.node_events.saturating_add(missing.edge_events).saturating_add(missing.root_events);
+        if events > 0 {
+            remarks.push(format!(
+                "the snapshot lost events, {} of them with objects: the counts are too low, and a larger --buffer loses \
+                 fewer",
+                missing.node_events
+            ));
+        } else if !shown.is_complete {
+            remarks.push("the end of the snapshot is missing: the counts may be too low".to_owned());
+        }
+        if shown.graph.types().iter().any(|of_type| of_type.raw_name.is_none()) {
+            remarks.push(
+                "types without a name were described to an earlier session: `dotnet-ipc heap PID` avoids this".to_owned(),
+            );
+        }
+    }
+    remarks
+}
