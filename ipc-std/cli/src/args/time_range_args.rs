@@ -84,7 +84,7 @@ fn offset_seconds(text: &str) -> Option<i32> {
         None => (60, text.strip_prefix('+')?.split_once(':')?),
     };
     let number = |digits: &str, limit: i32| {
-        let number = digits.parse().ok().filter(|number| *number < limit)?;
+        let number: i32 = digits.parse().ok().filter(|number| *number < limit)?;
         (digits.len() == 2 && digits.bytes().all(|digit| digit.is_ascii_digit())).then_some(number)
     };
     let minutes = number(hours, 24)?.saturating_mul(60).saturating_add(number(minutes, 60)?);

@@ -529,7 +529,7 @@ fn a_tmpdir_that_the_user_cannot_write() {
     let tmpdir = directory.path().join("d");
     fs::create_dir(&tmpdir).unwrap();
     for path in [directory.path(), &*tmpdir] {
-        fs::set_permissions(path, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+        fs::set_permissions(path, PermissionsExt::from_mode(0o755)).unwrap();
     }
     let idle = Idle::of(Command::new(&program).env("TMPDIR", &tmpdir).uid(1654).gid(1654));
     let maps = format!("/proc/{}/maps", idle.id());
