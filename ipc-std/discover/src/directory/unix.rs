@@ -68,6 +68,7 @@ impl Directory {
 
     /// Returns why a process of a user cannot make files here, as far as the system shows it: the groups of the user
     /// are not considered.
+    #[allow(clippy::useless_conversion, reason = "a mode has 16 bits on macOS")]
     pub(crate) fn obstacle(&self, user_id: Option<u32>) -> Option<Obstacle> {
         let descriptor = &self.opened.descriptor;
         let (system, directory) = (fstatvfs(descriptor).ok()?, fstat(descriptor).ok()?);
