@@ -24,8 +24,8 @@ pub use found::Found;
 pub use identify::identify;
 pub use identify_all::identify_all;
 pub use ipc_discover::{
-    Candidate, Deadline, Denied, Reason, Scan, ScanConfig, Search, SearchError, SearchStep, SearchSubject,
-    Signs, Target, directory, scan, search,
+    Candidate, Deadline, Denied, Obstacle, Reason, Scan, ScanConfig, Search, SearchError, SearchStep,
+    SearchSubject, Signs, Target, directory, scan, search,
 };
 #[cfg(unix)]
 pub use ipc_discover::{Stale, stale};

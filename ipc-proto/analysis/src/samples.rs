@@ -3,13 +3,14 @@
 //! | [`Clock`] | weighs | events | unit |
 //! |---|---|---|---|
 //! | `Cpu` | 1 a sample | samples of threads in managed code that do not wait; V6: samples of the processor | samples |
-//! | `Wall` | 1 a sample | all samples: a thread that is not in managed code waits, or runs native code | samples |
+//! | `Wall` | 1 a sample | all samples: a thread that is not in managed code waits, or runs native code; V6: see below | samples |
 //! | `ThreadTime` | the time up to the next sample of the thread | all samples, and other events: see below | nanoseconds |
 //! | `SampledTime` | as `ThreadTime` | as `ThreadTime`, without events of event sources | nanoseconds |
 //! | `Allocations` | the bytes that the event stands for | AllocationTick, every 100 KB or so; AllocationSampled: see below | bytes |
 //! | `AllocatedTypes` | as `Allocations` | as `Allocations`, with the type as the innermost frame | bytes |
 //! | `Exceptions` | 1 | ExceptionThrown | exceptions |
 //! | `Contention` | the time up to ContentionStop | ContentionStart | nanoseconds |
+//! | `Waits` | the time up to WaitHandleWaitStop | WaitHandleWaitStart (.NET 9) | nanoseconds |
 //! | `Events` | 1 | the events of a provider, or one kind of them | events |
 //! | `AllEvents` | 1 | all events that have a stack | events |
 //!
@@ -37,6 +38,13 @@
 //! (`AWAIT_TIME`) if the trace has the events of the task library, and add fields of events (`EventData: x=1`) and
 //! activities as frames. In this crate, a thread has only its own stack.
 //!
+//! # Off the processor
+//!
+//! A trace of the operating system (V6) has samples of the processor, 1,000 a second, and switches of threads: the time
+//! off the processor before the switch, with the stack that waited. `Wall` counts that time as samples of a waiting
+//! thread, 1 a millisecond; the rest counts with the next switch. `ThreadTime` and `SampledTime` add it to a millisecond
+//! for each sample.
+//!
 //! # Allocations
 //!
 //! With keyword AllocationSampling (0x80000000000), a runtime since .NET 10 draws one of 102,400 allocated bytes at
@@ -45,13 +53,13 @@
 //!
 //! # Waits
 //!
-//! A wait ends with the next ContentionStop of its thread. [`Samples::finish`](crate::Analysis::finish) adds the waits
-//! that have not ended, up to the end of the recording. A wait that another wait of the thread follows, and an
+//! A wait ends with the next ContentionStop or WaitHandleWaitStop of its thread.
+//! [`Samples::finish`](crate::Analysis::finish) adds the waits that have not ended, up to the end of the recording. A wait that another wait of the thread follows, and an
 //! end without a start, have no time: [`Samples::waits`] counts them.
 //!
 //! # Order
 //!
-//! `ThreadTime`, `SampledTime` and `Contention` need the events in the order of time (`EventOrder::Time`); the
+//! `ThreadTime`, `SampledTime`, `Contention` and `Waits` need the events in the order of time (`EventOrder::Time`); the
 //! other clocks need no order, unless code is unloaded: see [`names`](crate::names).
 //!
 //! # Memory

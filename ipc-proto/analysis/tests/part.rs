@@ -136,7 +136,11 @@ fn the_whole_trace() {
         let mut whole = read(&trace, &CLOCKS, Part::default());
         for part in [between(from, to), Part::default().since(date(from)).until(date(to))] {
             let mut part = read(&trace, &CLOCKS, part);
-            assert_eq!((part.samples(), part.waits()), (whole.samples(), whole.waits()), "{name}");
+            assert_eq!(
+                (part.samples(), part.waits(&Clock::Contention)),
+                (whole.samples(), whole.waits(&Clock::Contention)),
+                "{name}"
+            );
             for clock in &CLOCKS {
                 assert_eq!(weights(&mut part, clock), weights(&mut whole, clock), "{name}, {clock:?}");
             }
@@ -198,7 +202,7 @@ fn waits_overlap() {
     let mut samples = read(&trace, &[Clock::Contention], between(1_000, 2_000));
     let expected = [(1, 1_000), (2, 200), (3, 300), (4, 200)].map(|(thread, time)| ((thread, vec![]), time));
     assert_eq!(weights(&mut samples, &Clock::Contention), (expected.into(), 4));
-    let Waits { open, without_end, without_start, .. } = samples.waits();
+    let Waits { open, without_end, without_start, .. } = samples.waits(&Clock::Contention);
     // The end of thread 5 within the part has no start. The wait of thread 6 begins later.
     assert_eq!((open, without_end, without_start), (1, 0, 1));
 

@@ -52,12 +52,46 @@ fn contention() {
     samples.finish_with(&mut |_, interval| intervals.push((interval.start, interval.weight)));
     assert_eq!(intervals, [(4000, waited(1000, 1))]);
     assert_eq!(weights(&samples, &Clock::Contention), [(1, waited(3000, 2)), (2, waited(400, 1))]);
-    let waits = samples.waits();
+    let waits = samples.waits(&Clock::Contention);
     assert_eq!((waits.open, waits.without_end, waits.without_start), (1, 1, 1));
     let tree = CallTree::new(&mut samples, &Clock::Contention, |_, weight| weight.total());
     assert_eq!((tree.total(), Clock::Contention.unit()), (3400, Unit::Nanoseconds));
     // The sample has no stack, so the tree has no frame.
     assert_eq!(tree.top(Default::default()), []);
+}
+
+/// Waits on WaitHandles are apart from waits for locks.
+#[test]
+fn waits_on_handles() {
+    let mut trace = Written::new();
+    trace.event(1000, 1, (301, 0), &[0; 11]).event(1100, 2, (81, 1), &[0, 0, 0]);
+    trace.event(1600, 2, (91, 1), &[0; 11]).event(3000, 1, (302, 0), &[0; 2]).event(
+        3100,
+        1,
+        (302, 0),
+        &[0; 2],
+    );
+    let samples = read(&trace.bytes(), &[Clock::Waits, Clock::Contention]);
+    let waited = |waiting| Weight { running: 0, waiting, count: 1 };
+    assert_eq!(weights(&samples, &Clock::Waits), [(1, waited(2000))]);
+    assert_eq!(weights(&samples, &Clock::Contention), [(2, waited(500))]);
+    assert_eq!(samples.waits(&Clock::Waits).without_start, 1);
+    assert_eq!(samples.waits(&Clock::Contention), Default::default());
+}
+
+/// A thread runs for 100 ms; another one is off the processor for 900 ms, and is sampled nine times.
+#[test]
+fn time_off_the_processor() {
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../testdata/analysis/v6-switches.nettrace");
+    let samples = read(&std::fs::read(path).unwrap(), &[Clock::Cpu, Clock::Wall, Clock::ThreadTime]);
+    let sums = |clock| {
+        let weights = weights(&samples, &clock).into_iter();
+        weights.map(|(thread, weight)| (thread, weight.running, weight.waiting)).collect::<Vec<_>>()
+    };
+    assert_eq!(sums(Clock::Cpu), [(11, 100, 0), (12, 9, 0)]);
+    assert_eq!(sums(Clock::Wall), [(11, 100, 0), (12, 9, 900)]);
+    assert_eq!(sums(Clock::ThreadTime), [(11, 100_000_000, 0), (12, 9_000_000, 900_000_000)]);
+    assert_eq!((samples.count(&Clock::Wall), samples.samples()), (1009, 109));
 }
 
 /// The same thread in two processes waits twice.
@@ -71,7 +105,7 @@ fn waits_of_two_processes() {
     let samples = read(&trace.bytes(), &[Clock::Contention]);
     let totals: Vec<u64> =
         weights(&samples, &Clock::Contention).into_iter().map(|(_, weight)| weight.total()).collect();
-    assert_eq!((totals, samples.waits()), (vec![500, 2000], Default::default()));
+    assert_eq!((totals, samples.waits(&Clock::Contention)), (vec![500, 2000], Default::default()));
 }
 
 /// V6: the header names the process of the trace, whether its threads state it or not.

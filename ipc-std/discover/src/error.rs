@@ -6,5 +6,5 @@ mod search_error;
 
 pub use denied::Denied;
 pub use kind::ErrorKind;
-pub use reason::{Reason, Signs};
+pub use reason::{Obstacle, Reason, Signs};
 pub use search_error::SearchError;

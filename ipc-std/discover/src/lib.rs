@@ -35,7 +35,7 @@ pub use candidate::Candidate;
 pub use deadline::Deadline;
 #[cfg(any(unix, windows))]
 pub use directory::directory;
-pub use error::{Denied, ErrorKind, Reason, SearchError, Signs};
+pub use error::{Denied, ErrorKind, Obstacle, Reason, SearchError, Signs};
 pub use ipc_proto::plan::Flavour;
 #[cfg(any(unix, windows))]
 pub use refusal::refusal;

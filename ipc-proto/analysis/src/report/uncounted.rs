@@ -4,7 +4,7 @@ use crate::samples::{Clock, Samples, Waits};
 /// What a clock does not count, because the trace does not have it whole.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Uncounted {
-    /// The waits without a start or an end; none for other clocks than [`Clock::Contention`].
+    /// The waits without a start or an end; none for other clocks than [`Clock::Contention`] and [`Clock::Waits`].
     pub waits: Waits,
     /// The threads that wait for locks since before the recording: see [`old_waits`].
     pub waiting_before: usize,
@@ -19,8 +19,9 @@ impl Uncounted {
         let unknown = samples.unknown(clock);
         match clock {
             Clock::Contention => {
-                Self { waits: samples.waits(), waiting_before: old_waits(samples).len(), unknown }
+                Self { waits: samples.waits(clock), waiting_before: old_waits(samples).len(), unknown }
             }
+            Clock::Waits => Self { waits: samples.waits(clock), unknown, ..Self::default() },
             _ => Self { unknown, ..Self::default() },
         }
     }

@@ -22,6 +22,8 @@ pub enum Clock {
     Exceptions,
     /// The time of waiting for locks.
     Contention,
+    /// The time of waiting on WaitHandles: events, semaphores, tasks and others. .NET 9 and newer send the events.
+    Waits,
     /// The events of a provider.
     Events {
         /// The name of the provider.
@@ -71,7 +73,7 @@ impl Clock {
     pub const fn unit(&self) -> Unit {
         match self {
             Self::Cpu | Self::Wall => Unit::Samples,
-            Self::ThreadTime | Self::SampledTime | Self::Contention => Unit::Nanoseconds,
+            Self::ThreadTime | Self::SampledTime | Self::Contention | Self::Waits => Unit::Nanoseconds,
             Self::Allocations | Self::AllocatedTypes => Unit::Bytes,
             Self::Exceptions | Self::Events { .. } | Self::AllEvents => Unit::Events,
         }

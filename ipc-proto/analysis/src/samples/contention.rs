@@ -1,12 +1,13 @@
-//! [`Clock::Contention`](super::Clock::Contention): the time of waiting for locks.
+//! [`Clock::Contention`](super::Clock::Contention) and [`Clock::Waits`](super::Clock::Waits): the time of waiting for
+//! locks, and for other WaitHandles.
 use alloc::vec::Vec;
 
 use super::interval::{Interval, Taken};
 use super::seen_event::SeenEvent;
 use super::threads::ThreadNumber;
-use crate::{Part, RuntimeEvent, StackId};
+use crate::{Part, StackId};
 
-/// The waits for locks whose start or end the trace does not have.
+/// The waits whose start or end the trace does not have.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub struct Waits {
@@ -18,7 +19,7 @@ pub struct Waits {
     pub without_start: u64,
 }
 
-/// The state of the clock of waiting for locks.
+/// The state of a clock of waiting.
 #[derive(Debug, Default)]
 pub(super) struct Contention {
     /// The start of the wait of each thread, by its number.
@@ -27,12 +28,9 @@ pub(super) struct Contention {
 }
 
 impl Contention {
-    pub(super) fn event(&mut self, event: &mut SeenEvent<'_>) -> Option<Taken> {
-        let is_start = match event.kind.of_runtime? {
-            RuntimeEvent::ContentionStart => true,
-            RuntimeEvent::ContentionStop => false,
-            _ => return None,
-        };
+    /// Takes an event that starts or ends a wait.
+    pub(super) fn event(&mut self, event: &mut SeenEvent<'_>, is_start: Option<bool>) -> Option<Taken> {
+        let is_start = is_start?;
         let (thread, stack) = event.place()?;
         let time = event.event.nanoseconds();
         if thread.number() >= self.open.len() {

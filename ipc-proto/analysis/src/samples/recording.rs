@@ -6,10 +6,22 @@ use super::allocations::Allocations;
 use super::contention::Contention;
 use super::interval::{Interval, Taken};
 use super::interval::{Weight, Weights};
-use super::seen_event::SeenEvent;
+use super::seen_event::{PROCESSOR_SAMPLE, SeenEvent};
 use super::thread_time::ThreadTime;
 use super::waiting::WaitingStacks;
+use crate::trace::elapsed;
 use crate::{Part, RuntimeEvent, StackId};
+
+/// Returns whether an event starts a wait of a clock; `None` if it does not end one either.
+fn is_start_of(clock: &Clock, event: &SeenEvent<'_>) -> Option<bool> {
+    match (event.kind.of_runtime?, clock) {
+        (RuntimeEvent::ContentionStart, Clock::Contention)
+        | (RuntimeEvent::WaitHandleWaitStart, Clock::Waits) => Some(true),
+        (RuntimeEvent::ContentionStop, Clock::Contention)
+        | (RuntimeEvent::WaitHandleWaitStop, Clock::Waits) => Some(false),
+        _ => None,
+    }
+}
 
 /// The weights by one clock.
 #[derive(Debug)]
@@ -20,6 +32,8 @@ pub(super) struct Recording {
     /// The weights by AllocationTicks, which count for processes without sampled allocations.
     pub(super) ticks: Weights,
     pub(super) count: u64,
+    /// The nanoseconds off the processor that no weight has yet: `Wall` counts them in samples.
+    rest: u64,
 }
 
 /// The method by which a clock weighs events.
@@ -42,10 +56,10 @@ impl Recording {
             Clock::SampledTime => Meter::ThreadTime(ThreadTime::new(false)),
             Clock::Allocations => Meter::Allocations(Allocations::new(false)),
             Clock::AllocatedTypes => Meter::Allocations(Allocations::new(true)),
-            Clock::Contention => Meter::Contention(Contention::default()),
+            Clock::Contention | Clock::Waits => Meter::Contention(Contention::default()),
             _ => Meter::Each,
         };
-        Self { clock, meter, weights: Weights::new(), ticks: Weights::new(), count: 0 }
+        Self { clock, meter, weights: Weights::new(), ticks: Weights::new(), count: 0, rest: 0 }
     }
 
     /// Takes an event, and calls `each` with the interval that it adds.
@@ -59,7 +73,7 @@ impl Recording {
             Meter::Each => self.weigh(event),
             Meter::ThreadTime(meter) => meter.event(event),
             Meter::Allocations(meter) => meter.event(event),
-            Meter::Contention(meter) => meter.event(event),
+            Meter::Contention(meter) => meter.event(event, is_start_of(&self.clock, event)),
         };
         let Some(Taken { count, interval }) = taken else { return };
         self.count = self.count.saturating_add(count);
@@ -69,7 +83,7 @@ impl Recording {
     }
 
     /// Weighs an event by itself.
-    fn weigh(&self, event: &mut SeenEvent<'_>) -> Option<Taken> {
+    fn weigh(&mut self, event: &mut SeenEvent<'_>) -> Option<Taken> {
         const ONE: Weight = Weight::new(1, true);
         let weight = match &self.clock {
             Clock::Cpu => event.sample().filter(|weight| weight.running > 0)?,
@@ -80,14 +94,26 @@ impl Recording {
                 selector.keeps(&event.event.metadata()?).then_some(ONE)?
             }
             Clock::AllEvents => ONE,
-            _ => event.sample()?,
+            _ => match event.switch() {
+                Some(start) => self.off_processor(elapsed(start, event.event.nanoseconds()))?,
+                None => event.sample()?,
+            },
         };
         let (thread, stack) = event.place()?;
         if self.clock == Clock::AllEvents && stack == StackId::EMPTY {
             return None;
         }
         let interval = Interval::at(thread, stack, event.event.nanoseconds(), weight);
-        Some(Taken { count: 1, interval: Some(interval) })
+        // A time off the processor counts as many samples as it weighs.
+        Some(Taken { count: weight.waiting.max(1), interval: Some(interval) })
+    }
+
+    /// Returns the weight of a time off the processor, in samples. The rest counts with the next time, so that many short
+    /// times are not lost.
+    fn off_processor(&mut self, duration: u64) -> Option<Weight> {
+        let time = self.rest.saturating_add(duration);
+        self.rest = time % PROCESSOR_SAMPLE;
+        Some(Weight::new(time / PROCESSOR_SAMPLE, false)).filter(|weight| weight.waiting > 0)
     }
 
     /// Adds a weight, if there is room for it.
@@ -140,7 +166,7 @@ impl Recording {
     pub(super) fn clear(&mut self) {
         self.weights.clear();
         self.ticks.clear();
-        self.count = 0;
+        (self.count, self.rest) = (0, 0);
         match &mut self.meter {
             Meter::Each => {}
             Meter::ThreadTime(meter) => meter.clear(),

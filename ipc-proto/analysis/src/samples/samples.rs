@@ -132,6 +132,7 @@ impl Samples {
         let Self { part, names, stacks, threads, label, dropped, .. } = self;
         let mut event =
             SeenEvent { event, kind, is_inside, part, names, stacks, threads, label, dropped, place: None };
+        self.has_processor_samples |= event.switch().is_some();
         if let Some(sample) = event.sample().filter(|_| is_inside) {
             self.samples = self.samples.saturating_add(1);
             self.managed = self.managed.saturating_add(u64::from(sample.running > 0));
@@ -271,10 +272,11 @@ impl Samples {
         }
     }
 
-    /// Returns the waits whose start or end the trace does not have.
+    /// Returns the waits of a clock, [`Contention`](Clock::Contention) or [`Waits`](Clock::Waits), whose start or end
+    /// the trace does not have.
     #[must_use]
-    pub fn waits(&self) -> Waits {
-        match self.recording(&Clock::Contention).map(|recording| &recording.meter) {
+    pub fn waits(&self, clock: &Clock) -> Waits {
+        match self.recording(clock).map(|recording| &recording.meter) {
             Some(Meter::Contention(contention)) => contention.waits,
             _ => Waits::default(),
         }

@@ -28,6 +28,9 @@ pub(super) struct SeenEvent<'a> {
     pub(super) place: Option<(ThreadNumber, StackId)>,
 }
 
+/// The time in nanoseconds for which a sample of the processor stands: `collect-linux` takes 1,000 a second.
+pub(super) const PROCESSOR_SAMPLE: u64 = 1_000_000;
+
 impl SeenEvent<'_> {
     pub(super) fn is(&self, event: RuntimeEvent) -> bool {
         self.kind.of_runtime == Some(event)
@@ -47,6 +50,14 @@ impl SeenEvent<'_> {
             }
             _ => None,
         }
+    }
+
+    /// Returns the start of the time that a switch of threads (V6) ends, in which the thread was off the processor.
+    pub(super) fn switch(&self) -> Option<i64> {
+        let is_switch =
+            self.kind.provider == Some(KnownProvider::UniversalEvents) && is_named(self.event, "cswitch");
+        let ticks = number(self.event, "Value").filter(|_| is_switch)?;
+        Some(self.event.clock().nanoseconds(self.event.timestamp().saturating_sub(ticks)))
     }
 
     /// Returns the thread and the stack; `None` if there is no room.

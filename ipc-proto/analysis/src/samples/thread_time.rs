@@ -7,7 +7,7 @@ use core::fmt::Write;
 use nettrace::{MetadataBuf, Str, TraceEvent};
 
 use super::interval::{Interval, Taken};
-use super::seen_event::SeenEvent;
+use super::seen_event::{PROCESSOR_SAMPLE, SeenEvent};
 use crate::event::{is_name, push_text};
 use crate::{KnownProvider, RuntimeEvent, StackId};
 
@@ -42,6 +42,9 @@ impl ThreadTime {
 
     /// Takes an event. Returns the stack in which its thread was up to this event.
     pub(super) fn event(&mut self, event: &mut SeenEvent<'_>) -> Option<Taken> {
+        if event.kind.provider == Some(KnownProvider::UniversalEvents) {
+            return of_processor(event);
+        }
         let (runs, has_label) = match event.kind.provider {
             Some(KnownProvider::SampleProfiler) => (event.sample()?.running > 0, false),
             // Each of these shows that the thread runs.
@@ -83,6 +86,19 @@ impl TimeState {
         }
         since
     }
+}
+
+/// Returns the time for which a sample of the processor stands, or the time off the processor that a switch of threads
+/// ends: both are up to the event.
+fn of_processor(event: &mut SeenEvent<'_>) -> Option<Taken> {
+    let (end, switch) = (event.event.nanoseconds(), event.switch());
+    let start = match switch {
+        Some(start) => start,
+        None => end.saturating_sub_unsigned(event.sample()?.running.saturating_mul(PROCESSOR_SAMPLE)),
+    };
+    let (thread, stack) = event.place()?;
+    let interval = event.inside(Interval::between(thread, stack, start, end, switch.is_none()));
+    Some(Taken { count: event.is_inside.into(), interval })
 }
 
 /// Returns whether an event comes from an event source whose events show what a thread does.

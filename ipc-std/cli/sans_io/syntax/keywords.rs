@@ -22,6 +22,7 @@ pub const FORCE_END_RUNDOWN: u64 = 0x100;
 pub const CONTENTION: u64 = 0x4000;
 pub const EXCEPTION: u64 = 0x8000;
 pub const THREADING: u64 = 0x1_0000;
+pub const WAIT_HANDLE: u64 = 0x400_0000_0000;
 pub const JITTED_METHOD_IL_TO_NATIVE_MAP: u64 = 0x2_0000;
 /// A heap snapshot: collections, types with names, objects, and a collection at the start of the session.
 pub const HEAP_SNAPSHOT: u64 = GC | 0x198_0000;
@@ -74,7 +75,7 @@ pub const CLR_KEYWORDS: [(&str, u64); 42] = [
     ("typediagnostic", 0x80_0000_0000),
     ("jitinstrumentationdata", 0x100_0000_0000),
     ("profiler", 0x200_0000_0000),
-    ("waithandle", 0x400_0000_0000),
+    ("waithandle", WAIT_HANDLE),
     ("allocationsampling", ALLOCATION_SAMPLING),
 ];
 

@@ -37,6 +37,9 @@ struct ClockChoice {
     /// Add up the time of waiting for locks
     #[arg(long)]
     contention: bool,
+    /// Add up the time of waiting on WaitHandles (.NET 9)
+    #[arg(long)]
+    waits: bool,
     /// Count the events PROVIDER[/ID], or `all` with a stack
     #[arg(long, value_name = "PROVIDER/ID")]
     event: Option<String>,
@@ -45,8 +48,16 @@ struct ClockChoice {
 impl ClockArgs {
     /// Returns whether no clock was chosen.
     pub(crate) const fn is_default(&self) -> bool {
-        let ClockChoice { cpu, wall, thread_time, allocations, exceptions, contention, event } = &self.choice;
-        !(*cpu || *wall || *thread_time || *allocations || *exceptions || *contention || event.is_some())
+        let ClockChoice { cpu, wall, thread_time, allocations, exceptions, contention, waits, event } =
+            &self.choice;
+        !(*cpu
+            || *wall
+            || *thread_time
+            || *allocations
+            || *exceptions
+            || *contention
+            || *waits
+            || event.is_some())
     }
 
     /// Returns the clock: CPU time, if none was chosen.
@@ -58,6 +69,7 @@ impl ClockArgs {
             ClockChoice { allocations: true, .. } => Clock::Allocations,
             ClockChoice { exceptions: true, .. } => Clock::Exceptions,
             ClockChoice { contention: true, .. } => Clock::Contention,
+            ClockChoice { waits: true, .. } => Clock::Waits,
             ClockChoice { event: Some(event), .. } if event == "all" => Clock::AllEvents,
             ClockChoice { event: Some(event), .. } => {
                 let invalid = |e: &str| {

@@ -1,9 +1,13 @@
 //! `eventpipe-env`: the environment variables with which a process traces itself.
 use core::fmt::Write as _;
 use core::time::Duration;
+use std::ffi::OsString;
+use std::io;
 use std::path::Path;
+use std::process::{Command, ExitCode};
 
 use clap::ValueEnum;
+use clap::builder::{PossibleValuesParser, TypedValueParser as _};
 use dotnet_ipc_sans_io::syntax::durations;
 use ipc_proto::plan::{Flavour, Runtime, StartupTrace, StartupTraceError};
 use ipc_proto::types::SessionBufferMode;
@@ -11,11 +15,17 @@ use serde_json::{Map, Value};
 
 use crate::output::stdout::{json_to_stdout, to_stdout};
 use crate::recording::args::RecordingArgs;
+use crate::recording::trace_profile::TraceProfile;
 use crate::run::{Failure, Globals, Kind};
 
 /// Print the environment variables with which a process traces itself
 #[derive(Debug, clap::Args)]
-#[command(mut_args(|arg| if is_for_clients(arg.get_id().as_str()) { arg.hide(true) } else { arg }))]
+#[command(override_usage = "dotnet-ipc eventpipe-env [OPTIONS] [-- COMMAND [ARGS]...]")]
+#[command(mut_args(|arg| match arg.get_id().as_str() {
+    "profiles" => arg.value_parser(profiles()),
+    id if is_for_clients(id) => arg.hide(true),
+    _ => arg,
+}))]
 #[command(after_help = include_str!("eventpipe_env.txt"))]
 pub(crate) struct Args {
     /// The file that the process writes; it replaces {pid} with its process ID
@@ -36,18 +46,32 @@ pub(crate) struct Args {
     #[arg(long, value_name = "RUNTIME", value_parser = parse_runtime)]
     runtime: Option<Runtime>,
     /// The form of the output
-    #[arg(long, value_enum, value_name = "FORMAT", default_value = "env")]
+    #[arg(long, value_enum, value_name = "FORMAT", default_value = "shell")]
     format: VariableFormat,
+    /// Run this command with the variables instead of printing them
+    #[arg(last = true, value_name = "COMMAND", conflicts_with = "format")]
+    command: Vec<OsString>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum VariableFormat {
-    /// Lines for a shell
-    Env,
+    /// Commands for a shell, to paste or `eval`
+    Shell,
+    /// Lines for `docker run --env-file`
+    EnvFile,
+    /// Lines for EnvironmentFile of systemd
+    Systemd,
     /// Instructions of a Dockerfile
     Docker,
     /// One JSON object
     Json,
+}
+
+/// Returns the parser of profiles that variables can express: the arguments of the others have commas or colons.
+fn profiles() -> impl clap::builder::TypedValueParser<Value = TraceProfile> {
+    let offered = TraceProfile::value_variants().iter().filter(|profile| !profile.has_separators());
+    PossibleValuesParser::new(offered.filter_map(ValueEnum::to_possible_value))
+        .try_map(|name| TraceProfile::from_str(&name, false))
 }
 
 /// Returns whether an option of a recording is for a session of a client only, so that it is always refused here.
@@ -78,7 +102,7 @@ fn parse_runtime(text: &str) -> Result<Runtime, String> {
     }
 }
 
-pub(crate) fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
+pub(crate) fn run(args: &Args, globals: &Globals) -> Result<ExitCode, Failure> {
     if args.recording.session.live.is_used() {
         let message =
             "--duration and --no-resume are for the session of a client: a process traces itself to its end";
@@ -96,27 +120,47 @@ pub(crate) fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
     let runtime = args.runtime.unwrap_or_default();
     let variables = trace.variables(&runtime).map_err(|e| failure(e, &trace))?;
     let variables: Vec<(&str, String)> = variables.map(|v| (v.name, v.value.to_string())).collect();
-    if args.format == VariableFormat::Docker
-        && variables.iter().any(|(_, value)| value.contains(['\n', '\r']))
-    {
-        return Err(Failure::usage("an instruction of a Dockerfile cannot contain a line break"));
+    let format = if globals.json { VariableFormat::Json } else { args.format };
+    let is_by_line = matches!(format, VariableFormat::Docker | VariableFormat::EnvFile | VariableFormat::Systemd);
+    if is_by_line && variables.iter().any(|(_, value)| value.contains(['\n', '\r'])) {
+        return Err(Failure::usage("a file of variables, by lines, cannot contain a line break"));
     }
     for note in notes(&trace, &runtime) {
         globals.note(&note);
     }
-    match if globals.json { VariableFormat::Json } else { args.format } {
-        VariableFormat::Env => to_stdout(|out| {
-            variables.iter().try_for_each(|(name, value)| writeln!(out, "{name}={}", for_shell(value)))
-        }),
-        VariableFormat::Docker => to_stdout(|out| {
-            variables.iter().try_for_each(|(name, value)| writeln!(out, "ENV {name}={}", for_docker(value)))
-        }),
+    if let [program, arguments @ ..] = &*args.command {
+        let mut command = Command::new(program);
+        command.args(arguments).envs(variables);
+        let e = match replace_process(&mut command) {
+            Ok(code) => return Ok(code),
+            Err(e) => e,
+        };
+        return Err(Failure::io(format_args!("cannot run {}", program.to_string_lossy()), &e));
+    }
+    match format {
         VariableFormat::Json => {
             let object: Map<String, Value> =
                 variables.into_iter().map(|(name, value)| (name.to_owned(), value.into())).collect();
             json_to_stdout(&Value::Object(object))
         }
-    }
+        _ => to_stdout(|out| {
+            variables.iter().try_for_each(|(name, value)| match format {
+                VariableFormat::EnvFile => writeln!(out, "{name}={value}"),
+                VariableFormat::Systemd => writeln!(out, "{name}={}", quoted(value, "\"\\$`")),
+                VariableFormat::Docker => writeln!(out, "ENV {name}={}", quoted(value, "\"\\$")),
+                _ => writeln!(out, "export {name}={}", for_shell(value)),
+            })
+        }),
+    }?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Runs a command in place of this process, or waits for its end where the system cannot do so.
+fn replace_process(command: &mut Command) -> io::Result<ExitCode> {
+    #[cfg(unix)]
+    return Err(std::os::unix::process::CommandExt::exec(command));
+    #[cfg(windows)]
+    return Ok(super::monitor::exit_code(command.status()?));
 }
 
 /// Returns the failure of a trace that no variables request.
@@ -162,11 +206,11 @@ fn for_shell(value: &str) -> String {
     if value.chars().all(is_plain) { value.to_owned() } else { format!("'{}'", value.replace('\'', r"'\''")) }
 }
 
-/// Returns a value as a quoted word of a Dockerfile.
-fn for_docker(value: &str) -> String {
+/// Returns a value in double quotes, with a backslash before the characters that have a meaning there.
+fn quoted(value: &str, special: &str) -> String {
     let mut quoted = String::from('"');
     for c in value.chars() {
-        let escape = if matches!(c, '"' | '\\' | '$') { "\\" } else { "" };
+        let escape = if special.contains(c) { "\\" } else { "" };
         let _ = write!(quoted, "{escape}{c}");
     }
     quoted + "\""

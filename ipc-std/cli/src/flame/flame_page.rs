@@ -44,6 +44,7 @@ pub(crate) fn clocks(chosen: &Clock) -> Vec<Clock> {
         Clock::Allocations,
         Clock::Exceptions,
         Clock::Contention,
+        Clock::Waits,
     ];
     if !clocks.contains(chosen) {
         clocks.push(chosen.clone());
@@ -338,16 +339,18 @@ fn threads(samples: &Samples, all_rows: &[Vec<Row>]) -> (Vec<String>, Vec<usize>
 /// Returns a label of a clock, and what it counts.
 fn describe(clock: &Clock, of_processor: bool) -> (String, String) {
     let (label, what) = match clock {
-        Clock::Cpu | Clock::Wall if of_processor => {
-            ("CPU", "samples of the processor, in managed and in other code")
-        }
+        Clock::Cpu if of_processor => ("CPU", "samples of the processor, in managed and in other code"),
         Clock::Cpu => ("CPU", "samples of threads in managed code"),
+        Clock::Wall if of_processor => {
+            ("Wall clock", "samples of the processor, and a sample for each millisecond off the processor")
+        }
         Clock::Wall => ("Wall clock", "samples of all threads, also of those that wait or run native code"),
         Clock::ThreadTime => ("Thread time", "time from sample to sample, waiting included"),
         Clock::Allocations => ("Allocations", "allocated bytes, by sampled allocations"),
         Clock::AllocatedTypes => ("Allocated types", "allocated bytes, with the types of the objects"),
         Clock::Exceptions => ("Exceptions", "thrown exceptions"),
         Clock::Contention => ("Contention", "time of waiting for locks"),
+        Clock::Waits => ("Waits", "time of waiting on WaitHandles"),
         Clock::Events { provider, event_id } => {
             let id = event_id.map_or_else(String::new, |id| format!("/{id}"));
             let label = format!("{}{id}", printable(provider));

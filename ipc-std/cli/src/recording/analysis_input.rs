@@ -94,6 +94,7 @@ impl Needs {
             }
             Clock::Exceptions => runtime(keywords::EXCEPTION, INFORMATIONAL),
             Clock::Contention => runtime(keywords::CONTENTION, INFORMATIONAL),
+            Clock::Waits => runtime(keywords::WAIT_HANDLE, EventLevel::VERBOSE),
             Clock::Events { provider, .. } => {
                 let is_runtime = provider.eq_ignore_ascii_case(RUNTIME_PROVIDER);
                 let keywords = if is_runtime { keywords::MODERATE } else { u64::MAX };

@@ -77,6 +77,9 @@ pub(crate) fn failure(gap: Gap, clock: &Clock, has_stacks: bool, target: TraceTa
         (Gap::Times, _) if *clock == Clock::Contention => {
             (NO_TIME, "`--event Microsoft-Windows-DotNETRuntime/81` counts waits")
         }
+        (Gap::Times, _) if *clock == Clock::Waits => {
+            (NO_TIME, "`--event Microsoft-Windows-DotNETRuntime/301` counts waits")
+        }
         (Gap::Times, _) => (
             NO_TIME,
             "a time ends with the next event of a thread, and no thread has a later one; --wall counts samples",
@@ -113,6 +116,10 @@ const fn missing_in_file(clock: &Clock) -> (&'static str, &'static str) {
             ": the trace has no contended locks",
             "if there were any, record them with `dotnet-ipc trace PID -o FILE --clr-events contention`",
         ),
+        Clock::Waits => (
+            ": the trace has no waits on WaitHandles",
+            "if there were any, record them with `dotnet-ipc trace PID -o FILE --clr-events waithandle` (.NET 9)",
+        ),
         _ => (": the trace has no such events", "`dotnet-ipc stats FILE` lists the events of a trace"),
     }
 }
@@ -131,6 +138,7 @@ const fn missing_in_process(clock: &Clock) -> (&'static str, &'static str) {
         ),
         Clock::Exceptions => (" threw no exception", LONGER),
         Clock::Contention => (" did not wait for a lock", LONGER),
+        Clock::Waits => (" did not wait on a WaitHandle, which runtimes report since .NET 9", LONGER),
         Clock::Events { .. } => (
             " sent no such event",
             "check the name of the provider and the ID, or record for longer with --duration",

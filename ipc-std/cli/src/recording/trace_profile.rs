@@ -109,6 +109,11 @@ impl TraceProfile {
         }
     }
 
+    /// Returns whether the arguments of a provider have a separator of the variables of EventPipe.
+    pub(crate) fn has_separators(self) -> bool {
+        self.providers().iter().any(|provider| provider.arguments.contains([',', ':']))
+    }
+
     /// Returns the keywords of the rundown that the profile needs.
     pub(crate) const fn rundown_keyword(self) -> u64 {
         match self {

@@ -125,7 +125,7 @@ fn advice(kind: Kind) -> Option<String> {
         }
         Kind::NoListener => "`dotnet-ipc clean` removes the sockets of processes that have ended",
         Kind::Timeout => {
-            "if the process is busy with a dump or stopped in a debugger, retry with a longer --timeout"
+            "if the process gets little processor time, writes a dump or is stopped, retry with a longer --timeout"
         }
         Kind::Protocol => {
             "check that this is the socket of a .NET runtime; --wire-log FILE records its messages"

@@ -9,7 +9,7 @@ use crate::tool::{Ran, run};
 /// Returns the lines of the output, without the prefix of the names.
 fn variables(args: &[&str]) -> Vec<String> {
     let ran = run(&[&["eventpipe-env"], args].concat()).well();
-    ran.text().lines().map(|line| line.strip_prefix("DOTNET_").unwrap().to_owned()).collect()
+    ran.text().lines().map(|line| line.strip_prefix("export DOTNET_").unwrap().to_owned()).collect()
 }
 
 fn refused(args: &[&str], status: i32, message: &str) {
@@ -91,7 +91,7 @@ fn what_leads_to_no_file_or_another_trace_is_refused() {
         "cannot contain a comma, a colon",
     );
     for profile in ["sick", "database"] {
-        refused(&["--profile", profile], 2, "--provider replaces that of a profile");
+        refused(&["--profile", profile], 2, "[possible values: dotnet-common, dotnet-sampled-thread-time");
     }
     refused(&["--provider", "App", "--event-ids", "App=+1"], 2, "cannot filter events by id");
     refused(&["--rundown-keyword", "10"], 2, "cannot select a rundown by keywords");
@@ -106,7 +106,10 @@ fn what_leads_to_no_file_or_another_trace_is_refused() {
     for runtime in ["net7", "10", "net", "net11-jit", "net300", ""] {
         refused(&["--runtime", runtime], 2, "use a version since net8");
     }
-    refused(&["-o", "a\nb", "--format", "docker"], 2, "line break");
+    for format in ["docker", "env-file", "systemd"] {
+        refused(&["-o", "a\nb", "--format", format], 2, "line break");
+    }
+    refused(&["--", "/nowhere/app"], 1, "cannot run /nowhere/app");
 }
 
 #[test]
@@ -139,9 +142,18 @@ fn each_format_has_the_value_unchanged() {
         format!(r#"ENV DOTNET_EventPipeOutputPath="{{pid}} it's \"a\" \$HOME {slash}{slash} `b` é;#""#);
     assert!(docker.text().lines().any(|l| l == line), "{}", docker.text());
     if cfg!(unix) {
-        let lines = run(&[&args[..], &["env"]].concat()).well().into_text();
-        let script = format!("set -a\n{lines}exec printenv DOTNET_EventPipeOutputPath");
+        let lines = run(&[&args[..], &["shell"]].concat()).well().into_text();
+        let script = format!("{lines}exec printenv DOTNET_EventPipeOutputPath");
         let printed = Command::new("sh").args(["-c", &script]).output().unwrap();
         assert_eq!(String::from_utf8(printed.stdout).unwrap(), format!("{path}\n"));
+        let command = ["eventpipe-env", "-o", path, "--", "printenv", "DOTNET_EventPipeOutputPath"];
+        assert_eq!(run(&command).well().text(), format!("{path}\n"));
+        assert_eq!(run(&["eventpipe-env", "--", "sh", "-c", "exit 7"]).status, Some(7));
     }
+    // `docker run --env-file` takes the rest of a line; systemd reads double quotes with the escapes of a shell.
+    let env_file = run(&[&args[..], &["env-file"]].concat()).well().into_text();
+    assert!(env_file.lines().any(|line| line == format!("DOTNET_EventPipeOutputPath={path}")), "{env_file}");
+    let systemd = run(&[&args[..], &["systemd"]].concat()).well().into_text();
+    let line = format!(r#"DOTNET_EventPipeOutputPath="{{pid}} it's \"a\" \$HOME {slash}{slash} \`b\` é;#""#);
+    assert!(systemd.lines().any(|l| l == line), "{systemd}");
 }

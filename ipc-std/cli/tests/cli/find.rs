@@ -516,6 +516,29 @@ fn no_tmpdir() {
     why.says(&["does not exist", "restart the process"]);
 }
 
+#[test]
+fn a_tmpdir_that_the_user_cannot_write() {
+    use std::os::unix::process::CommandExt as _;
+    if !is_root() {
+        return; // Only root starts a process of another user.
+    }
+    let directory = TempDir::new().unwrap();
+    // The mark of a loaded runtime.
+    let program = directory.path().join("libcoreclr.so");
+    copy_program(&crate::tool::which("cat"), &program);
+    let tmpdir = directory.path().join("d");
+    fs::create_dir(&tmpdir).unwrap();
+    for path in [directory.path(), &*tmpdir] {
+        fs::set_permissions(path, PermissionsExt::from_mode(0o755)).unwrap();
+    }
+    let idle = Idle::of(Command::new(&program).env("TMPDIR", &tmpdir).uid(1654).gid(1654));
+    let maps = format!("/proc/{}/maps", idle.id());
+    until("the file is never mapped", || fs::read_to_string(&maps).unwrap().contains("libcoreclr"));
+    let why = not_found(directory.path(), idle.id(), 3, "not_found", "unwritable");
+    assert_eq!(why.reason["path"], json!(tmpdir));
+    why.says(&["not writable for user 1654 (owner 0, mode 0755)", "set TMPDIR"]);
+}
+
 /// One diagnosis: a runtime that listens has read another environment than the one that the process was started with.
 #[test]
 fn a_runtime_that_listens_contradicts_its_environment() {

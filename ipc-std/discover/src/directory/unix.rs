@@ -6,11 +6,11 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 
-use rustix::fs::{AtFlags, Dir, FileType, Stat, fstat, statat};
+use rustix::fs::{AtFlags, Dir, FileType, Stat, StatVfsMountFlags, fstat, fstatvfs, statat};
 use rustix::io::Errno;
 
 use crate::endpoint_name::EndpointName;
-use crate::error::{Denied, Reason};
+use crate::error::{Denied, Obstacle, Reason};
 use crate::sys;
 
 /// Returns the directory in which runtimes with the environment of this process make their sockets: `$TMPDIR`, or
@@ -64,6 +64,25 @@ impl Directory {
     /// Opens a directory by its path as this process sees it.
     pub(crate) fn open(path: &Path) -> io::Result<Self> {
         Self::new(sys::open_directory(path)?, path, false)
+    }
+
+    /// Returns why a process of a user cannot make files here, as far as the system shows it: the groups of the user
+    /// are not considered.
+    #[allow(clippy::useless_conversion, reason = "a mode has 16 bits on macOS")]
+    pub(crate) fn obstacle(&self, user_id: Option<u32>) -> Option<Obstacle> {
+        let descriptor = &self.opened.descriptor;
+        let (system, directory) = (fstatvfs(descriptor).ok()?, fstat(descriptor).ok()?);
+        let (owner, mode) = (directory.st_uid, u32::from(directory.st_mode) & 0o7777);
+        let excluded = |user: &u32| *user != 0 && mode & if *user == owner { 0o200 } else { 0o022 } == 0;
+        if system.f_flag.contains(StatVfsMountFlags::RDONLY) {
+            Some(Obstacle::ReadOnly)
+        } else if let Some(user_id) = user_id.filter(excluded) {
+            Some(Obstacle::Mode { user_id, owner, mode })
+        } else if system.f_files > 0 && system.f_ffree == 0 {
+            Some(Obstacle::NoInodes)
+        } else {
+            (system.f_blocks > 0 && system.f_bavail == 0).then_some(Obstacle::Full)
+        }
     }
 
     pub(crate) fn new(descriptor: OwnedFd, path: &Path, foreign: bool) -> io::Result<Self> {

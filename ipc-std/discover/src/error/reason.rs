@@ -41,6 +41,17 @@ pub enum Reason {
         /// The directory, as the process sees it.
         tmpdir: PathBuf,
     },
+    /// The process could not make a socket in its `TMPDIR`.
+    #[error(
+        "its runtime cannot make its socket in {tmpdir}: {obstacle}; make room in a writable directory there, or \
+         set TMPDIR to one, and restart the process"
+    )]
+    Unwritable {
+        /// The directory, as this process sees it.
+        tmpdir: PathBuf,
+        /// The state of the directory that prevents new files.
+        obstacle: Obstacle,
+    },
     /// A variable in the environment of the process switches its diagnostics off.
     #[error(
         "its diagnostics are switched off by {variable}={value} in its environment: restart it without that"
@@ -229,6 +240,7 @@ impl Reason {
             Self::Thread { .. } => "thread",
             Self::NoTmpdir { .. } => "no_tmpdir",
             Self::TmpdirGone { .. } => "tmpdir_gone",
+            Self::Unwritable { .. } => "unwritable",
             Self::DiagnosticsOff { .. } => "diagnostics_off",
             Self::NoSocket { .. } => "no_socket",
             Self::TmpdirTooLong { .. } => "tmpdir_too_long",
@@ -281,9 +293,10 @@ impl Reason {
             | Self::Vanished { path }
             | Self::PathTooLong { path, .. }
             | Self::Unanswered { path, .. } => Some(path),
-            Self::TmpdirTooLong { tmpdir, .. } | Self::NoTmpdir { tmpdir } | Self::TmpdirGone { tmpdir } => {
-                Some(tmpdir)
-            }
+            Self::TmpdirTooLong { tmpdir, .. }
+            | Self::NoTmpdir { tmpdir }
+            | Self::TmpdirGone { tmpdir }
+            | Self::Unwritable { tmpdir, .. } => Some(tmpdir),
             Self::NoProcess
             | Self::Ended
             | Self::Thread { .. }
@@ -306,12 +319,40 @@ impl Reason {
             Self::PathTooLong { .. } => 4,
             Self::NoListener { .. } | Self::NotASocket { .. } | Self::Vanished { .. } => 5,
             Self::DiagnosticsOff { .. } => 6,
-            Self::TmpdirTooLong { .. } | Self::NoTmpdir { .. } | Self::TmpdirGone { .. } => 7,
+            Self::TmpdirTooLong { .. }
+            | Self::NoTmpdir { .. }
+            | Self::TmpdirGone { .. }
+            | Self::Unwritable { .. } => 7,
             Self::Unreadable { .. } | Self::Unresponsive { .. } | Self::Hidden => 8,
             Self::Stale { .. } => 9,
             Self::NoSocket { .. } => 10,
         }
     }
+}
+
+/// Why a process cannot make files in a directory.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum Obstacle {
+    /// The file system is mounted read-only.
+    #[error("its file system is mounted read-only")]
+    ReadOnly,
+    /// The file system has no free inodes.
+    #[error("its file system has no free inodes")]
+    NoInodes,
+    /// The file system has no free space for users.
+    #[error("its file system is full")]
+    Full,
+    /// The mode of the directory excludes the user of the process.
+    #[error("it is not writable for user {user_id} (owner {owner}, mode {mode:04o})")]
+    Mode {
+        /// The user of the process.
+        user_id: u32,
+        /// The owner of the directory.
+        owner: u32,
+        /// The permissions of the directory.
+        mode: u32,
+    },
 }
 
 /// Joins the paths of directories for a sentence.

@@ -57,6 +57,7 @@ impl fmt::Display for SearchError {
                 reason @ (Reason::DiagnosticsOff { .. }
                 | Reason::TmpdirTooLong { .. }
                 | Reason::NoTmpdir { .. }
+                | Reason::Unwritable { .. }
                 | Reason::Unresponsive { .. }
                 | Reason::Hidden),
                 Reason::NoSocket { .. },

@@ -136,7 +136,7 @@ impl ProcessId {
 }
 
 /// Returns the exit status of a command as a shell shows it: 128 + N after signal N.
-pub(super) fn exit_code(status: ExitStatus) -> ExitCode {
+pub(in crate::commands) fn exit_code(status: ExitStatus) -> ExitCode {
     let code = status.code();
     #[cfg(unix)]
     let code = code.or_else(|| status.signal().map(|signal| signal.saturating_add(128)));

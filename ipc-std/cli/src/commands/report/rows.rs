@@ -113,6 +113,7 @@ impl<'s> ReportRows<'s> {
                 Clock::Allocations | Clock::AllocatedTypes => "allocations",
                 Clock::Exceptions => "exceptions",
                 Clock::Contention => "contention",
+                Clock::Waits => "waits",
                 _ => "event",
             },
             unit: clock.unit().name(),
@@ -126,7 +127,7 @@ impl<'s> ReportRows<'s> {
                 .as_ref()
                 .map(|older| OlderTotals { total_before: Integer(older.total), samples_before: older.count }),
             left_out: tree.left_out().map(|frame| names.text(frame)).collect(),
-            waits: (*clock == Clock::Contention).then_some(Waits {
+            waits: matches!(clock, Clock::Contention | Clock::Waits).then_some(Waits {
                 waits: WaitCounts {
                     open: uncounted.waits.open,
                     without_end: uncounted.waits.without_end,

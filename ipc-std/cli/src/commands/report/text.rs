@@ -80,10 +80,16 @@ impl ReportText<'_> {
     fn write_head(&self, out: &mut dyn Write) -> io::Result<()> {
         let Self { rows, report, .. } = self;
         let what = match &report.clock {
-            Clock::Cpu | Clock::Wall if report.samples.has_processor_samples() => {
+            Clock::Cpu if report.samples.has_processor_samples() => {
                 "CPU: samples of the processor, in managed and in other code"
             }
             Clock::Cpu => "CPU: samples of threads in managed code",
+            Clock::Wall if report.samples.has_processor_samples() => {
+                "Wall clock: samples of the processor, and one for each millisecond off it"
+            }
+            Clock::ThreadTime if report.samples.has_processor_samples() => {
+                "Thread time: a millisecond a sample of the processor, and the time off it"
+            }
             Clock::Wall => "Wall clock: samples of all threads",
             Clock::ThreadTime => "Thread time: from sample to sample, waiting included",
             Clock::Allocations | Clock::AllocatedTypes if report.samples.has_sampled_allocations() => {
@@ -92,6 +98,7 @@ impl ReportText<'_> {
             Clock::Allocations | Clock::AllocatedTypes => "Allocated bytes, by an event every 100 KB or so",
             Clock::Exceptions => "Thrown exceptions",
             Clock::Contention => "Time of waiting for locks",
+            Clock::Waits => "Time of waiting on WaitHandles",
             Clock::Events { provider, event_id: Some(id) } => {
                 &format!("Events {}/{id}", printable_name(provider))
             }

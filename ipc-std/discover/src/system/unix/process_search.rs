@@ -71,6 +71,8 @@ impl ProcessSearch {
         let mut visited: Vec<Directory> = Vec::new();
         let mut is_unknown = false;
         let mut has_tmpdir = true;
+        let mut obstacle = None;
+        let mut is_of_target = location.is_some();
         let mut own = None;
         let locations = location.into_iter().chain(core::iter::from_fn(|| {
             // The directory of this process is scanned only if needed, because a temporary directory may have many
@@ -78,6 +80,7 @@ impl ProcessSearch {
             own.get_or_insert_with(|| context.own_locations(process.key()).into_iter()).next()
         }));
         for location in locations {
+            let is_of_target = core::mem::take(&mut is_of_target);
             let (path, scanned) = location.wait(context.deadline);
             let ScannedDirectory { directory, mut candidates, reason } = match scanned {
                 Ok(scanned) if visited.iter().any(|visited| visited.is(&scanned.directory)) => continue,
@@ -99,6 +102,10 @@ impl ProcessSearch {
             };
             let (path, sockets) = (directory.path.clone(), candidates.len());
             search.note(SearchSubject::Directory { path: path.clone(), sockets }, reason);
+            if is_of_target {
+                let found = directory.obstacle(user_id);
+                obstacle = found.map(|obstacle| Reason::Unwritable { tmpdir: path.clone(), obstacle });
+            }
             searched.push(path);
             visited.push(directory);
             search.candidates.append(&mut candidates);
@@ -116,6 +123,7 @@ impl ProcessSearch {
         let reason = match process.is_alive() {
             // The missing directory explains why there is no socket.
             true if is_loaded && !has_tmpdir => None,
+            true if is_loaded && signs != Signs::Listening && obstacle.is_some() => obstacle,
             true => Some(Reason::NoSocket { searched, signs }),
             false => Some(Reason::NoProcess),
         };
