@@ -38,6 +38,10 @@ pub trait Analysis {
     /// Takes the next event of the trace. Ignores the events that the analysis does not need.
     fn event(&mut self, event: &TraceEvent<'_>);
 
+    /// Takes the time of the last sequence point, in nanoseconds from the start of the trace: the recording lasts up to it
+    /// at least. After a rundown, it is not one of the recording.
+    fn extend_to(&mut self, _nanoseconds: i64) {}
+
     /// Ends the trace, and returns the report.
     #[must_use]
     fn finish(self) -> Self::Report;

@@ -15,6 +15,8 @@ pub(crate) struct RecordingSpan {
     last: i64,
     /// Whether the last event belongs to a rundown, which a runtime sends after the recording.
     is_rundown: bool,
+    /// Whether the time and the thread of the last event are in the part.
+    is_inside: bool,
 }
 
 impl RecordingSpan {
@@ -32,8 +34,16 @@ impl RecordingSpan {
             self.last = self.last.max(time);
         }
         self.is_rundown = is_rundown;
-        self.part.includes(event);
+        self.is_inside = self.part.includes(event);
         kind
+    }
+
+    pub(crate) const fn is_inside(&self) -> bool {
+        self.is_inside
+    }
+
+    pub(crate) const fn part(&self) -> &Part {
+        &self.part
     }
 
     /// Takes the time of the last sequence point. After a rundown, it is not one of the recording.

@@ -200,6 +200,9 @@ impl AnalysisInput<'_> {
             analysis.event(event);
             ControlFlow::Continue(())
         })?;
+        if let Some(time) = read.last_point {
+            analysis.extend_to(time);
+        }
         Ok((analysis.finish(), read))
     }
 

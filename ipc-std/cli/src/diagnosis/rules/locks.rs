@@ -31,7 +31,7 @@ fn stuck<'f>(facts: &'f Facts<'_>) -> Vec<&'f LastState> {
 
 /// Threads that wait for each other, or that wait for locks of which no owner goes on.
 pub(super) fn deadlocks(facts: &Facts<'_>) -> Vec<Finding> {
-    let cycles = facts.evidence.locks.cycles.iter().filter(|cycle| cycle.process_id == facts.process_id);
+    let cycles = facts.account.locks().cycles.iter().filter(|cycle| cycle.process_id == facts.process_id);
     let cycles: Vec<_> =
         cycles.filter(|cycle| cycle.time as f64 >= Facts::STUCK * 1e9).filter_map(circle).collect();
     if !cycles.is_empty() {
