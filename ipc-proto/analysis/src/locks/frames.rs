@@ -90,9 +90,10 @@ impl<'a> Frames<'a> {
 
 impl NamedStack {
     /// Returns what distinguishes the stack from others, without some innermost frames.
-    pub(super) fn outline(&self, without: usize) -> Vec<(Arc<str>, bool)> {
+    pub(super) fn outline(&self, without: usize) -> Vec<Arc<str>> {
         let frames = self.names.iter().cloned().zip(self.are_own.iter().copied());
-        outline(&frames.skip(without).collect::<Vec<_>>(), |(_, is_own)| *is_own)
+        let outline = outline(&frames.skip(without).collect::<Vec<_>>(), |(_, is_own)| *is_own);
+        outline.into_iter().map(|(name, _)| name).collect()
     }
 
     /// Returns whether the stack has this method.

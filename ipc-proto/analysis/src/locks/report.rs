@@ -271,7 +271,7 @@ impl ProcessReport<'_, '_> {
                 stacks.entry(sample.stack).or_default().push(*id);
             }
         }
-        let mut groups: BTreeMap<(WaitKind, Vec<(Arc<str>, bool)>), WaitGroup> = BTreeMap::new();
+        let mut groups: BTreeMap<(WaitKind, Vec<Arc<str>>), WaitGroup> = BTreeMap::new();
         for (id, threads) in stacks {
             let stack = self.frames.stack(id);
             let (Some((kind, frames)), Some(method)) = (stack.wait, &stack.method) else { continue };
