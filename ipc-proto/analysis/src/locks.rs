@@ -54,5 +54,6 @@ pub use lock_report::{
     ContendedLock, Cycle, CycleThread, HoldingMethod, LockOwner, LockReport, LockThread, OwnerWait,
     WaitGroup, WaitTimes, WaitingMethod, WaitingThread,
 };
+pub(crate) use locks::LockEvents;
 pub use locks::Locks;
 pub(crate) use process_locks::ContentionRow;

@@ -48,5 +48,6 @@ mod routes;
 mod summary;
 
 pub use self::folded_path::FoldedPath;
+pub(crate) use self::requests::RequestEvents;
 pub use self::requests::Requests;
 pub use self::summary::{Direction, OwnMethod, RequestGroup, RequestSummary, RouteDurations};

@@ -92,3 +92,4 @@ pub use self::interval::{Interval, Weight};
 pub use self::samples::Samples;
 pub use self::thread_roles::ThreadRoles;
 pub use self::threads::{SampledThread, ThreadNumber};
+pub(crate) use self::threads::{Threads, TraceTables};

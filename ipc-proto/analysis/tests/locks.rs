@@ -117,7 +117,7 @@ fn waits_of_a_lock() {
     assert_eq!((first.waiting.len(), first.waiting[0].thread.id, first.waiting[0].time), (1, 21, 2_000));
     assert_eq!(first.owner, None);
     assert!(second.waiting.is_empty() && second.owner.is_none());
-    assert_eq!((report.span, report.cycles.len(), report.dropped, report.without_stack), (4_999, 0, 0, 0));
+    assert_eq!((report.span, report.cycles.len(), report.dropped, report.without_stack), (5_000, 0, 0, 0));
 }
 
 /// Two threads that wait for each other, and a third one that waits for one of them.

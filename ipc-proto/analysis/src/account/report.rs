@@ -9,7 +9,9 @@ use super::method_table::{MethodNumber, OwnMethods};
 use super::place::{Place, ThreadRole, ThreadState};
 use super::windows::Windows;
 use crate::StackId;
+use crate::locks::LockReport;
 use crate::names::at;
+use crate::requests::RequestSummary;
 use crate::samples::{Samples, ThreadNumber};
 use crate::stacks::Snapshot;
 use crate::trace::RecordingSpan;
@@ -91,6 +93,8 @@ pub struct Account {
     samples: Samples,
     cells: Cells,
     span: RecordingSpan,
+    locks: LockReport,
+    requests: RequestSummary,
     labels: Vec<String>,
     places: BTreeMap<StackId, Place>,
     methods: OwnMethods,
@@ -142,7 +146,36 @@ impl Account {
             }
         }
         let entry_points = entry_points.into_iter().collect();
-        Self { samples, cells, span, labels, places, methods, threads, entry_points, acquired, open_waits }
+        Self {
+            samples,
+            cells,
+            span,
+            locks: LockReport::default(),
+            requests: RequestSummary::default(),
+            labels,
+            places,
+            methods,
+            threads,
+            entry_points,
+            acquired,
+            open_waits,
+        }
+    }
+
+    pub(super) fn with(self, locks: LockReport, requests: RequestSummary) -> Self {
+        Self { locks, requests, ..self }
+    }
+
+    /// Returns the locks for which threads waited.
+    #[must_use]
+    pub const fn locks(&self) -> &LockReport {
+        &self.locks
+    }
+
+    /// Returns the requests.
+    #[must_use]
+    pub const fn requests(&self) -> &RequestSummary {
+        &self.requests
     }
 
     /// Returns the processes that have a thread with an event that counts: 0 is the process of a trace of a runtime.

@@ -9,8 +9,9 @@ use nettrace::TraceEvent;
 use super::cells::{Cells, Measure};
 use super::report::Account;
 use crate::event::{owned, pointer_size, text};
-use crate::locks::ContentionRow;
+use crate::locks::{ContentionRow, LockEvents};
 use crate::names::cut;
+use crate::requests::RequestEvents;
 use crate::samples::{AllocationRow, Clock, Interval, Samples, ThreadNumber};
 use crate::trace::RecordingSpan;
 use crate::{Analysis, OwnCode, Part, RuntimeEvent};
@@ -43,6 +44,8 @@ pub struct TimeAccount {
     samples: Samples,
     cells: Cells,
     span: RecordingSpan,
+    locks: LockEvents,
+    requests: RequestEvents,
     /// The measures of events that count 1, by [`TraceEvent::kind`], once they were searched.
     measures: Vec<Option<Option<Measure>>>,
     labels: Vec<String>,
@@ -77,6 +80,8 @@ impl TimeAccount {
             samples,
             cells: Cells::default(),
             span: RecordingSpan::new(part),
+            locks: LockEvents::default(),
+            requests: RequestEvents::default(),
             measures: Vec::new(),
             labels: Vec::new(),
             label_numbers: BTreeMap::new(),
@@ -87,12 +92,6 @@ impl TimeAccount {
             account.label(label.into());
         }
         account
-    }
-
-    /// Returns the start and the end of the recording so far, in nanoseconds from the start of the trace.
-    #[must_use]
-    pub fn times(&self) -> (i64, i64) {
-        self.span.times()
     }
 
     /// Returns the number of a label; that of the empty one if there is no room.
@@ -151,6 +150,12 @@ impl Analysis for TimeAccount {
         let Some(kind) = self.span.event(event) else { return };
         let mut taken: Option<(Measure, Interval)> = None;
         self.samples.event_with(event, &mut |clock, interval| taken = Some((Measure::of(clock), *interval)));
+        let tables = self.samples.tables();
+        match (kind.provider, kind.of_runtime) {
+            (None, _) => self.requests.event(event, self.span.part(), tables),
+            (_, Some(of_runtime)) => self.locks.event(event, of_runtime, self.span.is_inside(), tables),
+            _ => {}
+        }
         if kind.of_runtime == Some(RuntimeEvent::ContentionStart) {
             self.begin_wait(event);
         }
@@ -178,11 +183,12 @@ impl Analysis for TimeAccount {
 
     fn extend_to(&mut self, nanoseconds: i64) {
         self.span.extend_to(nanoseconds);
-        self.samples.extend_to(nanoseconds);
     }
 
     fn finish(self) -> Account {
-        let Self { mut samples, mut cells, span, labels, waits, acquired, .. } = self;
+        let Self { mut samples, mut cells, span, locks, requests, labels, waits, acquired, .. } = self;
+        let locks = locks.finish(&span, samples.tables());
+        let requests = requests.finish(&span, samples.tables());
         let mut open = BTreeMap::new();
         samples.finish_with(&mut |clock, interval| {
             open.insert(interval.thread, interval.start);
@@ -190,6 +196,6 @@ impl Analysis for TimeAccount {
             let label = waits.get(&interval.thread).copied().unwrap_or_default();
             cells.add(Measure::of(clock), label, interval, end.max(interval.start));
         });
-        Account::new(samples, cells, span, labels, acquired, open)
+        Account::new(samples, cells, span, labels, acquired, open).with(locks, requests)
     }
 }

@@ -3,18 +3,15 @@ use alloc::collections::BTreeMap;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 
-use crate::names::{FrameId, Names};
+use crate::names::Names;
 use crate::samples::ThreadRoles;
 use crate::stacks::Snapshot;
-use crate::{OwnCode, StackId, Stacks, WaitKind, outline};
+use crate::{StackId, Stacks, WaitKind, outline};
 
 /// Names stacks. Each stack is named once, because any number of events can refer to it.
 pub(super) struct Frames<'a> {
     frames: Snapshot<'a>,
     stacks: &'a Stacks,
-    own: &'a OwnCode,
-    /// Whether methods belong to the program.
-    known: BTreeMap<FrameId, bool>,
     named: BTreeMap<StackId, Arc<NamedStack>>,
 }
 
@@ -23,6 +20,8 @@ pub(super) struct Frames<'a> {
 pub(super) struct NamedStack {
     /// The full names, the innermost first.
     pub(super) names: Arc<[Arc<str>]>,
+    /// Whether each method belongs to the program.
+    are_own: Vec<bool>,
     /// The innermost method of the program; without one, the innermost that does not only wait. `None` for an empty
     /// stack.
     pub(super) method: Option<StackMethod>,
@@ -44,8 +43,8 @@ pub(super) struct StackMethod {
 }
 
 impl<'a> Frames<'a> {
-    pub(super) fn new(names: &'a mut Names, stacks: &'a Stacks, own: &'a OwnCode) -> Self {
-        Self { frames: Snapshot::new(names), stacks, own, known: BTreeMap::new(), named: BTreeMap::new() }
+    pub(super) fn new(names: &'a mut Names, stacks: &'a Stacks) -> Self {
+        Self { frames: Snapshot::new(names), stacks, named: BTreeMap::new() }
     }
 
     /// Returns a stack with its names.
@@ -58,22 +57,18 @@ impl<'a> Frames<'a> {
         named
     }
 
-    /// Returns what tells a stack of these full names apart from others.
-    pub(super) fn outline(&self, names: &[Arc<str>]) -> Vec<Arc<str>> {
-        outline(names, |name| self.own.owns(name))
-    }
-
     fn read(&mut self, stack: StackId) -> NamedStack {
-        let Self { frames, stacks, own, known, .. } = self;
-        let (mut names, mut method) = (Vec::new(), None);
+        let Self { frames, stacks, .. } = self;
+        let (mut names, mut are_own, mut method) = (Vec::new(), Vec::new(), None);
         for address in stacks.addresses(stack) {
             let frame = frames.of(address);
             let name = frames.names().shared_text(frame);
-            let is_own = *known.entry(frame).or_insert_with(|| own.owns(&name));
+            let is_own = frames.names().is_own(frame);
             if is_own && method.is_none() {
                 method = Some(StackMethod { name: Arc::clone(&name), is_own });
             }
             names.push(name);
+            are_own.push(is_own);
         }
         let texts = || names.iter().map(|name| &**name);
         let waiting = WaitKind::leading_frames(texts());
@@ -88,11 +83,19 @@ impl<'a> Frames<'a> {
             waiting,
             places: names.iter().cloned().zip(0..).collect(),
             names: names.into(),
+            are_own,
         }
     }
 }
 
 impl NamedStack {
+    /// Returns what distinguishes the stack from others, without some innermost frames.
+    pub(super) fn outline(&self, without: usize) -> Vec<Arc<str>> {
+        let frames = self.names.iter().cloned().zip(self.are_own.iter().copied());
+        let outline = outline(&frames.skip(without).collect::<Vec<_>>(), |(_, is_own)| *is_own);
+        outline.into_iter().map(|(name, _)| name).collect()
+    }
+
     /// Returns whether the stack has this method.
     pub(super) fn has(&self, name: &str) -> bool {
         self.places.contains_key(name)

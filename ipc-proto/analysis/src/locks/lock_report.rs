@@ -3,13 +3,13 @@ use alloc::sync::Arc;
 use alloc::vec::Vec;
 
 use crate::WaitKind;
-use crate::samples::ThreadRoles;
+use crate::samples::{ThreadNumber, ThreadRoles};
 
 /// The locks of a trace for which threads waited. Times are in nanoseconds, stacks have full names, the innermost first.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub struct LockReport {
-    /// The time from the first event to the end of the recording.
+    /// The length of the recording.
     pub span: u64,
     /// The locks: first those whose threads can wait indefinitely, then those with the longest waits together.
     pub locks: Vec<ContendedLock>,
@@ -89,6 +89,8 @@ pub struct HoldingMethod {
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct LockThread {
+    /// The thread among those of the analysis.
+    pub number: ThreadNumber,
     /// The operating system's id.
     pub id: u64,
     /// The purpose of the thread in the runtime; empty if it is not known.

@@ -8,9 +8,10 @@ use super::process_locks::{self, Room};
 use super::process_locks::{ContentionRow, contention_time, runtime_version};
 use super::process_locks::{ProcessLocks, WaitSample};
 use super::report::report;
-use crate::event::{EventKinds, pointer_size};
+use crate::event::pointer_size;
 use crate::names::{Names, ThreadRow};
-use crate::trace::{RecordingEnd, elapsed};
+use crate::samples::{ThreadNumber, Threads, TraceTables};
+use crate::trace::RecordingSpan;
 use crate::{Analysis, OwnCode, Part, RuntimeEvent, StackId, Stacks};
 
 /// Finds the locks for which the threads of each process wait. The events must come in the order of time: see
@@ -37,21 +38,23 @@ use crate::{Analysis, OwnCode, Part, RuntimeEvent, StackId, Stacks};
 /// ```
 #[derive(Debug, Default)]
 pub struct Locks {
-    part: Part,
-    kinds: EventKinds,
+    span: RecordingSpan,
     names: Names,
     stacks: Stacks,
+    threads: Threads,
+    events: LockEvents,
+}
+
+/// The locks by their events. Names, stacks and threads are those of the analysis that it is a part of.
+#[derive(Debug, Default)]
+pub(crate) struct LockEvents {
     processes: BTreeMap<Option<u64>, ProcessLocks>,
     room: Room,
-    own: OwnCode,
-    /// The time of the first event of the part.
-    start: Option<i64>,
-    end: RecordingEnd,
 }
 
 impl Locks {
     /// How many threads are distinguished at most.
-    pub const THREADS: usize = process_locks::THREADS;
+    pub const THREADS: usize = Threads::LIMIT;
     /// How many locks are distinguished at most.
     pub const LOCKS: usize = process_locks::LOCKS;
     /// How many pairs of a lock and a stack are stored at most.
@@ -61,73 +64,45 @@ impl Locks {
     /// events of the trace nevertheless: any of them can name code and threads.
     #[must_use]
     pub fn of_part(self, part: Part) -> Self {
-        Self { part, ..self }
+        Self { span: RecordingSpan::new(part), ..self }
     }
 
     /// Sets which methods belong to the program: a wait is shown by the innermost of them.
     #[must_use]
-    pub fn with_own_code(self, own: OwnCode) -> Self {
-        Self { own, ..self }
-    }
-
-    fn contention_start(&mut self, event: &TraceEvent<'_>, time: i64) {
-        let row = ContentionRow::decode(event.payload(), pointer_size(event));
-        let stack = self.stacks.of(event, &mut self.names);
-        if let Some((process, room)) = self.process(event) {
-            process.start(event.thread_id(), time, &row, stack, room);
-        }
-    }
-
-    fn sample(&mut self, event: &TraceEvent<'_>, time: i64) {
-        const MANAGED: [u8; 4] = [2, 0, 0, 0];
-        let stack = self.stacks.of(event, &mut self.names);
-        if stack == StackId::EMPTY {
-            return;
-        }
-        let is_managed = event.payload().first_chunk() == Some(&MANAGED);
-        if let Some((process, room)) = self.process(event) {
-            process.sample(event.thread_id(), WaitSample { time, stack, is_managed }, room);
-        }
-    }
-
-    /// Returns the state of the process of an event, if there is room.
-    fn process(&mut self, event: &TraceEvent<'_>) -> Option<(&mut ProcessLocks, &mut Room)> {
-        let process_id = event.process_id();
-        // Each process has a thread at least.
-        if self.processes.len() >= Self::THREADS && !self.processes.contains_key(&process_id) {
-            self.room.drop_event();
-            return None;
-        }
-        let process = self.processes.entry(process_id).or_insert_with(|| ProcessLocks::new(process_id));
-        Some((process, &mut self.room))
+    pub fn with_own_code(mut self, own: OwnCode) -> Self {
+        self.names.set_own_code(own);
+        self
     }
 }
 
-impl Analysis for Locks {
-    type Report = LockReport;
-
-    fn event(&mut self, event: &TraceEvent<'_>) {
-        let Some(kind) = self.kinds.of(event) else { return };
-        let time = event.nanoseconds();
-        let is_inside = self.part.includes(event);
-        if self.part.has_time(time) {
-            self.start.get_or_insert(time);
-        }
-        self.end.event(event, kind.is_rundown());
-        let Some(provider) = kind.provider else { return };
-        self.names.known_event(event, provider, kind.of_runtime);
-        let Some(of_runtime) = kind.of_runtime else { return };
+impl LockEvents {
+    /// Takes an event of the runtime, which is in the part of the trace that counts or not.
+    pub(crate) fn event(
+        &mut self,
+        event: &TraceEvent<'_>,
+        of_runtime: RuntimeEvent,
+        is_inside: bool,
+        tables: TraceTables<'_>,
+    ) {
         let payload = event.payload();
         match of_runtime {
-            RuntimeEvent::ContentionStart if is_inside => self.contention_start(event, time),
+            RuntimeEvent::ContentionStart if is_inside => {
+                let row = ContentionRow::decode(payload, pointer_size(event));
+                let stack = tables.stacks.of(event, tables.names);
+                if let Some((process, thread, room)) = self.thread(event, tables.threads) {
+                    process.start(thread, event, &row, stack, room);
+                }
+            }
             RuntimeEvent::ContentionStop if is_inside => {
-                if let Some((process, room)) = self.process(event) {
-                    process.stop(event.thread_id(), time, contention_time(payload), room);
+                if let Some((process, thread, room)) = self.thread(event, tables.threads) {
+                    process.stop(thread, event.nanoseconds(), contention_time(payload), room);
                 }
             }
             RuntimeEvent::ThreadCreated | RuntimeEvent::ThreadDC => {
-                if let (Ok(row), Some((process, room))) = (ThreadRow::decode(payload), self.process(event)) {
-                    process.thread_row(&row, room);
+                let Ok(row) = ThreadRow::decode(payload) else { return };
+                let thread = tables.threads.of_row(event, &row);
+                if let (Some(thread), Some((process, _))) = (thread, self.process(event)) {
+                    process.thread_row(thread, &row);
                 }
             }
             RuntimeEvent::RuntimeInformationStart | RuntimeEvent::RuntimeInformationDCStart => {
@@ -140,21 +115,78 @@ impl Analysis for Locks {
                     process.has_rundown = true;
                 }
             }
-            RuntimeEvent::ThreadSample if is_inside => self.sample(event, time),
+            RuntimeEvent::ThreadSample if is_inside => self.sample(event, tables),
             _ => {}
         }
     }
 
+    fn sample(&mut self, event: &TraceEvent<'_>, tables: TraceTables<'_>) {
+        const MANAGED: [u8; 4] = [2, 0, 0, 0];
+        let stack = tables.stacks.of(event, tables.names);
+        if stack == StackId::EMPTY {
+            return;
+        }
+        let is_managed = event.payload().first_chunk() == Some(&MANAGED);
+        let sample = WaitSample { time: event.nanoseconds(), stack, is_managed };
+        if let Some((process, thread, room)) = self.thread(event, tables.threads) {
+            process.sample(thread, event.thread_id(), sample, room);
+        }
+    }
+
+    /// Returns the state of the process and the number of the thread of an event, if there is room.
+    fn thread(
+        &mut self,
+        event: &TraceEvent<'_>,
+        threads: &mut Threads,
+    ) -> Option<(&mut ProcessLocks, ThreadNumber, &mut Room)> {
+        let thread = threads.of(event);
+        if thread.is_none() {
+            self.room.drop_event();
+        }
+        let (process, room) = self.process(event)?;
+        Some((process, thread?, room))
+    }
+
+    /// Returns the state of the process of an event, if there is room.
+    fn process(&mut self, event: &TraceEvent<'_>) -> Option<(&mut ProcessLocks, &mut Room)> {
+        let process_id = event.process_id();
+        // Each process has a thread at least.
+        if self.processes.len() >= Threads::LIMIT && !self.processes.contains_key(&process_id) {
+            self.room.drop_event();
+            return None;
+        }
+        let process = self.processes.entry(process_id).or_insert_with(|| ProcessLocks::new(event));
+        Some((process, &mut self.room))
+    }
+
+    /// Returns the report on the locks of a recording.
+    pub(crate) fn finish(self, span: &RecordingSpan, tables: TraceTables<'_>) -> LockReport {
+        let (_, end) = span.times();
+        let report = report(self.processes, tables, end);
+        LockReport { span: span.length(), dropped: self.room.dropped, ..report }
+    }
+}
+
+impl Analysis for Locks {
+    type Report = LockReport;
+
+    fn event(&mut self, event: &TraceEvent<'_>) {
+        let Self { span, names, stacks, threads, events } = self;
+        let Some(kind) = span.event(event) else { return };
+        let Some(provider) = kind.provider else { return };
+        names.known_event(event, provider, kind.of_runtime);
+        if let Some(of_runtime) = kind.of_runtime {
+            events.event(event, of_runtime, span.is_inside(), TraceTables { names, stacks, threads });
+        }
+    }
+
     fn extend_to(&mut self, nanoseconds: i64) {
-        self.end.extend_to(nanoseconds);
+        self.span.extend_to(nanoseconds);
     }
 
     fn finish(self) -> LockReport {
-        let Self { part, names, stacks, processes, room, own, start, end, .. } = self;
-        let end = end.nanoseconds();
-        let end = part.overlap(i64::MIN, end).map_or(end, |(_, end)| end);
-        let span = elapsed(start.unwrap_or(end), end);
-        let report = report(processes, names, &stacks, &own, end);
-        LockReport { span, dropped: room.dropped, ..report }
+        let Self { span, mut names, mut stacks, mut threads, events } = self;
+        let tables = TraceTables { names: &mut names, stacks: &mut stacks, threads: &mut threads };
+        events.finish(&span, tables)
     }
 }

@@ -2,11 +2,13 @@
 use alloc::collections::{BTreeMap, BTreeSet};
 
 use ipc_proto::wire::Reader;
+use nettrace::TraceEvent;
 
 use super::lock_report::WaitTimes;
 use crate::StackId;
 use crate::event::row_pointer;
-use crate::names::ThreadRow;
+use crate::names::{ThreadRow, process_of};
+use crate::samples::{ThreadNumber, Threads};
 use crate::trace::elapsed;
 
 /// The id of a lock; `None` for all locks of a runtime that does not state it.
@@ -15,16 +17,18 @@ pub(super) type LockKey = Option<u64>;
 /// The locks and the threads of one process.
 #[derive(Debug, Default)]
 pub(super) struct ProcessLocks {
-    pub(super) threads: BTreeMap<u64, WaitState>,
+    /// The process in the tables of threads.
+    process: u64,
+    pub(super) threads: BTreeMap<ThreadNumber, WaitState>,
     pub(super) locks: BTreeMap<LockKey, LockState>,
-    /// The operating system's ids of threads by their managed numbers.
-    numbers: BTreeMap<u64, u64>,
+    /// The threads by their managed numbers.
+    numbers: BTreeMap<u64, ThreadNumber>,
     /// The major version of the runtime.
     pub(super) version: Option<u16>,
     /// Whether the trace has the end of a rundown.
     pub(super) has_rundown: bool,
     /// The locks for which threads wait, by their owner.
-    contested: BTreeMap<(u64, bool), BTreeSet<LockKey>>,
+    contested: BTreeMap<Owner, BTreeSet<LockKey>>,
     /// The lowest id that is one of the operating system: of the process, or of a thread.
     lowest_id: Option<u64>,
     /// Whether an owner cannot be an id of the operating system.
@@ -40,25 +44,14 @@ pub(super) struct ProcessLocks {
 }
 
 /// The owner of a lock, as its latest event shows it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
 pub(super) enum Owner {
     #[default]
     Unknown,
     /// ContentionStart stated this number.
     Stated(u64),
     /// This thread has ended its wait.
-    Acquired(u64),
-}
-
-impl Owner {
-    /// Returns the key of `ProcessLocks::contested`.
-    const fn key(self) -> Option<(u64, bool)> {
-        match self {
-            Self::Unknown => None,
-            Self::Stated(number) => Some((number, true)),
-            Self::Acquired(id) => Some((id, false)),
-        }
-    }
+    Acquired(ThreadNumber),
 }
 
 /// A thread, and its latest events.
@@ -102,9 +95,9 @@ pub(super) struct LockState {
     waiting: u64,
     /// The waits that have ended, by the stack in which they began.
     pub(super) waits: BTreeMap<StackId, WaitTimes>,
-    /// The samples of owners while other threads waited: how often a thread was in a stack, by the owner's number that an
-    /// event stated, or by `None` if the thread was seen to acquire the lock.
-    pub(super) held: BTreeMap<(Option<u64>, u64, StackId), u64>,
+    /// The samples of owners while other threads waited: how often a thread was in a stack, by the owner that it then
+    /// perhaps was.
+    pub(super) held: BTreeMap<(Owner, ThreadNumber, StackId), u64>,
 }
 
 impl ProcessLocks {
@@ -113,17 +106,28 @@ impl ProcessLocks {
     /// How many locks of an owner get its samples.
     const HELD: usize = 16;
 
-    pub(super) fn new(process_id: Option<u64>) -> Self {
-        Self { lowest_id: process_id.filter(|id| *id != 0), ..Self::default() }
+    /// Returns the state of the process of an event.
+    pub(super) fn new(event: &TraceEvent<'_>) -> Self {
+        let lowest_id = event.process_id().filter(|id| *id != 0);
+        Self { process: process_of(event), lowest_id, ..Self::default() }
     }
 
     /// Takes the start of a wait.
-    pub(super) fn start(&mut self, id: u64, time: i64, row: &ContentionRow, stack: StackId, room: &mut Room) {
+    pub(super) fn start(
+        &mut self,
+        number: ThreadNumber,
+        event: &TraceEvent<'_>,
+        row: &ContentionRow,
+        stack: StackId,
+        room: &mut Room,
+    ) {
+        let (id, time) = (event.thread_id(), event.nanoseconds());
         if let Some(owner) = row.owner {
             self.has_number |= owner == id;
             self.lowest_owner = Some(self.lowest_owner.map_or(owner, |lowest| lowest.min(owner)));
         }
-        let Some(thread) = self.thread(id, room) else { return };
+        self.lower(id);
+        let thread = self.threads.entry(number).or_default();
         thread.has_events = true;
         // The end of the earlier wait was lost.
         if let Some(earlier) = thread.wait.take() {
@@ -137,19 +141,19 @@ impl ProcessLocks {
         let owner = row.lock.and(row.owner).map_or(Owner::Unknown, Owner::Stated);
         lock.waiting = lock.waiting.saturating_add(1);
         self.set_owner(row.lock, owner);
-        if let Some(thread) = self.threads.get_mut(&id) {
+        if let Some(thread) = self.threads.get_mut(&number) {
             thread.wait = Some(OpenWait { lock: row.lock, start: time, stack });
         }
     }
 
     /// Takes the end of a wait, and its nanoseconds if the event states them.
-    pub(super) fn stop(&mut self, id: u64, time: i64, duration: Option<u64>, room: &mut Room) {
-        let Some(thread) = self.thread(id, room) else { return };
+    pub(super) fn stop(&mut self, number: ThreadNumber, time: i64, duration: Option<u64>, room: &mut Room) {
+        let thread = self.threads.entry(number).or_default();
         let is_first = !core::mem::replace(&mut thread.has_events, true);
         match thread.wait.take() {
             Some(wait) => {
                 self.add(wait, Some(elapsed(wait.start, time)), room);
-                self.leave(wait.lock, Some(id));
+                self.leave(wait.lock, Some(number));
             }
             None if is_first => self.ended.add(duration.unwrap_or_default()),
             None => {}
@@ -157,9 +161,10 @@ impl ProcessLocks {
     }
 
     /// Takes a sample of a thread.
-    pub(super) fn sample(&mut self, id: u64, sample: WaitSample, room: &mut Room) {
+    pub(super) fn sample(&mut self, of: ThreadNumber, id: u64, sample: WaitSample, room: &mut Room) {
         let is_first_round = !self.has_second_round;
-        let Some(thread) = self.thread(id, room) else { return };
+        self.lower(id);
+        let thread = self.threads.entry(of).or_default();
         let earlier = thread.sample.replace(sample);
         let is_same =
             |earlier: WaitSample| (earlier.stack, earlier.is_managed) == (sample.stack, sample.is_managed);
@@ -171,11 +176,11 @@ impl ProcessLocks {
         let number = thread.number;
         let Self { contested, locks, has_second_round, .. } = self;
         *has_second_round |= earlier.is_some();
-        let keys = [Some((id, false)), Some((id, true)), number.filter(|of| *of != id).map(|of| (of, true))];
-        for (number, is_stated) in keys.into_iter().flatten() {
-            for key in contested.get(&(number, is_stated)).into_iter().flatten().take(Self::HELD) {
+        let number = number.filter(|number| *number != id).map(Owner::Stated);
+        for owner in [Owner::Acquired(of), Owner::Stated(id)].into_iter().chain(number) {
+            for key in contested.get(&owner).into_iter().flatten().take(Self::HELD) {
                 let Some(lock) = locks.get_mut(key).filter(|_| waits_for != Some(*key)) else { continue };
-                let key = (is_stated.then_some(number), id, sample.stack);
+                let key = (owner, of, sample.stack);
                 if let Some(held) = room.entries.entry(&mut lock.held, key, &mut room.dropped) {
                     *held = held.saturating_add(1);
                 }
@@ -184,28 +189,30 @@ impl ProcessLocks {
     }
 
     /// Takes the number and the purpose of a thread.
-    pub(super) fn thread_row(&mut self, row: &ThreadRow, room: &mut Room) {
-        let Some(thread) = self.thread(row.id.into(), room) else { return };
-        let (number, id) = (row.number.into(), row.id.into());
+    pub(super) fn thread_row(&mut self, of: ThreadNumber, row: &ThreadRow) {
+        self.lower(row.id.into());
+        let number = row.number.into();
+        let thread = self.threads.entry(of).or_default();
         let earlier = thread.number.replace(number).filter(|earlier| *earlier != number);
         if !row.name().is_empty() {
             thread.name = row.name();
         }
         // So there are as many numbers as threads at most.
-        if let Some(earlier) = earlier.filter(|earlier| self.numbers.get(earlier) == Some(&id)) {
+        if let Some(earlier) = earlier.filter(|earlier| self.numbers.get(earlier) == Some(&of)) {
             self.numbers.remove(&earlier);
         }
-        self.numbers.insert(number, id);
+        self.numbers.insert(number, of);
     }
 
-    /// Returns the operating system's id of the owner of a lock, if it is known.
-    pub(super) fn thread_of(&self, owner: Owner) -> Option<u64> {
+    /// Returns the owner of a lock, if it is known.
+    pub(super) fn thread_of(&self, owner: Owner, threads: &mut Threads) -> Option<ThreadNumber> {
         match owner {
             Owner::Unknown => None,
-            Owner::Acquired(id) => Some(id),
+            Owner::Acquired(thread) => Some(thread),
             Owner::Stated(number) if self.has_managed_numbers() => self.numbers.get(&number).copied(),
             // Without the version, only an id that the trace has is an id.
-            Owner::Stated(id) => (self.version.is_some() || self.threads.contains_key(&id)).then_some(id),
+            Owner::Stated(id) if self.version.is_some() => threads.of_id(self.process, id),
+            Owner::Stated(id) => threads.latest(self.process, id),
         }
     }
 
@@ -219,9 +226,8 @@ impl ProcessLocks {
         }
     }
 
-    fn thread(&mut self, id: u64, room: &mut Room) -> Option<&mut WaitState> {
+    fn lower(&mut self, id: u64) {
         self.lowest_id = Some(self.lowest_id.map_or(id, |lowest| lowest.min(id)));
-        room.threads.entry(&mut self.threads, id, &mut room.dropped)
     }
 
     /// Adds a wait that has ended.
@@ -234,7 +240,7 @@ impl ProcessLocks {
 
     /// Removes a thread from the threads that wait for a lock, which it has acquired unless the end of the wait was
     /// lost.
-    fn leave(&mut self, key: LockKey, acquired_by: Option<u64>) {
+    fn leave(&mut self, key: LockKey, acquired_by: Option<ThreadNumber>) {
         let Some(lock) = self.locks.get_mut(&key) else { return };
         lock.waiting = lock.waiting.saturating_sub(1);
         let owner = key.and(acquired_by).map_or(lock.owner, Owner::Acquired);
@@ -245,7 +251,7 @@ impl ProcessLocks {
         let Some(lock) = self.locks.get_mut(&key) else { return };
         let earlier = core::mem::replace(&mut lock.owner, owner);
         let is_contested = lock.waiting > 0;
-        if let Some(earlier) = earlier.key().filter(|_| earlier != owner || !is_contested) {
+        if earlier != owner || !is_contested {
             if let Some(locks) = self.contested.get_mut(&earlier) {
                 locks.remove(&key);
                 if locks.is_empty() {
@@ -253,20 +259,18 @@ impl ProcessLocks {
                 }
             }
         }
-        if let Some(owner) = owner.key().filter(|_| is_contested) {
+        if is_contested && owner != Owner::Unknown {
             self.contested.entry(owner).or_default().insert(key);
         }
     }
 }
 
-pub(super) const THREADS: usize = 1 << 16;
 pub(super) const LOCKS: usize = 1 << 16;
 pub(super) const ENTRIES: usize = 1 << 18;
 
 /// The sizes of the stored data of all processes together.
 #[derive(Debug)]
 pub(super) struct Room {
-    pub(super) threads: Store,
     pub(super) locks: Store,
     /// Pairs of a lock and a stack.
     pub(super) entries: Store,
@@ -284,7 +288,7 @@ pub(super) struct Store {
 impl Default for Room {
     fn default() -> Self {
         let store = |limit| Store { used: 0, limit };
-        Self { threads: store(THREADS), locks: store(LOCKS), entries: store(ENTRIES), dropped: 0 }
+        Self { locks: store(LOCKS), entries: store(ENTRIES), dropped: 0 }
     }
 }
 

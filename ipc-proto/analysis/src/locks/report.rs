@@ -12,23 +12,22 @@ use super::lock_report::{
     WaitGroup, WaitTimes, WaitingMethod, WaitingThread,
 };
 use super::process_locks::{LockKey, LockState, Owner, ProcessLocks, WaitSample};
-use crate::names::Names;
-use crate::samples::ThreadRoles;
+use crate::samples::{ThreadNumber, ThreadRoles, Threads, TraceTables};
 use crate::trace::elapsed;
-use crate::{OwnCode, StackId, Stacks, WaitKind};
+use crate::{StackId, WaitKind};
 
 /// Makes the report on the locks of all processes. The time `end` is the end of the recording.
 pub(super) fn report(
     processes: BTreeMap<Option<u64>, ProcessLocks>,
-    mut names: Names,
-    stacks: &Stacks,
-    own: &OwnCode,
+    tables: TraceTables<'_>,
     end: i64,
 ) -> LockReport {
     let mut report = LockReport::default();
-    let mut frames = Frames::new(&mut names, stacks, own);
+    let TraceTables { names, stacks, threads } = tables;
+    let mut frames = Frames::new(names, stacks);
     for (process_id, process) in &processes {
-        let mut process = ProcessReport { process_id: *process_id, process, frames: &mut frames, end };
+        let (process_id, frames) = (*process_id, &mut frames);
+        let mut process = ProcessReport { process_id, process, frames, threads, end };
         process.add_to(&mut report);
     }
     let in_cycles: BTreeSet<_> = report
@@ -83,6 +82,7 @@ struct ProcessReport<'r, 'f> {
     process_id: Option<u64>,
     process: &'r ProcessLocks,
     frames: &'r mut Frames<'f>,
+    threads: &'r mut Threads,
     end: i64,
 }
 
@@ -94,26 +94,27 @@ impl ProcessReport<'_, '_> {
         let sampled = process.threads.values().filter(|thread| thread.sample.is_some()).count();
         report.sampled_threads = report.sampled_threads.saturating_add(to_u64(sampled));
         let groups = self.waiting_before();
-        let since_before: BTreeSet<u64> = groups
+        let since_before: BTreeSet<ThreadNumber> = groups
             .iter()
             .filter(|group| group.kind == WaitKind::Lock)
-            .flat_map(|group| group.threads.iter().map(|thread| thread.id))
+            .flat_map(|group| group.threads.iter().map(|thread| thread.number))
             .collect();
         report.waiting_before.extend(groups);
-        let mut waiting: BTreeMap<LockKey, Vec<u64>> = BTreeMap::new();
+        let mut waiting: BTreeMap<LockKey, Vec<ThreadNumber>> = BTreeMap::new();
         let mut waits_for = BTreeMap::new();
-        for (id, thread) in &process.threads {
+        for (number, thread) in &process.threads {
             let Some(wait) = thread.wait else { continue };
-            waiting.entry(wait.lock).or_default().push(*id);
-            let owner = process.locks.get(&wait.lock).and_then(|lock| process.thread_of(lock.owner));
-            if let Some(owner) = owner.filter(|owner| owner != id) {
-                waits_for.insert(*id, owner);
+            waiting.entry(wait.lock).or_default().push(*number);
+            let owner = process.locks.get(&wait.lock).map_or(Owner::Unknown, |lock| lock.owner);
+            let owner = process.thread_of(owner, self.threads);
+            if let Some(owner) = owner.filter(|owner| owner != number) {
+                waits_for.insert((self.id(*number), *number), (self.id(owner), owner));
             }
         }
         for (key, lock) in &process.locks {
             let threads = waiting.remove(key).unwrap_or_default();
             let stackless = lock.waits.get(&StackId::EMPTY).map_or(0, |waits| waits.count);
-            let open = threads.iter().filter(|id| self.open_stack(**id) == StackId::EMPTY).count();
+            let open = threads.iter().filter(|number| self.open_stack(**number) == StackId::EMPTY).count();
             report.without_stack =
                 report.without_stack.saturating_add(stackless).saturating_add(to_u64(open));
             let lock = self.lock(*key, lock, &threads, &since_before);
@@ -125,27 +126,34 @@ impl ProcessReport<'_, '_> {
         }
     }
 
-    fn open_stack(&self, id: u64) -> StackId {
-        let wait = self.process.threads.get(&id).and_then(|thread| thread.wait);
+    fn open_stack(&self, number: ThreadNumber) -> StackId {
+        let wait = self.process.threads.get(&number).and_then(|thread| thread.wait);
         wait.map_or(StackId::EMPTY, |wait| wait.stack)
     }
 
-    fn thread(&mut self, id: u64) -> LockThread {
-        let mut roles = ThreadRoles::default();
-        let Some(thread) = self.process.threads.get(&id) else { return LockThread { id, name: "", roles } };
+    /// Returns the operating system's id of a thread.
+    fn id(&self, number: ThreadNumber) -> u64 {
+        self.threads.list.get(number.number()).map_or(0, |thread| thread.id)
+    }
+
+    fn thread(&mut self, number: ThreadNumber) -> LockThread {
+        let (id, mut roles) = (self.id(number), ThreadRoles::default());
+        let Some(thread) = self.process.threads.get(&number) else {
+            return LockThread { number, id, name: "", roles };
+        };
         let stacks = [thread.sample.map(|sample| sample.stack), thread.wait.map(|wait| wait.stack)];
         for stack in stacks.into_iter().flatten() {
             roles.merge(self.frames.stack(stack).roles);
         }
-        LockThread { id, name: thread.name, roles }
+        LockThread { number, id, name: thread.name, roles }
     }
 
     fn lock(
         &mut self,
         id: LockKey,
         lock: &LockState,
-        threads: &[u64],
-        since_before: &BTreeSet<u64>,
+        threads: &[ThreadNumber],
+        since_before: &BTreeSet<ThreadNumber>,
     ) -> ContendedLock {
         let mut waits = WaitTimes::default();
         let mut methods: BTreeMap<Option<StackMethod>, WaitTimes> = BTreeMap::new();
@@ -193,9 +201,8 @@ impl ProcessReport<'_, '_> {
     /// Returns the methods in which owners of a lock were sampled, and the number of samples.
     fn held_in(&mut self, lock: &LockState, scope: &LockScope) -> (Vec<HoldingMethod>, u64) {
         let (mut methods, mut all) = (BTreeMap::<Arc<str>, u64>::new(), 0_u64);
-        for ((stated, id, stack), samples) in &lock.held {
-            let owner = stated.map_or(Owner::Acquired(*id), Owner::Stated);
-            if self.process.thread_of(owner) != Some(*id) {
+        for ((owner, number, stack), samples) in &lock.held {
+            if self.process.thread_of(*owner, self.threads) != Some(*number) {
                 continue;
             }
             let stack = self.frames.stack(*stack);
@@ -219,13 +226,14 @@ impl ProcessReport<'_, '_> {
         lock: &LockState,
         scope: &LockScope,
         first: i64,
-        since_before: &BTreeSet<u64>,
+        since_before: &BTreeSet<ThreadNumber>,
     ) -> Option<LockOwner> {
         let number = match lock.owner {
             Owner::Unknown => return None,
-            Owner::Stated(number) | Owner::Acquired(number) => number,
+            Owner::Stated(number) => number,
+            Owner::Acquired(thread) => self.id(thread),
         };
-        let id = self.process.thread_of(lock.owner);
+        let id = self.process.thread_of(lock.owner, self.threads);
         let state = id.and_then(|id| self.process.threads.get(&id));
         let wait = state.and_then(|state| state.wait);
         let waits_for = match (id, wait) {
@@ -242,8 +250,8 @@ impl ProcessReport<'_, '_> {
         Some(LockOwner { thread: id.map(|id| self.thread(id)), number, waits_for, stack })
     }
 
-    fn cycle(&mut self, ids: &[u64]) -> Cycle {
-        let waits = ids.iter().filter_map(|id| Some((*id, self.process.threads.get(id)?.wait?)));
+    fn cycle(&mut self, of: &[(u64, ThreadNumber)]) -> Cycle {
+        let waits = of.iter().filter_map(|(_, id)| Some((*id, self.process.threads.get(id)?.wait?)));
         let mut time = u64::MAX;
         let mut threads = Vec::new();
         for (id, wait) in waits {
@@ -256,7 +264,7 @@ impl ProcessReport<'_, '_> {
 
     /// Returns the threads that have waited since before the recording.
     fn waiting_before(&mut self) -> Vec<WaitGroup> {
-        let mut stacks: BTreeMap<StackId, Vec<u64>> = BTreeMap::new();
+        let mut stacks: BTreeMap<StackId, Vec<ThreadNumber>> = BTreeMap::new();
         for (id, thread) in &self.process.threads {
             let still = |sample: &WaitSample| thread.is_still && !thread.has_events && !sample.is_managed;
             if let Some(sample) = thread.sample.filter(still) {
@@ -268,7 +276,7 @@ impl ProcessReport<'_, '_> {
             let stack = self.frames.stack(id);
             let (Some((kind, frames)), Some(method)) = (stack.wait, &stack.method) else { continue };
             let rest = stack.names.get(frames..).unwrap_or_default();
-            let key = (kind, self.frames.outline(rest));
+            let key = (kind, stack.outline(frames));
             let threads: Vec<LockThread> = threads.into_iter().map(|id| self.thread(id)).collect();
             let group = groups.entry(key).or_insert_with(|| WaitGroup {
                 process_id: self.process_id,
@@ -290,10 +298,10 @@ impl ProcessReport<'_, '_> {
 
 /// Returns the cycles of a graph in which each thread waits for one other thread at most. Each cycle begins with its
 /// lowest thread. The work is linear, up to a logarithm.
-pub(super) fn cycles(waits_for: &BTreeMap<u64, u64>) -> Vec<Vec<u64>> {
+pub(super) fn cycles<K: Ord + Copy>(waits_for: &BTreeMap<K, K>) -> Vec<Vec<K>> {
     let mut cycles = Vec::new();
     // The walk in which each thread was reached first, and its place there.
-    let mut seen: BTreeMap<u64, (u64, usize)> = BTreeMap::new();
+    let mut seen: BTreeMap<K, (K, usize)> = BTreeMap::new();
     for start in waits_for.keys() {
         let (mut walk, mut next) = (Vec::new(), *start);
         while let (None, Some(owner)) = (seen.get(&next), waits_for.get(&next)) {

@@ -1,5 +1,5 @@
 //! Modules, and the files in the memory of processes.
-use alloc::collections::BTreeMap;
+use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 
@@ -31,6 +31,8 @@ pub(super) struct Modules {
     names: Vec<Option<Arc<str>>>,
     /// The modules by process and by the runtime's id.
     ids: BTreeMap<(u64, u64), u32>,
+    /// The modules whose files belong to a framework.
+    of_framework: BTreeSet<u32>,
     /// The modules of symbols, by name.
     named: BTreeMap<Arc<str>, u32>,
     /// The mapped files by process and start.
@@ -83,17 +85,25 @@ impl Modules {
         if name.is_empty() {
             return;
         }
-        let module = self.of_id(process, row.module);
+        let mut module = self.of_id(process, row.module);
         let Some(known) = at_mut(&mut self.names, module) else { return };
         match known {
             Some(known) if **known == *name => {}
             None => *known = Some(name.into()),
             Some(_) => {
                 // The id belongs to another module now.
-                let module = self.add(Some(name.into()));
+                module = self.add(Some(name.into()));
                 self.ids.insert((process, row.module), module);
             }
         }
+        if is_of_framework(&path) {
+            self.of_framework.insert(module);
+        }
+    }
+
+    /// Returns whether the file of a module belongs to a framework, as far as its place shows it.
+    pub(super) fn is_of_framework(&self, module: u32) -> bool {
+        self.of_framework.contains(&module)
     }
 
     /// Returns the name of a module for a method, and whether no later row can change it.
@@ -149,5 +159,32 @@ impl Modules {
     /// Returns how many rows were ignored because there was no room.
     pub(super) const fn dropped(&self) -> u64 {
         self.dropped
+    }
+}
+
+/// Returns whether a file is one of an installed framework: `shared/Microsoft.NETCore.App/10.0.0/System.Linq.dll`.
+fn is_of_framework(path: &str) -> bool {
+    let mut folders = path.rsplit(['/', '\\']).skip(2);
+    let is_framework = |name: &str| name.starts_with("Microsoft.") && name.ends_with(".App");
+    folders.next().is_some_and(is_framework) && folders.next() == Some("shared")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::is_of_framework;
+
+    #[test]
+    fn frameworks() {
+        for path in [
+            "/usr/share/dotnet/shared/Microsoft.NETCore.App/10.0.0/System.Private.CoreLib.dll",
+            r"C:\Program Files\dotnet\shared\Microsoft.WindowsDesktop.App\8.0.1\ReachFramework.dll",
+        ] {
+            assert!(is_of_framework(path), "{path}");
+        }
+        for path in
+            ["/srv/shared/shop/1.0/Shop.dll", "/srv/Microsoft.NETCore.App/1.0/Shop.dll", "Shop.dll", ""]
+        {
+            assert!(!is_of_framework(path), "{path}");
+        }
     }
 }

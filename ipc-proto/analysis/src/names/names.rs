@@ -324,7 +324,8 @@ impl Names {
             return frame;
         }
         let text = alloc::format!("{module}!{}", self.code.name(method).text());
-        let frame = self.frames.frame(&text, || self.own_code.owns(&text));
+        let of_framework = self.modules.is_of_framework(method.module);
+        let frame = self.frames.frame(&text, || self.own_code.owns_at(&text, of_framework));
         if let Some(method) = self.code.method_mut(place) {
             method.frame = Some((frame, is_complete));
         }

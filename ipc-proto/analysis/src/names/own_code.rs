@@ -9,6 +9,7 @@ use crate::event::name_list;
 /// Without patterns, these do not belong to it: methods in a module or a namespace of .NET or of Microsoft's libraries
 /// (`System`, `Microsoft.Extensions` and others), native code, code that is generated at run time, addresses without a
 /// name, the names of events, and `[…]`, which stands for other frames. All others do, also those of other libraries.
+/// [`Names`](crate::names::Names) also leave out the modules that the trace states in the folder of an installed framework.
 ///
 /// With patterns, only methods that one of them describes belong to the program. A pattern is the start of a module, or
 /// of a method with its namespace and type, and ends with a whole word: `Shop` is the start of `Shop.Cart.Total`, and
@@ -50,6 +51,11 @@ impl OwnCode {
     #[must_use]
     pub fn new(patterns: impl IntoIterator<Item = String>) -> Self {
         Self { patterns: patterns.into_iter().collect() }
+    }
+
+    /// Returns whether a method belongs to the program, whose file can be one of a framework.
+    pub(super) fn owns_at(&self, method: &str, of_framework: bool) -> bool {
+        !(of_framework && self.patterns.is_empty()) && self.owns(method)
     }
 
     /// Returns whether a method belongs to the program. Its name has the form `module!Type.Method(args)`, or is short:

@@ -5,14 +5,13 @@ use alloc::vec::Vec;
 
 use ipc_proto::wire::to_u32;
 
-use crate::names::{Names, short_name, source_name};
-use crate::{OwnCode, StackId, Stacks};
+use crate::names::{Names, source_name};
+use crate::{StackId, Stacks};
 
 /// The methods of the program in stacks, each stack once.
 pub(super) struct OwnStacks<'a> {
     stacks: &'a Stacks,
     names: &'a mut Names,
-    own: &'a OwnCode,
     /// The methods of each stack, the innermost first.
     known: BTreeMap<StackId, Vec<u32>>,
     /// The names of the methods by their numbers.
@@ -21,22 +20,21 @@ pub(super) struct OwnStacks<'a> {
 }
 
 impl<'a> OwnStacks<'a> {
-    pub(super) fn new(stacks: &'a Stacks, names: &'a mut Names, own: &'a OwnCode) -> Self {
-        Self { stacks, names, own, known: BTreeMap::new(), methods: Vec::new(), ids: BTreeMap::new() }
+    pub(super) fn new(stacks: &'a Stacks, names: &'a mut Names) -> Self {
+        Self { stacks, names, known: BTreeMap::new(), methods: Vec::new(), ids: BTreeMap::new() }
     }
 
     /// Returns the methods of the program in a stack, the innermost first.
     pub(super) fn of(&mut self, stack: StackId) -> &[u32] {
-        let Self { stacks, names, own, known, methods, ids } = self;
+        let Self { stacks, names, known, methods, ids } = self;
         known.entry(stack).or_insert_with(|| {
             let mut found = Vec::new();
             for address in stacks.addresses(stack) {
                 let frame = names.frame(address);
-                let name = names.text(frame);
-                if !own.owns(name) {
+                if !names.is_own(frame) {
                     continue;
                 }
-                let name = source_name(short_name(name));
+                let name = source_name(names.short(frame));
                 let id = ids.get(&name).copied().unwrap_or_else(|| {
                     let id = to_u32(methods.len());
                     methods.push(name.clone());

@@ -14,9 +14,10 @@ use super::operations::Operations;
 use super::own_stacks::OwnStacks;
 use super::routes::Routes;
 use super::summary::{Direction, OwnMethod, RequestGroup, RequestSummary, RouteDurations};
-use crate::event::{EventKinds, is_name, number, owned, text};
+use crate::event::{is_name, number, owned, text};
 use crate::names::{Names, at, at_mut, cut};
-use crate::trace::{RecordingEnd, elapsed};
+use crate::samples::{Threads, TraceTables};
+use crate::trace::{RecordingSpan, elapsed};
 use crate::{Analysis, Durations, OwnCode, Part, StackId, Stacks};
 
 /// Finds the HTTP requests in the events of a trace, which must come in the order of time: see
@@ -44,7 +45,16 @@ use crate::{Analysis, Durations, OwnCode, Part, StackId, Stacks};
 /// ```
 #[derive(Debug, Default)]
 pub struct Requests {
-    kinds: EventKinds,
+    span: RecordingSpan,
+    names: Names,
+    stacks: Stacks,
+    threads: Threads,
+    events: RequestEvents,
+}
+
+/// The requests by their events. Names and stacks are those of the analysis that it is a part of.
+#[derive(Debug, Default)]
+pub(crate) struct RequestEvents {
     open: BTreeMap<RequestKey, OpenRequest>,
     groups: Vec<Group>,
     numbers: BTreeMap<GroupKey, u32>,
@@ -54,11 +64,6 @@ pub struct Requests {
     senders: BTreeMap<(u32, StackId), u64>,
     operations: Operations,
     routes: Routes,
-    part: Part,
-    names: Names,
-    own: OwnCode,
-    stacks: Stacks,
-    end: RecordingEnd,
     ends_without_start: [u64; 2],
     without_end: u64,
     without_activity: u64,
@@ -146,23 +151,32 @@ impl Requests {
     /// Threads do not matter. Takes all events of the trace all the same.
     #[must_use]
     pub fn of_part(self, part: Part) -> Self {
-        Self { part, ..self }
+        Self { span: RecordingSpan::new(part), ..self }
     }
 
     /// Sets which methods belong to the program.
     #[must_use]
-    pub fn with_own_code(self, own: OwnCode) -> Self {
-        Self { own, ..self }
+    pub fn with_own_code(mut self, own: OwnCode) -> Self {
+        self.names.set_own_code(own);
+        self
     }
 
     /// Returns the names, to add the names of a perf map.
     pub const fn names_mut(&mut self) -> &mut Names {
         &mut self.names
     }
+}
 
-    fn start(&mut self, event: &TraceEvent<'_>, direction: Direction, activity: Guid) {
+impl RequestEvents {
+    fn start(
+        &mut self,
+        event: &TraceEvent<'_>,
+        direction: Direction,
+        activity: Guid,
+        tables: TraceTables<'_>,
+    ) {
         let key = (event.process_id(), direction, activity.0);
-        if self.open.len() >= Self::OPEN && !self.open.contains_key(&key) {
+        if self.open.len() >= Requests::OPEN && !self.open.contains_key(&key) {
             self.dropped = self.dropped.saturating_add(1);
             return;
         }
@@ -172,7 +186,7 @@ impl Requests {
         };
         let stack = match direction {
             Direction::Incoming => StackId::EMPTY,
-            Direction::Outgoing => self.stacks.of(event, &mut self.names),
+            Direction::Outgoing => tables.stacks.of(event, tables.names),
         };
         let (start, parent) = (event.nanoseconds(), event.related_activity_id().0);
         let open = OpenRequest { group, start, parent, stack, is_failed: false };
@@ -198,7 +212,7 @@ impl Requests {
             return;
         };
         if open.stack != StackId::EMPTY {
-            let is_full = self.senders.len() >= Self::SENDERS;
+            let is_full = self.senders.len() >= Requests::SENDERS;
             match self.senders.entry((open.group, open.stack)) {
                 Entry::Occupied(mut sent) => *sent.get_mut() = sent.get().saturating_add(1),
                 Entry::Vacant(sender) if !is_full => _ = sender.insert(1),
@@ -217,12 +231,12 @@ impl Requests {
     }
 
     /// Takes the start of an operation, if it belongs to a request in flight.
-    fn begin(&mut self, event: &TraceEvent<'_>, activity: Guid) {
+    fn begin(&mut self, event: &TraceEvent<'_>, activity: Guid, tables: TraceTables<'_>) {
         let process = event.process_id();
         let sent = self.open.get(&(process, Direction::Outgoing, activity.0));
         let activity = sent.map_or(activity.0, |request| request.parent);
         if self.open.contains_key(&(process, Direction::Incoming, activity)) {
-            self.operations.begin(event, process, activity, &mut self.stacks, &mut self.names);
+            self.operations.begin(event, process, activity, tables.stacks, tables.names);
         }
     }
 
@@ -253,13 +267,13 @@ impl Requests {
         let [incoming, outgoing] = &mut self.counts;
         let count = if direction == Direction::Incoming { incoming } else { outgoing };
         // The last kinds are those of all other requests of a process.
-        if *count >= Self::GROUPS.saturating_sub(Self::OTHERS) {
+        if *count >= Requests::GROUPS.saturating_sub(Requests::OTHERS) {
             key = (key.0, direction, String::new(), FoldedPath::others());
             if let Some(number) = self.numbers.get(&key) {
                 return Some(*number);
             }
         }
-        if *count >= Self::GROUPS {
+        if *count >= Requests::GROUPS {
             return None;
         }
         *count = count.saturating_add(1);
@@ -268,35 +282,25 @@ impl Requests {
         self.numbers.insert(key, number);
         Some(number)
     }
-}
 
-/// Requests in flight are as old as they were at the end of the recording, or of the part.
-impl Analysis for Requests {
-    type Report = RequestSummary;
-
-    fn event(&mut self, event: &TraceEvent<'_>) {
-        let Some(description) = event.description() else { return };
-        let Some(event_kind) = self.kinds.of(event) else { return };
-        if let Some(provider) = event_kind.provider {
-            self.names.known_event(event, provider, event_kind.of_runtime);
-        }
-        self.end.event(event, event_kind.is_rundown());
-        let is_inside = self.part.has_ticks(event.clock(), event.timestamp());
-        // Events before the part can begin requests that end in it, and events after it change nothing.
-        if !is_inside && self.part.overlap(event.nanoseconds(), i64::MAX).is_none() {
+    /// Takes an event that is not one of the runtime. Events before the part that counts can begin requests that end in it.
+    pub(crate) fn event(&mut self, event: &TraceEvent<'_>, part: &Part, tables: TraceTables<'_>) {
+        let is_inside = part.has_time(event.nanoseconds());
+        if !is_inside && part.overlap(event.nanoseconds(), i64::MAX).is_none() {
             return;
         }
+        let Some(description) = event.description() else { return };
         self.routes.event(event, description, is_inside);
         let Some(kind) = Kind::of(description) else { return };
         let activity = event.activity_id();
         let count = |number: &mut u64| *number = number.saturating_add(is_inside.into());
         match kind {
             // Operations that belong to no activity are frequent, and of no interest.
-            Kind::Begin if activity != Guid::NIL => self.begin(event, activity),
+            Kind::Begin if activity != Guid::NIL => self.begin(event, activity, tables),
             Kind::End => self.operations.end(event),
             Kind::Begin => {}
             _ if activity == Guid::NIL => count(&mut self.without_activity),
-            Kind::Start(direction) => self.start(event, direction, activity),
+            Kind::Start(direction) => self.start(event, direction, activity, tables),
             Kind::Stop(direction) => self.stop(event, direction, activity, is_inside),
             Kind::Failed(direction) => {
                 if let Some(open) = self.open.get_mut(&(event.process_id(), direction, activity.0)) {
@@ -306,14 +310,10 @@ impl Analysis for Requests {
         }
     }
 
-    fn extend_to(&mut self, nanoseconds: i64) {
-        self.end.extend_to(nanoseconds);
-    }
-
-    fn finish(mut self) -> RequestSummary {
-        let end = self.end.nanoseconds();
-        let end = self.part.overlap(i64::MIN, end).map_or(end, |(_, end)| end);
-
+    /// Returns the requests of a recording. Those in flight are as old as they were at its end.
+    pub(crate) fn finish(self, span: &RecordingSpan, tables: TraceTables<'_>) -> RequestSummary {
+        let (_, end) = span.times();
+        let cut = tables.stacks.cut();
         let mut groups: Vec<RequestGroup> = Vec::new();
         for (key, number) in &self.numbers {
             let (process_id, direction, name, path) = key.clone();
@@ -348,7 +348,7 @@ impl Analysis for Requests {
             }
         }
         let place = |number: u32| at(&places, number).copied().unwrap_or(u32::MAX);
-        let mut own_stacks = OwnStacks::new(&self.stacks, &mut self.names, &self.own);
+        let mut own_stacks = OwnStacks::new(tables.stacks, tables.names);
         let mut methods: BTreeMap<(u32, u32), u64> = BTreeMap::new();
         let mut count = |group: u32, method: Option<u32>, number: u64| {
             if let Some(method) = method {
@@ -394,7 +394,30 @@ impl Analysis for Requests {
             dropped_methods: self
                 .dropped_senders
                 .saturating_add(self.operations.dropped())
-                .saturating_add(self.stacks.cut()),
+                .saturating_add(cut),
         }
+    }
+}
+
+impl Analysis for Requests {
+    type Report = RequestSummary;
+
+    fn event(&mut self, event: &TraceEvent<'_>) {
+        let Self { span, names, stacks, threads, events } = self;
+        let Some(kind) = span.event(event) else { return };
+        match kind.provider {
+            Some(provider) => names.known_event(event, provider, kind.of_runtime),
+            None => events.event(event, span.part(), TraceTables { names, stacks, threads }),
+        }
+    }
+
+    fn extend_to(&mut self, nanoseconds: i64) {
+        self.span.extend_to(nanoseconds);
+    }
+
+    fn finish(self) -> RequestSummary {
+        let Self { span, mut names, mut stacks, mut threads, events } = self;
+        let tables = TraceTables { names: &mut names, stacks: &mut stacks, threads: &mut threads };
+        events.finish(&span, tables)
     }
 }

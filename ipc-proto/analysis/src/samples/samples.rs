@@ -14,7 +14,7 @@ use super::process_names::ProcessNames;
 use super::recording::{Meter, Recording};
 use super::seen_event::SeenEvent;
 use super::thread_roles::ThreadRoles;
-use super::threads::{SampledThread, ThreadNumber, Threads};
+use super::threads::{SampledThread, ThreadNumber, Threads, TraceTables};
 use super::waiting::WaitingStacks;
 use crate::event::EventKinds;
 use crate::names::{FrameId, Names, at, process_of};
@@ -220,6 +220,12 @@ impl Samples {
     pub fn frames(&mut self, stack: StackId) -> Vec<FrameId> {
         let Self { names, stacks, .. } = self;
         stacks.addresses(stack).map(|address| names.frame(address)).collect()
+    }
+
+    /// Returns the tables for an analysis of the same events.
+    pub(crate) const fn tables(&mut self) -> TraceTables<'_> {
+        let Self { names, stacks, threads, .. } = self;
+        TraceTables { names, stacks, threads }
     }
 
     pub(crate) const fn names_and_stacks(&mut self) -> (&mut Names, &Stacks) {

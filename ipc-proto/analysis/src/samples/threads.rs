@@ -6,8 +6,9 @@ use alloc::vec::Vec;
 use ipc_proto::wire::{to_u32, to_usize};
 use nettrace::TraceEvent;
 
+use crate::Stacks;
 use crate::event::push_text;
-use crate::names::{ThreadRow, at_mut, process_of};
+use crate::names::{Names, ThreadRow, at_mut, process_of};
 
 /// The number of a thread: its index in [`Samples::threads`](super::Samples::threads).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -40,9 +41,17 @@ pub struct SampledThread {
 
 /// The threads that were seen.
 #[derive(Debug, Default)]
-pub(super) struct Threads {
-    pub(super) list: Vec<SampledThread>,
+pub(crate) struct Threads {
+    pub(crate) list: Vec<SampledThread>,
     numbers: BTreeMap<ThreadKey, u32>,
+}
+
+/// What all analyses of the same events share: the names of methods, the stacks and the threads.
+#[derive(Debug)]
+pub(crate) struct TraceTables<'a> {
+    pub(crate) names: &'a mut Names,
+    pub(crate) stacks: &'a mut Stacks,
+    pub(crate) threads: &'a mut Threads,
 }
 
 /// The process, the operating system's id, and the index of a thread.
@@ -53,10 +62,10 @@ const NO_INDEX: u64 = u64::MAX;
 
 impl Threads {
     /// How many threads are distinguished at most.
-    pub(super) const LIMIT: usize = 1 << 16;
+    pub(crate) const LIMIT: usize = 1 << 16;
 
     /// Returns the number of the thread of an event; `None` if there is no room for it.
-    pub(super) fn of(&mut self, event: &TraceEvent<'_>) -> Option<ThreadNumber> {
+    pub(crate) fn of(&mut self, event: &TraceEvent<'_>) -> Option<ThreadNumber> {
         let key = (process_of(event), event.thread_id(), event.thread_index());
         if let Some(number) = self.numbers.get(&key) {
             return Some(ThreadNumber(*number));
@@ -94,29 +103,44 @@ impl Threads {
     pub(super) fn row(&mut self, event: &TraceEvent<'_>) {
         let Ok(row) = ThreadRow::decode(event.payload()) else { return };
         if !row.name().is_empty() {
-            let id = row.id.into();
-            // A thread sends the event about itself, and the rundown those about the threads that run.
-            let own = (event.thread_id() == id).then(|| self.of(event).map(|number| number.0)).flatten();
-            let key = (process_of(event), id, NO_INDEX);
-            let latest = || self.numbers.range((key.0, id, 0)..=key).map(|(_, number)| *number).max();
-            let number = own.or_else(latest).or_else(|| {
-                let number = self.add(key)?;
-                self.numbers.insert(key, number);
-                Some(number)
-            });
+            let number = self.of_row(event, &row);
             self.name(number, row.name());
         }
     }
 
+    /// Returns the number of the thread that a row is about; `None` if there is no room for it.
+    pub(crate) fn of_row(&mut self, event: &TraceEvent<'_>, row: &ThreadRow) -> Option<ThreadNumber> {
+        let id = row.id.into();
+        // A thread sends the event about itself, and the rundown those about the threads that run.
+        let own = if event.thread_id() == id { self.of(event) } else { None };
+        own.or_else(|| self.of_id(process_of(event), id))
+    }
+
+    /// Returns the number of the latest thread with an id of the operating system, which is added if there is none.
+    pub(crate) fn of_id(&mut self, process: u64, id: u64) -> Option<ThreadNumber> {
+        self.latest(process, id).or_else(|| {
+            let key = (process, id, NO_INDEX);
+            let number = self.add(key)?;
+            self.numbers.insert(key, number);
+            Some(ThreadNumber(number))
+        })
+    }
+
+    /// Returns the number of the latest thread with an id of the operating system.
+    pub(crate) fn latest(&self, process: u64, id: u64) -> Option<ThreadNumber> {
+        let of_id = self.numbers.range((process, id, 0)..=(process, id, NO_INDEX));
+        of_id.map(|(_, number)| *number).max().map(ThreadNumber)
+    }
+
     /// Takes an event that only the finalizer thread sends.
     pub(super) fn finalizer(&mut self, event: &TraceEvent<'_>) {
-        let number = self.of(event).map(|number| number.0);
+        let number = self.of(event);
         self.name(number, ThreadRow::FINALIZER);
     }
 
     /// Names a thread that has no name.
-    fn name(&mut self, number: Option<u32>, name: &str) {
-        if let Some(thread) = number.and_then(|number| at_mut(&mut self.list, number)) {
+    fn name(&mut self, number: Option<ThreadNumber>, name: &str) {
+        if let Some(thread) = number.and_then(|number| at_mut(&mut self.list, number.0)) {
             if thread.name.is_empty() {
                 thread.name.push_str(name);
             }

@@ -48,6 +48,8 @@ pub(crate) struct RecordingSpan {
     kinds: EventKinds,
     first: i64,
     end: RecordingEnd,
+    /// Whether the time and the thread of the last event are in the part.
+    is_inside: bool,
 }
 
 impl RecordingSpan {
@@ -60,8 +62,16 @@ impl RecordingSpan {
         let kind = self.kinds.of(event);
         self.first = self.first.min(event.nanoseconds());
         self.end.event(event, kind.is_some_and(|kind| kind.is_rundown()));
-        self.part.includes(event);
+        self.is_inside = self.part.includes(event);
         kind
+    }
+
+    pub(crate) const fn is_inside(&self) -> bool {
+        self.is_inside
+    }
+
+    pub(crate) const fn part(&self) -> &Part {
+        &self.part
     }
 
     pub(crate) fn extend_to(&mut self, nanoseconds: i64) {

@@ -6,8 +6,6 @@ use nettrace_analysis::account::{Account, Gauge, TimeAccount};
 use nettrace_analysis::counters::{CounterEvent, CounterReader, Sample};
 use nettrace_analysis::gc::{Collection, Collections, Reason};
 use nettrace_analysis::jit::{Compilation, Compilations, Tier};
-use nettrace_analysis::locks::{LockReport, Locks};
-use nettrace_analysis::requests::{RequestSummary, Requests};
 use nettrace_analysis::{Analysis as _, Durations, KnownProvider, OwnCode, Part};
 
 use super::fact::Wish;
@@ -17,8 +15,6 @@ use super::fact::Wish;
 pub(crate) struct Evidence {
     part: Part,
     account: TimeAccount,
-    requests: Requests,
-    locks: Locks,
     collections: Collections,
     compilations: Compilations,
     counters: CounterReader,
@@ -35,8 +31,6 @@ pub(crate) struct Evidence {
 #[derive(Debug)]
 pub(crate) struct CollectedEvidence {
     pub(super) account: Account,
-    pub(super) requests: RequestSummary,
-    pub(super) locks: LockReport,
     /// Whether an event was read.
     pub(crate) has_events: bool,
     pub(super) processes: BTreeMap<Option<u64>, ProcessEvidence>,
@@ -57,7 +51,6 @@ struct EventUse {
     wish: Option<Wish>,
     mark: Mark,
     is_of_runtime: bool,
-    is_of_requests: bool,
 }
 
 /// What is known of one process beside its threads, locks and requests.
@@ -123,8 +116,6 @@ impl Evidence {
     pub(crate) fn new(part: &Part, own: &OwnCode, is_live: bool) -> Self {
         Self {
             account: TimeAccount::new(part.clone(), own.clone()),
-            requests: Requests::default().of_part(part.clone()).with_own_code(own.clone()),
-            locks: Locks::default().of_part(part.clone()).with_own_code(own.clone()),
             collections: Collections::default().of_part(part.clone()),
             compilations: Compilations::default().of_part(part.clone()),
             part: part.clone(),
@@ -140,18 +131,10 @@ impl Evidence {
     pub(crate) fn event(&mut self, event: &TraceEvent<'_>) {
         let place = usize::try_from(event.kind()).unwrap_or_default();
         let known = self.kinds.get(place).copied().flatten();
-        let Some(EventUse { wish, mark, is_of_runtime, is_of_requests }) =
-            known.or_else(|| self.find(event, place))
-        else {
+        let Some(EventUse { wish, mark, is_of_runtime }) = known.or_else(|| self.find(event, place)) else {
             return;
         };
         self.account.event(event);
-        if is_of_requests {
-            self.requests.event(event);
-        }
-        if is_of_runtime || wish == Some(Wish::Samples) {
-            self.locks.event(event);
-        }
         if is_of_runtime {
             self.collections.event(event);
             self.compilations.event(event);
@@ -200,10 +183,7 @@ impl Evidence {
         let known = KnownProvider::of(metadata.provider);
         let wish = Wish::of(&provider, event_id);
         let is_of_runtime = matches!(known, Some(KnownProvider::Runtime | KnownProvider::Rundown));
-        // The rows of code name the methods that send requests.
-        let is_of_requests =
-            (is_of_runtime && event_id >= 140) || (known.is_none() && wish != Some(Wish::Counters));
-        let of = EventUse { wish, mark, is_of_runtime, is_of_requests };
+        let of = EventUse { wish, mark, is_of_runtime };
         if place >= self.kinds.len() {
             self.kinds.resize(place.saturating_add(1), None);
         }
@@ -228,8 +208,6 @@ impl Evidence {
         }
         if let Some(time) = last_point {
             self.account.extend_to(time);
-            self.requests.extend_to(time);
-            self.locks.extend_to(time);
         }
         for collection in core::mem::take(&mut self.collections).finish().collections {
             self.process(collection.process_id).gc.add(&collection);
@@ -237,14 +215,7 @@ impl Evidence {
         for compilation in core::mem::take(&mut self.compilations).finish().compilations {
             self.process(compilation.process_id).compiled.add(&compilation);
         }
-        let Self { account, requests, locks, processes, .. } = self;
-        CollectedEvidence {
-            account: account.finish(),
-            requests: requests.finish(),
-            locks: locks.finish(),
-            has_events,
-            processes,
-        }
+        CollectedEvidence { account: self.account.finish(), has_events, processes: self.processes }
     }
 }
 

@@ -15,7 +15,6 @@ use super::system_figures::SystemFigures;
 
 /// What the recording of one process amounts to.
 pub(crate) struct Facts<'a> {
-    pub(super) evidence: &'a CollectedEvidence,
     pub(super) account: &'a Account,
     pub(super) of: &'a ProcessEvidence,
     /// The process in the account.
@@ -57,7 +56,6 @@ impl<'a> Facts<'a> {
             thread_samples: account.thread_samples(process),
             last_states,
             stuck,
-            evidence,
         }
     }
 
@@ -86,8 +84,8 @@ impl<'a> Facts<'a> {
 
     /// Returns how many events are not counted, because there was no room.
     pub(crate) fn left_out(&self) -> u64 {
-        let CollectedEvidence { account, requests, locks, .. } = self.evidence;
-        account.dropped().saturating_add(requests.dropped).saturating_add(locks.dropped)
+        let (requests, locks) = (self.account.requests().dropped, self.account.locks().dropped);
+        self.account.dropped().saturating_add(requests).saturating_add(locks)
     }
 
     /// Returns a fact that the events show, or else a counter, if they were recorded.
@@ -178,13 +176,13 @@ impl<'a> Facts<'a> {
 
     pub(super) fn groups(&self, direction: Direction) -> impl Iterator<Item = &'a RequestGroup> + use<'a> {
         let id = self.process_id;
-        let groups = self.evidence.requests.groups.iter();
+        let groups = self.account.requests().groups.iter();
         groups.filter(move |group| group.direction == direction && group.process_id == id)
     }
 
     pub(super) fn locks(&self) -> impl Iterator<Item = &'a ContendedLock> + use<'a> {
         let id = self.process_id;
-        self.evidence.locks.locks.iter().filter(move |lock| lock.process_id == id)
+        self.account.locks().locks.iter().filter(move |lock| lock.process_id == id)
     }
 }
 

@@ -220,7 +220,7 @@ impl Service {
 type Behaviour = fn(&mut Service, Range<u64>);
 
 /// The sick behaviours, each with the kind of its finding and its healthy twin.
-const BEHAVIOURS: [(&str, Behaviour, Behaviour); 6] = [
+const BEHAVIOURS: [(&str, Behaviour, Behaviour); 7] = [
     (
         "blocked_threads",
         |service, time| {
@@ -304,6 +304,24 @@ const BEHAVIOURS: [(&str, Behaviour, Behaviour); 6] = [
                 let megabytes = if number == 0 { 20 } else { 80 };
                 service.collection(number + 1, time.start + u64::from(number) * step, megabytes);
             });
+        },
+    ),
+    // The word in the path of requests that usually end soon says nothing.
+    (
+        "requests",
+        |service, time| {
+            (0..40).for_each(|number| {
+                service.request(number, "/events", time.start + u64::from(number), Some(2))
+            });
+            (100..110)
+                .for_each(|number| service.request(number, "/events", time.start + u64::from(number), None));
+        },
+        |service, time| {
+            (0..40).for_each(|number| {
+                service.request(number, "/orders/1", time.start + u64::from(number), Some(2))
+            });
+            (100..110)
+                .for_each(|number| service.request(number, "/events", time.start + u64::from(number), None));
         },
     ),
 ];

@@ -13,25 +13,24 @@ use crate::diagnosis::stretch::Stretch;
 /// Returns the threads that wait for a lock to the end, and none of which has got one since. Left out are those that wait
 /// for a lock whose owner is known to go on: it runs, or waits for something else than a lock.
 fn stuck<'f>(facts: &'f Facts<'_>) -> Vec<&'f LastState> {
-    let id = |of: &LastState| facts.account.thread(of.thread).map_or(0, |thread| thread.id);
     let is_lock = |of: &&LastState| matches!(of.state, ThreadState::Lock | ThreadState::ReaderWriterLock);
     let stuck = facts.last_states.iter().filter(is_lock).filter(|of| facts.stuck.contains(&of.thread));
     let stuck: Vec<_> = stuck.collect();
-    let mut going_on: BTreeSet<u64> = facts.last_states.iter().map(id).collect();
-    stuck.iter().for_each(|of| _ = going_on.remove(&id(of)));
+    let mut going_on: BTreeSet<_> = facts.last_states.iter().map(|of| of.thread).collect();
+    stuck.iter().for_each(|of| _ = going_on.remove(&of.thread));
     let is_held = |lock: &&ContendedLock| {
         let owner = lock.owner.as_ref().filter(|owner| owner.waits_for.is_none());
         let thread = owner.and_then(|owner| owner.thread.as_ref());
-        thread.is_some_and(|thread| going_on.contains(&thread.id))
+        thread.is_some_and(|thread| going_on.contains(&thread.number))
     };
     let waiting = facts.locks().filter(is_held).flat_map(|lock| &lock.waiting);
-    let held: BTreeSet<u64> = waiting.map(|waiting| waiting.thread.id).collect();
-    stuck.into_iter().filter(|of| !held.contains(&id(of))).collect()
+    let held: BTreeSet<_> = waiting.map(|waiting| waiting.thread.number).collect();
+    stuck.into_iter().filter(|of| !held.contains(&of.thread)).collect()
 }
 
 /// Threads that wait for each other, or that wait for locks of which no owner goes on.
 pub(super) fn deadlocks(facts: &Facts<'_>) -> Vec<Finding> {
-    let cycles = facts.evidence.locks.cycles.iter().filter(|cycle| cycle.process_id == facts.process_id);
+    let cycles = facts.account.locks().cycles.iter().filter(|cycle| cycle.process_id == facts.process_id);
     let cycles: Vec<_> =
         cycles.filter(|cycle| cycle.time as f64 >= Facts::STUCK * 1e9).filter_map(circle).collect();
     if !cycles.is_empty() {

@@ -10,6 +10,8 @@ use crate::diagnosis::finding::{Finding, Severity, places};
 use crate::diagnosis::stretch::Bins;
 
 const SECOND: u64 = 1_000_000_000;
+/// How many requests of a kind show how long one takes, and how many that are old are a finding.
+const REQUESTS: u64 = 3;
 const DIRECTIONS: [(Direction, &str); 2] = [(Direction::Incoming, ""), (Direction::Outgoing, "outgoing ")];
 
 /// Requests that are older than their own kind and all others take.
@@ -18,7 +20,6 @@ pub(super) fn stuck(facts: &Facts<'_>) -> Vec<Finding> {
 }
 
 fn stuck_of(facts: &Facts<'_>, direction: Direction, what: &str) -> Option<Finding> {
-    const REQUESTS: u64 = 3;
     /// So many requests must have ended to show how long one takes.
     const ENDED: u64 = 10;
     /// How old a request is at least that takes too long, if there are no others to compare with.
@@ -74,7 +75,7 @@ fn stuck_of(facts: &Facts<'_>, direction: Direction, what: &str) -> Option<Findi
         names.join(", "),
         oldest as f64 / 1e9
     );
-    let severity = match groups.iter().all(|(_, group)| is_long_by_nature(&group.path.text)) {
+    let severity = match groups.iter().all(|(_, group)| is_long_by_nature(group)) {
         true => Severity::Info,
         // Without others, only a person's patience is a measure.
         false => Severity::high_if(all.count() >= ENDED || oldest >= 2 * OLD),
@@ -83,9 +84,10 @@ fn stuck_of(facts: &Facts<'_>, direction: Direction, what: &str) -> Option<Findi
     Some(finding.in_method(most.map(|(name, _)| name.to_owned())).see("dotnet-ipc requests TARGET"))
 }
 
-/// Returns whether a path is one of those that are in flight for as long as the client listens: web sockets, events that
-/// the server sends, long polling. The events do not show this, so that only the severity follows from it.
-fn is_long_by_nature(path: &str) -> bool {
+/// Returns whether requests of a kind are in flight for as long as the client listens: web sockets, events that the server
+/// sends, long polling. The scheme of an outgoing request shows it. The events of an incoming one have no status and no
+/// type of content, so that words of its path stand for them, unless requests of the same kind have ended soon.
+fn is_long_by_nature(group: &RequestGroup) -> bool {
     const WORDS: [&str; 12] = [
         "ws",
         "websocket",
@@ -100,8 +102,9 @@ fn is_long_by_nature(path: &str) -> bool {
         "poll",
         "longpoll",
     ];
-    let mut words = path.split(['/', '-', '_', '?', '.']).map(str::to_ascii_lowercase);
-    words.any(|word| WORDS.contains(&word.as_str()))
+    let mut words = group.path.text.split(['/', '-', '_', '?', '.']).map(str::to_ascii_lowercase);
+    let ends_soon = group.durations.count() >= REQUESTS && group.durations.quantile(500) < SECOND;
+    group.origin.starts_with("ws") || (!ends_soon && words.any(|word| WORDS.contains(&word.as_str())))
 }
 
 /// Requests that end with an exception or an error status.
@@ -110,14 +113,14 @@ pub(super) fn failed(facts: &Facts<'_>) -> Vec<Finding> {
 }
 
 fn failed_of(facts: &Facts<'_>, direction: Direction, what: &str) -> Option<Finding> {
-    const REQUESTS: u64 = 10;
+    const FAILED: u64 = 10;
     const SHARE: f64 = 0.1;
     // A status of the client is often an answer: "not found".
     let failures = |group: &RequestGroup| group.failed.saturating_add(group.server_errors);
     let ended: u64 = facts.groups(direction).map(|group| group.durations.count()).sum();
     let failed: u64 = facts.groups(direction).map(failures).sum();
     let share = failed as f64 / ended.max(1) as f64;
-    if failed < REQUESTS || share < SHARE {
+    if failed < FAILED || share < SHARE {
         return None;
     }
     let worst = facts.groups(direction).max_by_key(|group| failures(group))?;
