@@ -155,7 +155,6 @@ fn values_of_tracepoints() {
     let long = "x".repeat(500);
     let long = Text::from(&long[..]);
     check(Text::NULL, &[], "", Violation::NoTracepoint);
-    check(Text::new(""), &[], ".default_tracepoint_name", Violation::DefaultTracepointName);
     check(long, &[], ".default_tracepoint_name", Violation::TracepointNameLength);
     let unnamed = TracepointSet { tracepoint_name: Text::new("\0"), ..SET };
     check(Text::NULL, &[SET, SET, unnamed], ".sets[2].tracepoint_name", Violation::TracepointSetName);

@@ -7,13 +7,14 @@ use ipc_proto::plan::{
 };
 use ipc_proto::types::{
     DumpFlags, DumpType, EventFilter, EventLevel, Format, PerfMapType, Provider, SessionBufferMode,
-    StreamingProvider,
+    SessionConfig, SessionConfig6, StreamingProvider, StreamingSession6, TracepointConfig, TracepointSet,
+    UserEventsProvider, UserEventsSession,
 };
 use ipc_proto::wire::Writer;
 use ipc_proto::{
-    ApplyStartupHook, Array, Code, CollectTracing6, Command, CommandInfo, DisablePerfMap, EnablePerfMap,
-    Encode, Exchange, GenerateCoreDump3, GetProcessInfo3, HResult, Message, Parsed, Request, ResumeRuntime,
-    Serve, SetEnvironmentVariable, Text, Violation, encode, encode_to_vec,
+    ApplyStartupHook, Array, Code, CollectTracing5, CollectTracing6, Command, CommandInfo, DisablePerfMap,
+    EnablePerfMap, Encode, Exchange, GenerateCoreDump3, GetProcessInfo3, HResult, Message, Parsed, Request,
+    ResumeRuntime, Serve, SetEnvironmentVariable, Text, Violation, encode, encode_to_vec,
 };
 
 fn version(version: u8) -> Runtime {
@@ -262,6 +263,43 @@ fn unknown_facts_count_as_the_worse_case() {
         assert_eq!(plan::hazard(&request, &version(3), None), None);
     }
     let native = Runtime { flavour: Some(Flavour::NativeAot), ..unknown };
+    let (twice, long) = ([7, 7], "n".repeat(437));
+    let sets = [TracepointSet { tracepoint_name: "set".into(), event_ids: Array::from(&twice) }];
+    let tracepoints = |default_tracepoint_name, sets| TracepointConfig { default_tracepoint_name, sets };
+    for (tracepoints, expected) in [
+        (tracepoints("t".into(), Array::from(&sets)), Some(Hazard::DuplicateEventId)),
+        (tracepoints((&*long).into(), Array::EMPTY), Some(Hazard::TracepointNameLength)),
+        (tracepoints((&long[1..]).into(), Array::EMPTY), None),
+        (tracepoints("".into(), Array::EMPTY), None),
+    ] {
+        let StreamingProvider { keywords, level, name, arguments, filter } = PLAIN[0].into();
+        let providers = [UserEventsProvider { keywords, level, name, arguments, filter, tracepoints }];
+        let session = UserEventsSession { rundown_keyword: 0, providers: Array::from(&providers) };
+        let request = CollectTracing6 { session: SessionConfig6::UserEvents(session) };
+        let bytes = encode_to_vec(CollectTracing6::CODE, &request).unwrap();
+        let Ok(Parsed::Complete { value, .. }) = Message::parse(&bytes) else { panic!("{request:?}") };
+        assert_eq!(value.request().unwrap(), Request::CollectTracing6(request), "decoding keeps the values");
+        for runtime in [native, version(10)] {
+            assert_eq!(
+                plan::hazard(&Request::CollectTracing6(request), &runtime, None),
+                expected.filter(|_| runtime.version != Some(10))
+            );
+            let request =
+                Request::CollectTracing5(CollectTracing5 { session: SessionConfig::UserEvents(session) });
+            assert_eq!(plan::hazard(&request, &runtime, None), expected);
+        }
+        let stream = CollectTracing6 {
+            session: SessionConfig6::Streaming(StreamingSession6 {
+                buffer_mb: 1,
+                format: Format::NET_TRACE,
+                rundown_keyword: 0,
+                stackwalk: false,
+                providers: Array::EMPTY,
+                session_buffer_mode: SessionBufferMode::DROP,
+            }),
+        };
+        assert_eq!(plan::hazard(&Request::CollectTracing6(stream), &native, None), None);
+    }
     assert_eq!(plan::hazard(&hook, &native, None), None);
     assert_eq!(plan::hazard(&unset, &native, None), Some(Hazard::UnsetVariable));
 }

@@ -87,10 +87,12 @@ impl UserEvents {
         self.client.stop_tracing(self.session_id)
     }
 
-    /// Returns whether the runtime has closed the connection: another client has stopped the session, or the process
-    /// has exited.
+    /// Returns whether the runtime has closed the connection: its process has exited.
     ///
-    /// To wait for the end, poll the session's descriptor ([`AsFd`]) for being readable: the connection carries no
+    /// After another client has [stopped](Client::stop_tracing) the session, a runtime keeps the connection open, so this
+    /// method does not show that end. StopTracing does not show it either: the answer is OK for an unknown session, too.
+    ///
+    /// To wait for the exit, poll the session's descriptor ([`AsFd`]) for being readable: the connection carries no
     /// data, so only its end makes the descriptor readable.
     #[must_use]
     pub fn has_ended(&self) -> bool {

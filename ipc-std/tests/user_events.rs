@@ -23,11 +23,12 @@ use std::thread;
 use std::time::Instant;
 
 use ipc_proto::types::{
-    EventFilter, EventLevel, SessionId, TracepointConfig, UserEventsProvider, UserEventsSession,
+    EventFilter, EventLevel, SessionConfig, SessionId, TracepointConfig, UserEventsProvider,
+    UserEventsSession,
 };
 use ipc_proto::{
     Advertise, Array, CollectTracing5, CollectTracing6, Command as _, Continuation, Guid, HResult, Message,
-    Serve, Text,
+    Serve, Text, encode_to_vec,
 };
 use ipc_std::{Client, Error, Incoming, Server, Stream, UserEvents, drive};
 use ipc_testkit::{FakeRuntime, Profile, Response};
@@ -170,20 +171,20 @@ fn dropping_the_session_ends_it() {
 }
 
 #[test]
-fn a_session_stopped_by_another_client_has_ended() {
+fn a_session_stopped_by_another_client_keeps_its_connection() {
     let runtime = runtime();
     let client = Client::at(runtime.path());
     let (reader, writer) = pipe();
     let session = start(&client, writer).unwrap();
     let another = start(&client, pipe().1).unwrap();
     client.stop_tracing(session.session_id()).unwrap();
-    wait(&session);
-    assert!(session.has_ended());
     wait_until_closed(&reader);
-    assert!(!another.has_ended());
+    assert!(!session.has_ended() && !another.has_ended());
     drop(runtime);
-    wait(&another);
-    assert!(another.has_ended());
+    for session in [session, another] {
+        wait(&session);
+        assert!(session.has_ended());
+    }
 }
 
 /// The connection carries only the session id.
@@ -501,4 +502,30 @@ fn invalid_requests_are_not_sent() {
     assert!(matches!(result, Err(Error::Invalid { .. })), "{result:?}");
     assert!(runtime.requests().is_empty());
     assert_eq!(request(6).len(), Message::HEADER_LEN + 61);
+}
+
+/// These requests end a runtime when it has the descriptor. Without one, it refuses them.
+#[test]
+fn values_that_end_a_runtime() {
+    let (long, ids) = ("n".repeat(437), [7, 7]);
+    let mut named = PROVIDER;
+    named.tracepoints.default_tracepoint_name = long.as_str().into();
+    let mut filtered = PROVIDER;
+    filtered.filter.event_ids = Array::from(&ids);
+    for provider in [named, filtered] {
+        let providers = [provider];
+        let session = UserEventsSession { rundown_keyword: 0, providers: Array::from(&providers) };
+        let request = CollectTracing5 { session: SessionConfig::UserEvents(session) };
+        let request = encode_to_vec(CollectTracing5::CODE, &request).unwrap();
+        for profile in [Profile::net10(), Profile::net11_aot()] {
+            let runtime = FakeRuntime::start(Profile { careful: false, ..profile }).unwrap();
+            let mut socket = connect(&runtime);
+            socket.write_all(&request).unwrap();
+            send(&socket, b"!", &[pipe().1.as_fd()]);
+            assert_eq!(read_to_end(&socket), b"", "no answer");
+            let mut socket = connect(&runtime);
+            socket.write_all(&[&request[..], b"!"].concat()).unwrap();
+            assert_eq!(read_to_end(&socket), refusal(HResult::BAD_ENCODING));
+        }
+    }
 }

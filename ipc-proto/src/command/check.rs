@@ -157,10 +157,7 @@ fn parse_tracepoints(config: &TracepointConfig<'_>, at: &mut Position) -> Result
 
 /// Applies the rules that a runtime checks when it registers tracepoints, after it has read those of all providers.
 fn register_tracepoints(config: &TracepointConfig<'_>, at: &mut Position) -> Result<(), Violation> {
-    if let Some(name) = config.default_tracepoint_name.non_null() {
-        named(name, Violation::DefaultTracepointName)?;
-        tracepoint_length(name)?;
-    }
+    tracepoint_length(config.default_tracepoint_name)?;
     each_set(config.sets, at, |set| tracepoint_length(set.tracepoint_name))?;
     let mut sets = config.sets.iter();
     let first = sets.next().map_or(Array::EMPTY, |set| set.event_ids);

@@ -50,7 +50,7 @@ impl Position {
             (Violation::TracepointSetName, _) | (Violation::TracepointNameLength, true) => {
                 (&["providers", "tracepoints.sets", "tracepoint_name"], 2)
             }
-            (Violation::DefaultTracepointName, _) | (Violation::TracepointNameLength, false) => {
+            (Violation::TracepointNameLength, false) => {
                 (&["providers", "tracepoints.default_tracepoint_name"], 1)
             }
             (Violation::DuplicateEventId, false) => (&["providers", "filter.event_ids"], 2),

@@ -134,7 +134,7 @@ wire_struct! {
     ///
     /// Erratum: both examples in the specification count "MyTracepoint" as 14 units; it has 13 with its NUL.
     pub struct TracepointConfig<'a> {
-        /// The tracepoint for events that are in no set; if the name is null, such events are not written.
+        /// The tracepoint for events that are in no set; if the name is null or empty, such events are not written.
         default_tracepoint_name: Text<'a>,
         /// The tracepoints for sets of events.
         sets: Array<'a, TracepointSet<'a>>,
@@ -143,7 +143,7 @@ wire_struct! {
 
 impl<'a> TracepointConfig<'a> {
     /// Returns the names of the tracepoints in the order in which a runtime registers them: the default tracepoint, if
-    /// its name is not null, then the tracepoints of the sets.
+    /// its name is not empty, then the tracepoints of the sets.
     ///
     /// ```
     /// use ipc_proto::Array;
@@ -155,10 +155,8 @@ impl<'a> TracepointConfig<'a> {
     /// assert_eq!(config.tracepoint_name(2).unwrap(), "my_app_gc");
     /// ```
     pub fn tracepoint_names(&self) -> impl Iterator<Item = Text<'a>> + Clone + use<'a> {
-        self.default_tracepoint_name
-            .non_null()
-            .into_iter()
-            .chain(self.sets.iter().map(|set| set.tracepoint_name))
+        let default = Some(self.default_tracepoint_name).filter(|name| !name.is_empty());
+        default.into_iter().chain(self.sets.iter().map(|set| set.tracepoint_name))
     }
 
     /// Returns the tracepoint of an event: of the set with its id, else the default. `None`: the event is not written.
@@ -168,7 +166,7 @@ impl<'a> TracepointConfig<'a> {
     pub fn tracepoint_name(&self, event_id: u32) -> Option<Text<'a>> {
         let set = self.sets.iter().find(|set| set.event_ids.iter().any(|id| id == event_id));
         let name = set.map_or(self.default_tracepoint_name, |set| set.tracepoint_name);
-        name.non_null()
+        Some(name).filter(|name| !name.is_empty())
     }
 }
 
@@ -229,7 +227,7 @@ wire_struct! {
 wire_struct! {
     /// A session that writes to `user_events`, on Linux. It has no buffer, no format and no stacks.
     pub struct UserEventsSession<'a> {
-        /// Keywords of the rundown provider; 0 for no rundown.
+        /// Keywords of the rundown provider. Runtimes ignore them: no session of `user_events` has a rundown.
         rundown_keyword: u64,
         /// The providers to enable: 1 to 1,000.
         providers: Array<'a, UserEventsProvider<'a>>,

@@ -37,7 +37,6 @@ violations! {
     ProviderName, BAD_ENCODING, "a provider has no name";
     NoTracepoint, BAD_ENCODING, "a provider has no tracepoint";
     TracepointSetName, BAD_ENCODING, "the tracepoint of a set has no name";
-    DefaultTracepointName, FAIL, "the name of the default tracepoint is empty";
     TracepointNameLength, FAIL, "the name of a tracepoint makes its format longer than 512 bytes";
     DuplicateEventId, FAIL, "an event id occurs twice";
     DumpType, FAIL, "the dump type is not 1 to 4";

@@ -3,7 +3,7 @@
 use super::TraceConfig;
 use super::runtime::{Flavour, Runtime, obstacle};
 use crate::sentences::sentences;
-use crate::{GenerateCoreDump, GenerateCoreDump2, GenerateCoreDump3, Request, Text};
+use crate::{Continuation, GenerateCoreDump, GenerateCoreDump2, GenerateCoreDump3, Request, Text, Violation};
 
 sentences! {
     /// A request that can end the target process. Its `Display` is a sentence that warns the user before the request.
@@ -19,6 +19,10 @@ sentences! {
             of any version when it is resumed",
         /// A dump whose name is null.
         DumpWithoutName = "a dump whose name is null ends every CoreCLR; an empty one does not",
+        /// A session of `user_events` that has an event id twice, in a filter or in the sets of a provider.
+        DuplicateEventId = "an event id that occurs twice in a session of user_events ends .NET 10 and 11",
+        /// A session of `user_events` with a tracepoint whose name is too long.
+        TracepointNameLength = "a tracepoint whose format is longer than 512 bytes ends .NET 10 and 11",
     }
 }
 
@@ -62,6 +66,11 @@ pub fn hazard(request: &Request<'_>, runtime: &Runtime, file_exists: Option<bool
             let kills = coreclr && file_exists != Some(true) && !refuses;
             kills.then_some(Hazard::StartupHook)
         }
+        _ if request.continuation() == Continuation::UserEvents => match request.check().err()?.violation {
+            Violation::DuplicateEventId => Some(Hazard::DuplicateEventId),
+            Violation::TracepointNameLength => Some(Hazard::TracepointNameLength),
+            _ => None,
+        },
         _ => None,
     }
 }

@@ -67,6 +67,7 @@ use fake_core::FakeCore;
 /// | answers a request for process information that has a payload with this payload | ignores the payload |
 /// | ends when a variable is removed (NativeAOT) | removes the variable |
 /// | ends on a dump whose name is null (CoreCLR) | refuses the dump |
+/// | ends on a session of `user_events` with an event id twice or a tracepoint name that is too long | refuses by [`Request::check`] |
 /// | ends on a startup hook that it cannot load (.NET 9 and 10), or answers [`HResult::INVALID_ARG`](ipc_proto::HResult::INVALID_ARG) (.NET 8 and 11) | accepts the hook |
 /// | accepts an empty variable name, duplicate event ids, and perf map types above 0x7fffffff | refuses by [`Request::check`] |
 ///

@@ -65,13 +65,8 @@ impl FakeCore {
     /// Returns whether the runtime carries out a request that breaks this rule.
     fn accepts(&self, violation: Violation, request: &Request<'_>) -> bool {
         match (violation, request) {
-            // A session with `user_events` waits for its descriptor before it reads these names.
-            (
-                Violation::DuplicateEventId
-                | Violation::DefaultTracepointName
-                | Violation::TracepointNameLength,
-                _,
-            ) => true,
+            // A session with `user_events` waits for its descriptor before it reads these values.
+            (Violation::DuplicateEventId | Violation::TracepointNameLength, _) => true,
             (Violation::VariableName, Request::SetEnvironmentVariable(set)) => {
                 !self.is_coreclr() || !set.name.is_null()
             }

@@ -137,7 +137,7 @@ impl FakeCore {
             }
             Response::UserEvents(recording) => match descriptor {
                 None => reply.refuse(HResult::BAD_ENCODING),
-                Some(data) => return self.send_user_events(request, &data, &recording, reply, connection),
+                Some(data) => return self.send_user_events(request, data, &recording, reply, connection),
             },
         };
         // If the answer does not fit, the reply is a refusal, as in a real runtime.

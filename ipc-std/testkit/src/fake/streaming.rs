@@ -1,8 +1,6 @@
 //! Sends the streams of sessions.
 use core::time::Duration;
 use std::io::{self, Read, Write};
-#[cfg(unix)]
-use std::sync::Arc;
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
 #[cfg(unix)]
@@ -134,19 +132,23 @@ impl FakeCore {
     pub(super) fn send_user_events<S: Read + Write>(
         &self,
         request: &Request<'_>,
-        data: &Descriptor,
+        data: Descriptor,
         recording: &[u8],
         mut reply: Reply<'_>,
         connection: &mut ServedConnection<'_, S>,
     ) -> Result<(), DriveError> {
-        // NativeAOT has no `user_events`.
-        let tracepoints = Tracepoints::register(request, data).ok().filter(|_| self.is_coreclr());
-        let Some(tracepoints) = tracepoints else {
+        if request.check().is_err() {
+            // These values end a runtime, which reads them after it has received the descriptor.
+            return Ok(());
+        }
+        let Ok(tracepoints) = Tracepoints::register(request, &data) else {
             let _ = reply.refuse(HResult::FAIL);
             return drive(&mut reply, connection);
         };
-        let session = FakeSession { stopped: false, user_events_data: Some(Arc::clone(data)) };
-        self.send_session(session, reply, connection, |connection, session_id| {
+        let session = FakeSession { stopped: false, user_events_data: Some(data) };
+        self.send_session(session, reply, connection, move |connection, session_id| {
+            // The session owns its tracepoints: they end with it.
+            let tracepoints = tracepoints;
             if !self.wait_for_resume(connection, session_id) {
                 return Ok(());
             }
@@ -163,19 +165,22 @@ impl FakeCore {
                     return Ok(());
                 }
             }
-        })
+        })?;
+        // A stopped session leaves its connection open.
+        self.wait_until(connection.peer, |_| false);
+        Ok(())
     }
     /// Windows has no descriptors to receive.
     #[cfg(windows)]
     pub(super) fn send_user_events<S: Read + Write>(
         &self,
         _: &Request<'_>,
-        data: &Descriptor,
+        data: Descriptor,
         _: &[u8],
         _: Reply<'_>,
         _: &mut ServedConnection<'_, S>,
     ) -> Result<(), DriveError> {
-        match *data {}
+        match data {}
     }
 
     /// Returns the time of the runtime's clock in nanoseconds.

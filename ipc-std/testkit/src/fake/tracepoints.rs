@@ -35,6 +35,9 @@ impl Tracepoints {
         for provider in UserEventsSession::try_from(request).into_iter().flat_map(|session| session.providers)
         {
             for name in provider.tracepoints.tracepoint_names() {
+                let name = name.to_string();
+                // The kernel reads a name up to a tab or a line break.
+                let name = name.split(['\t', '\n']).next().unwrap_or_default();
                 let format =
                     TracepointFormat::new(name).map_err(|e| io::Error::new(ErrorKind::InvalidInput, e))?;
                 let index = u32::try_from(registered.len()).unwrap_or(u32::MAX);
