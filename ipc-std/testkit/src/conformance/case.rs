@@ -33,6 +33,8 @@ pub struct Case {
     /// Whether the sending direction is shut down after the request. Without the shutdown, the server would wait for
     /// more bytes.
     pub half_close: bool,
+    /// Whether a descriptor follows the request, with one byte, in a message of its own.
+    pub descriptor: bool,
     /// The state of the server.
     pub state: State,
     /// The answer of a careful server that knows every command, on Linux. [`for_server`](Self::for_server) adapts it to
@@ -299,11 +301,13 @@ impl FromStr for Case {
             Some(effects) => Some(Some(effects.as_str()?.to_owned())),
         };
         let half_close = || json.get("half_close")?.as_bool();
+        let descriptor = || json.get("descriptor").map_or(Some(false), Value::as_bool);
         let invalid = |field| move || InvalidCase { field };
         Ok(Self {
             name: text("name").ok_or_else(invalid("name"))?.to_owned(),
             request: text("request").and_then(unhex).ok_or_else(invalid("request"))?,
             half_close: half_close().ok_or_else(invalid("half_close"))?,
+            descriptor: descriptor().ok_or_else(invalid("descriptor"))?,
             state: state().ok_or_else(invalid("state"))?,
             expect: expect().ok_or_else(invalid("expect"))?,
             effects: effects().ok_or_else(invalid("effects"))?,

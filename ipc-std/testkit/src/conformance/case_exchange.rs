@@ -30,6 +30,7 @@ pub struct CaseExchange<'c> {
     /// The bytes that are not sent yet.
     request: &'c [u8],
     half_close: bool,
+    descriptor: bool,
     phase: Phase,
     /// The received bytes, and the space for the bytes that are needed next.
     buffer: Vec<u8>,
@@ -39,6 +40,7 @@ pub struct CaseExchange<'c> {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Phase {
     Sending,
+    SendingDescriptor,
     HalfClosing,
     Receiving,
     Received,
@@ -49,9 +51,9 @@ impl<'c> CaseExchange<'c> {
     /// Creates the exchange.
     #[must_use]
     pub fn new(case: &'c Case) -> Self {
-        let (request, half_close) = (case.request.as_slice(), case.half_close);
-        let mut exchange =
-            Self { request, half_close, phase: Phase::Sending, buffer: Vec::new(), received: 0 };
+        let &Case { ref request, half_close, descriptor, .. } = case;
+        let (phase, buffer) = (Phase::Sending, Vec::new());
+        let mut exchange = Self { request, half_close, descriptor, phase, buffer, received: 0 };
         exchange.sent(0);
         exchange
     }
@@ -63,7 +65,14 @@ impl<'c> CaseExchange<'c> {
         self.phase == Phase::HalfClosing
     }
 
-    /// Sends nothing more, and receives the answer: after a half-close, or if the server does not read the whole request.
+    /// Returns whether the request is sent and the case has a [descriptor](Case::descriptor). Send a descriptor of any
+    /// file with one byte then, and call [`receive`](Self::receive).
+    #[must_use]
+    pub fn awaits_descriptor(&self) -> bool {
+        self.phase == Phase::SendingDescriptor
+    }
+
+    /// Sends nothing more, and receives the answer: after a half-close or a descriptor, or if the server does not read the whole request.
     pub fn receive(&mut self) {
         self.phase = Phase::Receiving;
         self.make_space();
@@ -84,6 +93,7 @@ impl<'c> CaseExchange<'c> {
     fn sent(&mut self, n: usize) {
         self.request = self.request.get(n..).unwrap_or_default();
         match self.request {
+            [] if self.descriptor => self.phase = Phase::SendingDescriptor,
             [] if self.half_close => self.phase = Phase::HalfClosing,
             [] => self.receive(),
             _ => {}
@@ -104,7 +114,7 @@ impl Exchange for CaseExchange<'_> {
         match self.phase {
             Phase::Sending => Step::Send(self.request),
             Phase::Receiving => Step::Receive(self.buffer.get_mut(self.received..).unwrap_or_default()),
-            Phase::HalfClosing | Phase::Received | Phase::Closed => Step::Done,
+            Phase::SendingDescriptor | Phase::HalfClosing | Phase::Received | Phase::Closed => Step::Done,
         }
     }
 
@@ -127,7 +137,7 @@ impl Exchange for CaseExchange<'_> {
                 self.received = self.received.saturating_add(n);
                 self.make_space();
             }
-            Phase::HalfClosing | Phase::Received | Phase::Closed => {}
+            Phase::SendingDescriptor | Phase::HalfClosing | Phase::Received | Phase::Closed => {}
         }
         Ok(())
     }

@@ -17,8 +17,8 @@ pub enum Outcome {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum NotTried {
-    /// The case has a [half-close](crate::conformance::Case::half_close), and the transport cannot close one direction:
-    /// a pipe, a transport with a thread.
+    /// The case has a [half-close](crate::conformance::Case::half_close), or a
+    /// [descriptor](crate::conformance::Case::descriptor), and the transport has none: a pipe, a transport with a thread.
     HalfClose,
     /// The server did not answer before, to two requests, one after the other.
     Silent,
@@ -27,7 +27,7 @@ pub enum NotTried {
 impl fmt::Display for NotTried {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Self::HalfClose => "the transport cannot close one direction",
+            Self::HalfClose => "the transport cannot close one direction, or sends no descriptor",
             Self::Silent => "the server does not answer any more",
         })
     }

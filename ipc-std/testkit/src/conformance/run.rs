@@ -67,8 +67,8 @@ pub fn run_all(cases: impl IntoIterator<Item = Case>, connect: impl Fn() -> io::
 /// when it has something to write, and .NET Core 3.1 can end then.
 ///
 /// # Errors
-/// If `connect` or the stream fails; with the kind `Unsupported` if the case has a [half-close](Case::half_close), and
-/// the transport cannot close one direction: a pipe, a transport with a thread. A stream that ends too early, or not
+/// If `connect` or the stream fails; with the kind `Unsupported` if the case has a [half-close](Case::half_close) or a
+/// [descriptor](Case::descriptor), and the transport has none: a pipe, a transport with a thread. A stream that ends too early, or not
 /// before its deadline, is not an error but a [`ReceivedAnswer`].
 pub fn send(
     case: &Case,
@@ -96,8 +96,13 @@ fn exchange(connection: &mut Connection<Stream>, case: &Case) -> io::Result<Rece
     let mut exchange = CaseExchange::new(case);
     loop {
         match connection.exchange(&mut exchange) {
-            Ok(()) if exchange.awaits_half_close() => {
-                match connection.stream().shutdown(Shutdown::Write) {
+            Ok(()) if exchange.awaits_half_close() || exchange.awaits_descriptor() => {
+                let stream = connection.stream();
+                let sent = match exchange.awaits_descriptor() {
+                    true => send_descriptor(stream),
+                    false => stream.shutdown(Shutdown::Write),
+                };
+                match sent {
                     Err(e) if e.kind() == ErrorKind::Unsupported => return Err(e),
                     // A peer that has closed the connection needs no more bytes.
                     Ok(()) | Err(_) => exchange.receive(),
@@ -111,4 +116,15 @@ fn exchange(connection: &mut Connection<Stream>, case: &Case) -> io::Result<Rece
             Err(e) => return Err(io::Error::other(e)),
         }
     }
+}
+
+/// Sends the descriptor of a file. Which file it is does not matter: a runtime reads the request first.
+#[cfg(unix)]
+fn send_descriptor(stream: &Stream) -> io::Result<()> {
+    stream.send_descriptor(std::fs::File::open("/dev/null")?)
+}
+/// Windows has no descriptors to send.
+#[cfg(windows)]
+fn send_descriptor(_: &Stream) -> io::Result<()> {
+    Err(ErrorKind::Unsupported.into())
 }
