@@ -1,8 +1,10 @@
 //! Real runtimes and the descriptor of `user_events`: that of a plain file, with which tracepoints cannot be
 //! registered.
 use core::time::Duration;
+use std::fs;
 use std::io::{Read, Write};
 use std::os::unix::net::UnixStream;
+use std::time::Instant;
 
 use ipc_proto::types::{
     EventFilter, EventLevel, SessionConfig, TracepointConfig, UserEventsProvider, UserEventsSession,
@@ -51,5 +53,49 @@ fn a_descriptor_arrives() {
         let mut answer = [0; 24];
         stream.read_exact(&mut answer).unwrap();
         assert_eq!(answer[20..], without.0.to_le_bytes(), "{name}");
+    });
+}
+
+/// On a kernel with `user_events`, the runtime writes its events to the tracepoint of the request, until the session is
+/// stopped.
+#[test]
+fn events_reach_the_kernel() {
+    const TRACEFS: &str = "/sys/kernel/tracing";
+    if !std::path::Path::new(TRACEFS).join("user_events_data").exists() {
+        eprintln!("events_reach_the_kernel: skipped, the kernel has no user_events");
+        return;
+    }
+    with_runtimes(|runtime| {
+        let (name, tracepoint) = (&runtime.name, format!("dotnet_ipc_real_{}", runtime.process_id));
+        let providers = [UserEventsProvider {
+            keywords: u64::MAX,
+            level: EventLevel::VERBOSE,
+            name: "Microsoft-Windows-DotNETRuntime".into(),
+            arguments: "".into(),
+            filter: EventFilter::ALL,
+            tracepoints: TracepointConfig {
+                default_tracepoint_name: tracepoint.as_str().into(),
+                sets: Array::EMPTY,
+            },
+        }];
+        let wanted = UserEventsSession { rundown_keyword: 0, providers: Array::from(&providers) };
+        let data = fs::OpenOptions::new().write(true).open(format!("{TRACEFS}/user_events_data")).unwrap();
+        let client = Client::at(&runtime.socket);
+        let session = client.start_user_events(&wanted, data).unwrap();
+        let instance = format!("{TRACEFS}/instances/{tracepoint}");
+        fs::create_dir(&instance).unwrap();
+        let enable = format!("{instance}/events/user_events/{tracepoint}/enable");
+        fs::write(&enable, "1").unwrap();
+        let (end, line) = (Instant::now() + Duration::from_secs(60), format!("{tracepoint}:"));
+        let mut trace = String::new();
+        while !trace.contains(&line) && Instant::now() < end {
+            trace = fs::read_to_string(format!("{instance}/trace")).unwrap();
+        }
+        fs::write(&enable, "0").unwrap();
+        client.stop_tracing(session.session_id()).unwrap();
+        assert!(!session.has_ended(), "{name}: a Stop by another client leaves the connection open");
+        drop(session);
+        fs::remove_dir(&instance).unwrap();
+        assert!(trace.contains(&line), "{name}: {trace}");
     });
 }
