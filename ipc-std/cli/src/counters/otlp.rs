@@ -61,8 +61,8 @@ const DELTA: Option<u8> = Some(1);
 const CUMULATIVE: Option<u8> = Some(2);
 
 impl Batch {
-    pub(crate) fn describe(&mut self, instrument: OwnedInstrument) {
-        self.descriptions.add(instrument);
+    pub(crate) fn describe(&mut self, process: &Process, instrument: OwnedInstrument) {
+        self.descriptions.add(process, instrument);
     }
 
     /// Adds a sample. Returns whether the batch is full.
@@ -149,6 +149,7 @@ impl Batch {
     /// Forgets the series of a process that has ended.
     pub(crate) fn remove(&mut self, process: &Process) {
         self.labels.remove(process);
+        self.descriptions.remove(process);
         self.starts.remove(process);
     }
 
@@ -161,7 +162,7 @@ impl Batch {
         // The metrics of a process and of a scope are next to each other.
         for (metric, points) in points {
             let Metric { process, scope, name, unit, kind, temporality } = metric;
-            let description = self.descriptions.get(&scope.name, &name);
+            let description = self.descriptions.get(&process, &scope.name, &name);
             let common = last.as_ref().map(|last| (last.0 == process, last.1 == scope));
             request.push_str(match common {
                 None => "{\"resourceMetrics\":[",

@@ -40,11 +40,11 @@ pub(crate) enum Prometheus {
 }
 
 impl Output {
-    pub(crate) fn instrument(&mut self, instrument: OwnedInstrument) {
+    pub(crate) fn instrument(&mut self, process: &Process, instrument: OwnedInstrument) {
         match self {
             Self::SampleLines(_) | Self::Table(..) => {}
-            Self::Otlp(batch, _) => batch.describe(instrument),
-            Self::Prometheus(exposition, _) => lock(exposition).describe(instrument),
+            Self::Otlp(batch, _) => batch.describe(process, instrument),
+            Self::Prometheus(exposition, _) => lock(exposition).describe(process, instrument),
         }
     }
 

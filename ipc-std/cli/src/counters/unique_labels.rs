@@ -55,6 +55,8 @@ impl Shown {
 impl UniqueLabels {
     /// The memory in bytes, enough for about 200,000 series. Further ones show all their details.
     const LIMIT: usize = 64 << 20;
+    /// The part of the memory that a process can take: one in this many.
+    const SHARE: usize = 8;
     /// The memory of a series and of a process in bytes, in addition to their texts.
     const ENTRY: usize = 256;
     const PROCESS: usize = 1_024;
@@ -78,7 +80,10 @@ impl UniqueLabels {
         let label = |shown: Shown| label(&shown.of(&all));
         let of_process = if stored.is_none() { process.name.len().saturating_add(Self::PROCESS) } else { 0 };
         let added = key.len().saturating_add(Self::ENTRY).saturating_add(of_process);
-        if size.saturating_add(added) > Self::LIMIT {
+        let own_size = stored.as_ref().map_or(0, |own| own.size);
+        if size.saturating_add(added) > Self::LIMIT
+            || own_size.saturating_add(added) > Self::LIMIT / Self::SHARE
+        {
             return (Shown::ALL, label(Shown::ALL).into());
         }
         let own = match stored {

@@ -110,6 +110,9 @@ impl Destination {
     fn open(path: &Path, overwrite: bool) -> io::Result<Self> {
         let existing = match fs::metadata(path) {
             Ok(found) if !found.is_file() => {
+                if path.is_symlink() {
+                    may_follow(path)?;
+                }
                 let file = File::options().write(true).open(path)?;
                 return not_a_terminal(file).map(Self::Stream);
             }
@@ -120,14 +123,23 @@ impl Destination {
         // The file replaces the target of a symbolic link, which may not exist yet, instead of the link. A circle of
         // links is an error above.
         let mut path = path.to_owned();
-        while let Ok(target) = fs::read_link(&path) {
+        for _ in 0..=MAX_LINKS {
+            let Ok(target) = fs::read_link(&path) else { break };
+            may_follow(&path)?;
             path.pop();
             path.push(target);
         }
-        if existing.is_some() {
-            // Fails early if the file is not writable.
-            File::options().write(true).open(&path)?;
-        }
+        // Fails early if the file is not writable. The mode is that of the file that was opened, not of one that has
+        // replaced it in the meantime.
+        let existing = match existing {
+            Some(_) => {
+                let mut options = File::options();
+                #[cfg(unix)]
+                options.custom_flags(rustix::fs::OFlags::NOFOLLOW.bits().cast_signed());
+                Some(options.write(true).open(&path)?.metadata()?)
+            }
+            None => None,
+        };
         let folder =
             path.parent().filter(|folder| *folder != Path::new("")).unwrap_or_else(|| Path::new("."));
         let mut prefix = path
@@ -164,6 +176,22 @@ impl Destination {
         let persisted = if overwrite { file.persist(&path) } else { file.persist_noclobber(&path) };
         persisted.map(drop).map_err(|e| (e.error, path))
     }
+}
+
+/// The maximum number of symbolic links that lead to a file, as on Linux.
+const MAX_LINKS: usize = 40;
+
+/// Fails for a symbolic link of another user, unless that is root: in a folder where others can write, it leads to a file
+/// that they choose.
+pub(super) fn may_follow(link: &Path) -> io::Result<()> {
+    #[cfg(unix)]
+    {
+        let owner = fs::symlink_metadata(link)?.uid();
+        if owner != 0 && owner != rustix::process::geteuid().as_raw() {
+            return Err(io::Error::other("it is a symbolic link of another user"));
+        }
+    }
+    Ok(())
 }
 
 /// Returns whether a file is a named pipe.

@@ -10,7 +10,7 @@ use super::direct_stdout::{cannot_write, raw_stdout};
 use super::live_stdout::LiveStdout;
 use crate::run::stderr::{json_to_stderr, to_stderr};
 use crate::run::{Failure, Globals};
-use crate::text::printable::json_line;
+use crate::text::printable::write_json;
 use crate::text::terminal_text::TerminalText;
 
 /// Writes a result to standard output. A reader that closed the pipe wants no more, which is not an error.
@@ -78,7 +78,10 @@ pub(crate) fn name(path: &Path) -> Cow<'_, str> {
 
 /// Writes one object, as a line, to standard output.
 pub(crate) fn json_to_stdout(value: &impl Serialize) -> Result<(), Failure> {
-    to_stdout(|out| writeln!(out, "{}", json_line(value)))
+    to_stdout(|out| {
+        write_json(out, value)?;
+        writeln!(out)
+    })
 }
 
 /// Writes the obvious next command after a table, if people read it on a terminal.

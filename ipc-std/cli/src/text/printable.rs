@@ -5,6 +5,7 @@ use std::io::{self, Write};
 use nettrace::Str;
 use serde::Serialize;
 use serde_json::Value;
+use serde_json::ser::{Formatter, Serializer};
 
 /// Names from a trace are cut to this many characters, because each event can repeat a name, and a column is as wide as
 /// its longest name.
@@ -39,10 +40,22 @@ pub(crate) fn printable(text: &str) -> Cow<'_, str> {
 
 /// Returns `value` as one line. JSON itself leaves some control characters as they are, such as DEL.
 pub(crate) fn json_line(value: &impl Serialize) -> String {
+    let mut line = Vec::new();
     // It fails only for a map whose keys are no text, which no row has.
-    let line = serde_json::to_string(value).unwrap_or_default();
-    // These characters occur only inside strings, and all are in the basic plane, so that one escape is enough.
-    escape(&line, |c| format!("\\u{:04x}", u32::from(c))).into_owned()
+    let _ = write_json(&mut line, value);
+    String::from_utf8(line).unwrap_or_default()
+}
+
+/// Writes `value` as JSON, piece by piece, with the escapes of [`json_line`].
+pub(crate) fn write_json(out: &mut (impl Write + ?Sized), value: &impl Serialize) -> io::Result<()> {
+    struct Escapes;
+    impl Formatter for Escapes {
+        fn write_string_fragment<W: Write + ?Sized>(&mut self, out: &mut W, part: &str) -> io::Result<()> {
+            // All these characters are in the basic plane, so that one escape is enough.
+            out.write_all(escape(part, |c| format!("\\u{:04x}", u32::from(c))).as_bytes())
+        }
+    }
+    Ok(value.serialize(&mut Serializer::with_formatter(out, Escapes))?)
 }
 
 /// Writes characters as a string of JSON, with the escapes of [`json_line`], and without a copy.

@@ -137,7 +137,7 @@ impl<'a> Show<'a> {
         let (found, missing): (Vec<_>, Vec<_>) = missing.partition(has_it);
         self.missing = missing;
         self.silent.extend(found);
-        self.output.instrument(instrument);
+        self.output.instrument(process, instrument);
     }
 
     fn is_shown(&self, sample: &OwnedSample) -> bool {

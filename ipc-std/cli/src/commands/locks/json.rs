@@ -4,7 +4,7 @@ use nettrace_analysis::locks::{
     WaitingThread,
 };
 use nettrace_analysis::names::short_name;
-use serde::Serialize;
+use serde::{Serialize, Serializer};
 use serde_json::Value;
 
 use super::shown_threads::ShownThreads;
@@ -12,13 +12,13 @@ use crate::output::rows::milliseconds;
 use crate::text::printable::{hexadecimal, integer, printable_name};
 
 #[derive(Serialize)]
-struct LocksRow {
+struct LocksRow<L: Serialize, C: Serialize, G: Serialize> {
     duration_ms: f64,
     #[serde(flatten)]
     waits: WaitsRow,
-    locks: Vec<LockRow>,
-    cycles: Vec<CycleRow>,
-    waiting_before: Vec<WaitGroupRow>,
+    locks: L,
+    cycles: C,
+    waiting_before: G,
     ended_before: WaitsRow,
     without_end: u64,
     without_stack: u64,
@@ -118,21 +118,22 @@ struct WaitGroupRow {
     frames: Vec<String>,
 }
 
-pub(super) fn to_json(
-    report: &LockReport,
+/// Returns the report. The rows are made while they are written, one at a time.
+pub(super) fn to_json<'a>(
+    report: &'a LockReport,
     lost: u64,
     is_short: bool,
-    threads: &ShownThreads,
-) -> impl Serialize {
+    threads: &'a ShownThreads,
+) -> impl Serialize + use<'a> {
     let json = LockJson { is_short, threads };
     let mut all = WaitTimes::default();
     report.locks.iter().for_each(|lock| all.merge(lock.waits));
     LocksRow {
         duration_ms: milliseconds(report.span),
         waits: all.into(),
-        locks: report.locks.iter().map(|lock| json.lock(lock)).collect(),
-        cycles: report.cycles.iter().map(|cycle| json.cycle(cycle)).collect(),
-        waiting_before: report.waiting_before.iter().map(|group| json.group(group)).collect(),
+        locks: Rows(&report.locks, move |lock: &ContendedLock| json.lock(lock)),
+        cycles: Rows(&report.cycles, move |cycle: &Cycle| json.cycle(cycle)),
+        waiting_before: Rows(&report.waiting_before, move |group: &WaitGroup| json.group(group)),
         ended_before: report.ended.into(),
         without_end: report.without_end,
         without_stack: report.without_stack,
@@ -152,7 +153,17 @@ impl From<WaitTimes> for WaitsRow {
     }
 }
 
+/// A list of values, and what returns the row of each.
+struct Rows<'a, T, F>(&'a [T], F);
+
+impl<T, R: Serialize, F: Fn(&T) -> R> Serialize for Rows<'_, T, F> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_seq(self.0.iter().map(&self.1))
+    }
+}
+
 /// The objects of `--json`.
+#[derive(Clone, Copy)]
 struct LockJson<'a> {
     is_short: bool,
     threads: &'a ShownThreads,

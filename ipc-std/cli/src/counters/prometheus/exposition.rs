@@ -1,7 +1,7 @@
 //! `Exposition`: the last samples of processes in the text format of Prometheus.
 use core::fmt::{self, Write};
 use core::ops::Bound;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use nettrace_analysis::counters::OwnedSample;
 
@@ -18,9 +18,11 @@ pub(crate) struct Exposition {
     processes: BTreeMap<Process, ProcessSeries>,
     descriptions: Descriptions,
     labels: UniqueLabels,
-    /// The type of each name so far, and the approximate memory of the names in bytes.
-    types: BTreeMap<String, &'static str>,
-    types_size: usize,
+    /// The type of each name, and the number of processes with the name.
+    types: BTreeMap<String, (&'static str, usize)>,
+    /// The names of each process, and the approximate memory of the names of all in bytes.
+    names: BTreeMap<Process, ProcessNames>,
+    names_size: usize,
     /// The approximate memory of all series and of their text in bytes, and its limit.
     size: usize,
     limit: usize,
@@ -35,6 +37,13 @@ pub(crate) struct Exposition {
 struct ProcessSeries {
     /// The map reserves room for several series, which are large: a trace can have many processes with one series.
     series: BTreeMap<String, Box<Series>>,
+    size: usize,
+}
+
+/// The names of the families of a process, and their approximate memory in bytes.
+#[derive(Default)]
+struct ProcessNames {
+    names: BTreeSet<String>,
     size: usize,
 }
 
@@ -64,8 +73,8 @@ impl fmt::Display for LeftOut {
 const LIMIT: usize = 256 << 20;
 /// The series of one process can take one part in this many of the memory.
 const SHARE: usize = 8;
-/// The memory for the names of all families in bytes, enough for about 100,000 names. Series with further names are not
-/// stored.
+/// The memory for the names of all processes in bytes, enough for about 100,000 names. A process can have a share, which
+/// it gives back at its end. Series with further names are not stored.
 const MAX_NAMES: usize = 16 << 20;
 impl Default for Exposition {
     fn default() -> Self {
@@ -74,7 +83,8 @@ impl Default for Exposition {
             descriptions: Descriptions::default(),
             labels: UniqueLabels::default(),
             types: BTreeMap::new(),
-            types_size: 0,
+            names: BTreeMap::new(),
+            names_size: 0,
             size: 0,
             limit: LIMIT,
             left_out: LeftOut::default(),
@@ -94,9 +104,9 @@ impl Exposition {
         self.changes = self.changes.wrapping_add(1);
     }
 
-    pub(crate) fn describe(&mut self, instrument: OwnedInstrument) {
+    pub(crate) fn describe(&mut self, process: &Process, instrument: OwnedInstrument) {
         self.change();
-        self.descriptions.add(instrument);
+        self.descriptions.add(process, instrument);
     }
 
     /// Replaces the last sample of the series. A series that the limits do not allow is left out.
@@ -147,7 +157,7 @@ impl Exposition {
 
     /// Returns a series with its first sample; `None` if its name or its labels are beyond the limits.
     fn new_series(&mut self, process: &Process, sample: &OwnedSample) -> Option<Series> {
-        let family = self.family_name(sample)?;
+        let family = self.family_name(process, sample)?;
         let (shown, _) = self.labels.of_series(process, sample, |details| {
             format!("{family}{{{}}}", labels(process, sample, details).text)
         });
@@ -165,6 +175,15 @@ impl Exposition {
             self.size = self.size.saturating_sub(own.size);
         }
         self.labels.remove(process);
+        self.descriptions.remove(process);
+        let Some(ProcessNames { names, size }) = self.names.remove(process) else { return };
+        self.names_size = self.names_size.saturating_sub(size);
+        for name in names {
+            match self.types.get_mut(&name) {
+                Some((_, processes)) if *processes > 1 => *processes = processes.saturating_sub(1),
+                _ => drop(self.types.remove(&name)),
+            }
+        }
     }
 
     /// Removes the series of an instrument that has ended, whose keys have this prefix. Others are not visited.
@@ -193,16 +212,17 @@ impl Exposition {
 
     /// Returns the samples as text.
     pub(crate) fn text(&self) -> String {
-        let all = self.processes.values().flat_map(|own| own.series.values());
-        let mut all: Vec<&Series> = all.map(|series| &**series).collect();
+        let all = self.processes.iter();
+        let all = all.flat_map(|(process, own)| own.series.values().map(move |series| (process, &**series)));
+        let mut all: Vec<(&Process, &Series)> = all.collect();
         // Series of a family stay in their order.
-        all.sort_by(|one, other| one.family.cmp(&other.family));
+        all.sort_by(|(_, one), (_, other)| one.family.cmp(&other.family));
         let mut text = String::new();
         let mut family = None;
-        for series in all {
+        for (process, series) in all {
             let start = text.len();
             if family != Some(&series.family) {
-                let (name, help) = (&series.family, help_text(&self.help(&series.sample)));
+                let (name, help) = (&series.family, help_text(&self.help(process, &series.sample)));
                 // Writing to a string cannot fail.
                 let _ = writeln!(
                     text,
@@ -224,16 +244,16 @@ impl Exposition {
         text
     }
 
-    fn help(&self, sample: &OwnedSample) -> String {
+    fn help(&self, process: &Process, sample: &OwnedSample) -> String {
         let OwnedSample { provider, name, display_name, .. } = sample;
-        let texts = [self.descriptions.get(provider, name), display_name];
+        let texts = [self.descriptions.get(process, provider, name), display_name];
         let text = texts.into_iter().find(|text| !text.is_empty());
         text.map_or_else(|| format!("{name} of {provider}"), ToOwned::to_owned)
     }
 
     /// Returns the name of the family of a series. A family has one type, so that samples of another type get the name of
     /// their provider as prefix, or a number as suffix, and so another family. Returns `None` if there are too many names.
-    fn family_name(&mut self, sample: &OwnedSample) -> Option<String> {
+    fn family_name(&mut self, process: &Process, sample: &OwnedSample) -> Option<String> {
         /// There are fewer types than this.
         const NUMBERED: u32 = 8;
         /// The memory of a name in bytes, in addition to its text.
@@ -243,15 +263,23 @@ impl Exposition {
         let with_provider = valid(format!("{}_{name}", words(&sample.provider)));
         let numbered = (2..NUMBERED).map(|n| format!("{with_provider}_{n}"));
         let mut names = [name, with_provider.clone()].into_iter().chain(numbered);
-        let name = names.find(|name| self.types.get(name).is_none_or(|known| *known == kind))?;
-        if !self.types.contains_key(&name) {
-            let size = self.types_size.saturating_add(name.len()).saturating_add(ENTRY);
-            if size > MAX_NAMES {
-                return None;
-            }
-            self.types_size = size;
-            self.types.insert(name.clone(), kind);
+        let name = names.find(|name| self.types.get(name).is_none_or(|(known, _)| *known == kind))?;
+        let own = self.names.get(process);
+        if own.is_some_and(|own| own.names.contains(&name)) {
+            return Some(name);
         }
+        let added = name.len().saturating_add(ENTRY);
+        let own_size = own.map_or(0, |own| own.size).saturating_add(added);
+        let size = self.names_size.saturating_add(added);
+        if size > MAX_NAMES || own_size > MAX_NAMES / SHARE {
+            return None;
+        }
+        self.names_size = size;
+        let own = self.names.entry(process.clone()).or_default();
+        own.size = own_size;
+        own.names.insert(name.clone());
+        let (_, processes) = self.types.entry(name.clone()).or_insert((kind, 0));
+        *processes = processes.saturating_add(1);
         Some(name)
     }
 }
@@ -305,6 +333,25 @@ mod tests {
         exposition.add(&process(1), &sample);
         let text = exposition.text();
         assert!(count > 0 && text.contains(&format!("host=\"24999\"}} {}\n", 2 * count)), "{text}");
+    }
+
+    /// A process with too many names takes no series from the others, and gives its names and descriptions back.
+    #[test]
+    fn names_are_a_share_of_a_process() {
+        let mut sample = last_recorded("net8-meters.nettrace", "Lab.Meter/lab.gauge");
+        let (mut exposition, name) = (Exposition::default(), sample.name.clone());
+        for id in 1..=10 {
+            for n in 0..52_000 {
+                sample.name = format!("metric{n}_{id}_{}", "n".repeat(80));
+                exposition.add(&process(id), &sample);
+            }
+            sample.name.clone_from(&name);
+            exposition.add(&process(id + 100), &sample);
+            assert!(exposition.processes.contains_key(&process(id + 100)), "{id}");
+            exposition.remove(&process(id));
+        }
+        (101..=110).for_each(|id| exposition.remove(&process(id)));
+        assert_eq!((exposition.names_size, exposition.types.len()), (0, 0));
     }
 
     /// Tags whose names become one label, instruments with the same tags, and versions of a meter.
