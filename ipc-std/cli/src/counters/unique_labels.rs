@@ -56,7 +56,7 @@ impl UniqueLabels {
     /// The memory in bytes, enough for about 200,000 series. Further ones show all their details.
     const LIMIT: usize = 64 << 20;
     /// The part of the memory that a process can take: one in this many.
-    const SHARE: usize = 8;
+    const SHARE: usize = 4;
     /// The memory of a series and of a process in bytes, in addition to their texts.
     const ENTRY: usize = 256;
     const PROCESS: usize = 1_024;
