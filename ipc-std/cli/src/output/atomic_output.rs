@@ -135,7 +135,7 @@ impl Destination {
             Some(_) => {
                 let mut options = File::options();
                 #[cfg(unix)]
-                options.custom_flags(rustix::fs::OFlags::NOFOLLOW.bits().cast_signed());
+                options.custom_flags(rustix::fs::OFlags::NOFOLLOW.bits() as i32);
                 Some(options.write(true).open(&path)?.metadata()?)
             }
             None => None,
