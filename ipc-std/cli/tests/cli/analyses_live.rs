@@ -129,7 +129,7 @@ fn the_clock_decides_what_is_recorded() {
     }
     assert_eq!(session("flame", &["-o", "-", "--format", "folded"]), (samples.clone(), NAMES));
     // A page has several clocks, so its session has the events of all of them.
-    let page = vec![samples[0].clone(), provider(RUNTIME, 0x800_0000_c019, 5)];
+    let page = vec![samples[0].clone(), provider(RUNTIME, 0xc00_0000_c019, 5)];
     let directory = TempDir::new().unwrap();
     let file = directory.path().join("x.html");
     assert_eq!(session("flame", &["-o", file.to_str().unwrap()]), (page, NAMES));
@@ -208,7 +208,9 @@ fn a_signal_ends_the_recording() {
             if command == "flame" {
                 assert!(fs::read_to_string(&file).unwrap().contains("</html>"));
             } else {
-                assert!(ran.text().len() > 100 && ran.stderr.is_empty(), "{ran:?}");
+                // The end takes long beside busy processor cores.
+                let is_wait = |line: &str| line.starts_with("note: waiting for the process to end its session");
+                assert!(ran.text().len() > 100 && ran.stderr.lines().all(is_wait), "{ran:?}");
             }
         }
     }

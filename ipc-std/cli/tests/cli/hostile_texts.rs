@@ -73,6 +73,8 @@ const RUNS: &[Run] = &[
     ("requests", &["REQUESTS", "--json"]),
     ("gc", &["MISSING"]),
     ("gc", &["COUNTERS"]),
+    ("heap", &["TRACE"]),
+    ("heap", &["TRACE", "--type", "TEXT"]),
     ("jit", &["COMPILATIONS"]),
     ("jit", &["COMPILATIONS", "--csv"]),
     ("jit", &["MISSING"]),

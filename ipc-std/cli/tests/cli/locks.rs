@@ -150,7 +150,7 @@ fn methods_that_wait_and_hold() {
         trace.sample(start + 1, 29_534, &[FLUSH]).stop(stop, 29_533);
     }
     let expected = "\
-2 waits for 1 lock in 59.00 ms: 30.00 ms together, the longest 20.00 ms
+2 waits for 1 lock in 60.00 ms: 30.00 ms together, the longest 20.00 ms
 
 lock 0x70: 2 waits, 30.00 ms, the longest 20.00 ms
   waits in 2  Contoso.Orders.AccountLedger.PostBooking
@@ -195,7 +195,7 @@ fn waits_from_before_the_recording() {
                    threads 100, 101, 102, 103, 104 and 17 more\n";
     let text = trace.text(&["--short"]);
     assert!(
-        text.starts_with("No thread began to wait for a lock in 29.00 ms\n\n") && text.ends_with(waiting),
+        text.starts_with("No thread began to wait for a lock in 30.00 ms\n\n") && text.ends_with(waiting),
         "{text}"
     );
     trace.start(40, 200, (0x70, 100), &[ENTER, FLUSH]);

@@ -24,6 +24,7 @@ const READERS: &[&[&str]] = &[
     &["flame", "-o", "-", "--wall", "--format", "speedscope"],
     &["flame", "-o", "-", "--thread-time", "--format", "speedscope"],
     &["gc"],
+    &["heap"],
     &["jit"],
     &["locks"],
     &["report"],
