@@ -4,7 +4,7 @@
  *     client SOCKET info
  *     client SOCKET env
  *
- * It needs no heap: one buffer serves all messages.
+ * It needs no heap: one buffer serves all messages, and has room for the longest variable of an environment.
  */
 #include <dotnet_ipc.h>
 #include <errno.h>
@@ -14,7 +14,10 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-static uint8_t buf[65536];
+/* The longest environment. The system provides only the pages of the buffers that are used. */
+#define LIMIT (16 << 20)
+
+static uint8_t buf[LIMIT];
 
 /* Prints what failed, and the reason. */
 static int failed(const char *what, dipc_status status, size_t detail) {
@@ -25,7 +28,7 @@ static int failed(const char *what, dipc_status status, size_t detail) {
 }
 
 static void print_text(const char *label, dipc_text text) {
-    static char utf8[65536];
+    static char utf8[LIMIT / 2 * 3 + 1]; /* a code unit has up to three bytes */
     dipc_status status = dipc_text_to_utf8(text, utf8, sizeof utf8, NULL);
     printf("%s%s%s\n", label, utf8, status == DIPC_STATUS_OK ? "" : " (cut off)");
 }
@@ -114,7 +117,7 @@ static int environment(int fd) {
     if (call(fd, len, &answer) != 0)
         return 1;
     dipc_status status =
-        dipc_environment_init(&exchange, answer.bytes, answer.len, 16 << 20, buf, sizeof buf, &detail);
+        dipc_environment_init(&exchange, answer.bytes, answer.len, LIMIT, buf, sizeof buf, &detail);
     while (status == DIPC_STATUS_OK && !dipc_environment_is_finished(&exchange)) {
         status = drive(fd, &exchange, &detail);
         while (status == DIPC_STATUS_OK) {

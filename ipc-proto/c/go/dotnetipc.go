@@ -470,6 +470,15 @@ func transfer(conn net.Conn, step *C.dipc_step) (int, error) {
 	return conn.Read(memory)
 }
 
+// grow doubles the buffer, which is full: so it has at most twice the length of what has arrived.
+func (c *call) grow(detail *C.size_t) C.dipc_status {
+	larger := allocate(2 * c.buffer.size)
+	copy(larger.bytes(), c.buffer.bytes())
+	c.buffer.free()
+	c.buffer = larger
+	return C.dipc_exchange_set_buffer(c.exchange.exchange(), larger.first(), larger.len(), detail)
+}
+
 func (c *call) close() {
 	c.free()
 	c.conn.Close()
@@ -572,6 +581,13 @@ func (r Runtime) Environment(ctx context.Context) ([]string, error) {
 			var entry C.dipc_text
 			status := C.dipc_environment_next(exchange, &entry, &detail)
 			if status == C.DIPC_STATUS_NOT_FOUND { // nothing more has arrived
+				break
+			}
+			if status == C.DIPC_STATUS_BUFFER_TOO_SMALL { // for the next entry: receive more of it
+				status = c.grow(&detail)
+				if err := check(status, detail); err != nil {
+					return nil, err
+				}
 				break
 			}
 			if err := check(status, detail); err != nil {
@@ -923,6 +939,8 @@ type Event struct {
 	// Labels are all other properties, in version 6 of the format: a text or an int64 for each name.
 	Labels  []Field
 	Payload []byte
+	// Stack has the addresses of the call stack, innermost first. Events with the same stack can share it.
+	Stack []uint64
 }
 
 // labels are properties of events; nil for those that a list does not have.
@@ -1100,10 +1118,15 @@ type TraceReader struct {
 	kinds                  map[uint32]*EventKind
 	threads                map[uint64]thread
 	labels                 map[uint32]*labels
-	undescribed            EventKind
-	ended                  bool
-	end                    TraceEnd
-	endText                string
+	stacks                 map[uint32][]uint64
+	// The number of the last event of each capture thread, and whether they begin anew with the next block.
+	numbers     map[uint64]uint32
+	flush       bool
+	lost        uint64
+	undescribed EventKind
+	ended       bool
+	end         TraceEnd
+	endText     string
 }
 
 // NewTraceReader returns a reader of a trace. It needs no other buffer.
@@ -1116,6 +1139,8 @@ func NewTraceReader(reader io.Reader) *TraceReader {
 		kinds:       map[uint32]*EventKind{},
 		threads:     map[uint64]thread{},
 		labels:      map[uint32]*labels{},
+		stacks:      map[uint32][]uint64{},
+		numbers:     map[uint64]uint32{},
 		undescribed: EventKind{Opcode: -1},
 	}
 	C.dipc_parser_init(t.parser.parser())
@@ -1153,7 +1178,14 @@ func (t *TraceReader) Next() (*Event, error) {
 		content := unsafe.Pointer(&record.u)
 		switch record.kind {
 		case C.DIPC_RECORD_EVENT:
-			return t.event((*C.dipc_event)(content)), nil
+			event := (*C.dipc_event)(content)
+			t.number(uint64(event.capture_thread), uint32(event.sequence), 1)
+			return t.event(event), nil
+		case C.DIPC_RECORD_BLOCK:
+			if t.flush {
+				clear(t.numbers)
+				t.flush = false
+			}
 		case C.DIPC_RECORD_TRACE:
 			t.trace = *(*C.dipc_trace)(content)
 		case C.DIPC_RECORD_METADATA:
@@ -1164,8 +1196,17 @@ func (t *TraceReader) Next() (*Event, error) {
 		case C.DIPC_RECORD_THREAD:
 			start := (*C.dipc_thread_start)(content)
 			t.threads[uint64(start.thread)] = thread{goString(start.name), uint64(start.thread_id)}
+			if _, known := t.numbers[uint64(start.thread)]; !known {
+				t.numbers[uint64(start.thread)] = 0
+			}
 		case C.DIPC_RECORD_REMOVE_THREAD:
-			delete(t.threads, uint64((*C.dipc_thread)(content).thread))
+			removed := (*C.dipc_thread)(content)
+			t.number(uint64(removed.thread), uint32(removed.sequence), 0)
+			delete(t.numbers, uint64(removed.thread))
+			delete(t.threads, uint64(removed.thread))
+		case C.DIPC_RECORD_STACK:
+			stack := (*C.dipc_stack)(content)
+			t.stacks[uint32(stack.id)] = t.addresses(stack.bytes, stack.len)
 		case C.DIPC_RECORD_LABEL_LIST:
 			var l labels
 			list, handle := (*C.dipc_label_list)(content), cgo.NewHandle(&l)
@@ -1178,12 +1219,17 @@ func (t *TraceReader) Next() (*Event, error) {
 		case C.DIPC_RECORD_SEQUENCE_POINT:
 			point := (*C.dipc_sequence_point)(content)
 			clear(t.labels)
-			if point.flags&1 != 0 {
+			clear(t.stacks)
+			t.flush = point.flags&1 != 0
+			if t.flush {
 				clear(t.threads)
 			}
 			if point.flags&2 != 0 {
 				clear(t.kinds)
 			}
+		case C.DIPC_RECORD_THREAD_SEQUENCE:
+			row := (*C.dipc_thread)(content)
+			t.number(uint64(row.thread), uint32(row.sequence), 0)
 		case C.DIPC_RECORD_END:
 			t.finish()
 		case C.DIPC_RECORD_MORE:
@@ -1207,15 +1253,61 @@ func (t *TraceReader) fill(needed int) error {
 	} else {
 		t.length = copy(t.window.bytes(), rest)
 	}
-	n, err := t.reader.Read(t.window.bytes()[t.length:])
-	t.length += n
-	if err == io.EOF {
-		if n == 0 {
-			t.finish()
+	room := t.window.bytes()[t.length:]
+	for range 100 { // as in bufio
+		n, err := t.reader.Read(room)
+		if n < 0 || n > len(room) {
+			return fmt.Errorf("the reader has read %d bytes into a buffer of %d", n, len(room))
 		}
-		return nil
+		t.length += n
+		if n == 0 && err == nil {
+			continue
+		}
+		if err == io.EOF {
+			if n == 0 {
+				t.finish()
+			}
+			return nil
+		}
+		return err
 	}
-	return err
+	return io.ErrNoProgress
+}
+
+// number notes the number of the last event of a thread, and counts the events that are missing before it. `own` is 1 for
+// the number of an event that was read, and 0 for one that is only stated.
+func (t *TraceReader) number(thread uint64, number, own uint32) {
+	last, known := t.numbers[thread]
+	missing := number - last - own
+	if t.trace.version == 6 {
+		if !known { // may have begun with any number
+			missing = 0
+		}
+	} else if t.trace.version == 3 || !known && number == 0 {
+		return // version 3 has no numbers; 0 is that of a thread without events
+	} else if own == 1 && number == 1 { // a new thread with the id of one that has ended
+		missing = 0
+	}
+	if missing < 1<<31 { // otherwise the number went back
+		t.lost += uint64(missing)
+	}
+	t.numbers[thread] = number
+}
+
+// Lost returns how many events the runtime is known to have lost up to here, because its buffer was full or they had more
+// than 64 KiB: the gaps in the numbers of each thread's events. Version 3 of the format does not number events.
+func (t *TraceReader) Lost() uint64 { return t.lost }
+
+// addresses returns the addresses in the bytes of a stack.
+func (t *TraceReader) addresses(data *C.uint8_t, length C.size_t) []uint64 {
+	bytes, size := unsafe.Slice((*byte)(data), int(length)), max(int(t.trace.pointer_size), 1)
+	var stack []uint64
+	for ; len(bytes) >= size; bytes = bytes[size:] {
+		var address [8]byte
+		copy(address[:], bytes[:size])
+		stack = append(stack, binary.LittleEndian.Uint64(address[:]))
+	}
+	return stack
 }
 
 func (t *TraceReader) finish() {
@@ -1246,6 +1338,11 @@ func (t *TraceReader) event(event *C.dipc_event) *Event {
 			thread.id = uint64(event.thread)
 		}
 	}
+	// Version 3 has the stack in the event.
+	stack := t.stacks[uint32(event.stack_id)]
+	if event.stack_len > 0 {
+		stack = t.addresses(event.stack, event.stack_len)
+	}
 	processor := -1
 	if event.processor != 1<<32-1 {
 		processor = int(event.processor)
@@ -1270,5 +1367,6 @@ func (t *TraceReader) event(event *C.dipc_event) *Event {
 		SpanID:            l.spanID,
 		Labels:            l.others,
 		Payload:           copyBytes(event.payload, event.payload_len),
+		Stack:             stack,
 	}
 }

@@ -8,6 +8,7 @@ package dotnetipc
 import (
 	"bytes"
 	"context"
+	"encoding/binary"
 	"encoding/json"
 	"errors"
 	"io"
@@ -16,8 +17,11 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"slices"
+	"strings"
 	"testing"
 	"time"
+	"unicode/utf16"
 )
 
 var (
@@ -126,6 +130,44 @@ func TestRefusal(t *testing.T) {
 	var refused *RefusedError
 	if !errors.As(err, &refused) || refused.Name != "DS_IPC_E_BAD_ENCODING" {
 		t.Fatal(err)
+	}
+}
+
+func TestEnvironmentWithLongVariables(t *testing.T) {
+	entries := []string{"A=b", "LONG=" + strings.Repeat("x", 40_000), "LONGER=" + strings.Repeat("€", 300_000), "C=d"}
+	environment := binary.LittleEndian.AppendUint32(nil, uint32(len(entries)))
+	for _, entry := range entries {
+		units := utf16.Encode([]rune(entry + "\x00"))
+		environment = binary.LittleEndian.AppendUint32(environment, uint32(len(units)))
+		for _, unit := range units {
+			environment = binary.LittleEndian.AppendUint16(environment, unit)
+		}
+	}
+	answer := []byte("DOTNET_IPC_V1\x00\x1a\x00\xff\x00\x00\x00")
+	answer = binary.LittleEndian.AppendUint32(answer, uint32(len(environment)))
+	found, err := peer(t, append(append(answer, 0, 0), environment...)).Environment(ctx)
+	if err != nil || !slices.Equal(found, entries) {
+		t.Fatal(err, len(found))
+	}
+}
+
+// reads is a stream that returns the same result for ever.
+type reads func(room int) int
+
+func (r reads) Read(buffer []byte) (int, error) { return r(len(buffer)), nil }
+
+func TestStreamThatReadsMoreThanItsRoomOrNothing(t *testing.T) {
+	for _, test := range []struct {
+		read  reads
+		error string
+	}{
+		{func(room int) int { return room + 1 }, "the reader has read 131073 bytes into a buffer of 131072"},
+		{func(int) int { return -1 }, "the reader has read -1 bytes into a buffer of 131072"},
+		{func(int) int { return 0 }, io.ErrNoProgress.Error()},
+	} {
+		if _, err := NewTraceReader(test.read).Next(); err == nil || err.Error() != test.error {
+			t.Fatal(err)
+		}
 	}
 }
 

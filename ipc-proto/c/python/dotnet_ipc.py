@@ -393,6 +393,7 @@ _FUNCTIONS: dict[str, tuple[Any, list[Any]]] = {
     "dipc_exchange_size": (c_size_t, []),
     "dipc_exchange_step": (c_int32, [c_void_p, POINTER(_dipc_step), _SIZE]),
     "dipc_exchange_advance": (c_int32, [c_void_p, c_size_t, _SIZE]),
+    "dipc_exchange_set_buffer": (c_int32, [c_void_p, c_void_p, c_size_t, _SIZE]),
     "dipc_call_init": (c_int32, [c_void_p, c_void_p, c_size_t, c_size_t, _SIZE]),
     "dipc_call_finish": (c_int32, [c_void_p, POINTER(_dipc_answer), _SIZE]),
     "dipc_read_process_info": (c_int32, [c_void_p, c_size_t, c_uint16, POINTER(_dipc_process_info), _SIZE]),
@@ -676,7 +677,14 @@ class _Call:
             self._drive()
             while (status := _library.dipc_environment_next(exchange, byref(entry), byref(detail))) == Status.OK:
                 yield _string(entry) or ""
-            if status != Status.NOT_FOUND:  # nothing more has arrived
+            if status == Status.BUFFER_TOO_SMALL:
+                # The buffer is full, so it has at most twice the length of what has arrived.
+                larger = (c_uint8 * (2 * len(self._buffer)))()
+                ctypes.memmove(larger, self._buffer, len(self._buffer))
+                status = _library.dipc_exchange_set_buffer(exchange, larger, len(larger), byref(detail))
+                _check(status, detail)
+                self._buffer = larger
+            elif status != Status.NOT_FOUND:  # nothing more has arrived
                 _check(status, detail)
 
     def _drive(self) -> None:
@@ -1226,9 +1234,11 @@ class Trace(Iterator[Event]):
                         address = (c_uint8 * len(window)).from_buffer(window)
                     window[:length] = rest
                     with memoryview(window) as view:
-                        n = read(view[length:])
+                        n, room = read(view[length:]), len(view) - length
                     if n is None:
                         raise BlockingIOError("a trace needs a blocking stream")
+                    if not 0 <= n <= room:
+                        raise OSError(f"the stream has read {n} bytes into a buffer of {room}")
                     length += n
                     if n == 0:
                         break

@@ -42,7 +42,7 @@ def according_to_c(trace, piece):
     run = subprocess.run([program, str(trace), piece], capture_output=True, text=True)
     if run.returncode != 0:
         sys.exit(f"{trace}: exit code {run.returncode}: {run.stderr}")
-    events, depth, end = [], 0, None
+    events, depth, end, stacks, lost = [], 0, None, {}, None
     for line in run.stdout.splitlines():
         key, *fields = line.split("\t")
         if key == "event" and len(fields) > 1:
@@ -62,11 +62,15 @@ def according_to_c(trace, piece):
             if depth == 0 and known is not None:
                 events[-1][-1][text(fields[1])] = known
             depth += kind in (BEGIN, BEGIN_ARRAY)
+        elif key == "stack":  # only of programs that print stacks, which also print what was lost
+            stacks[len(events) - 1] = fields
+        elif key == "lost":
+            lost = int(fields[0])
         elif key == "end":
             end = ENDS[fields[0]]
         else:
             sys.exit(f"{trace}: {line}")
-    return events, end
+    return events, end, stacks, lost
 
 
 def according_to_tool(trace):
@@ -87,11 +91,12 @@ for trace in sorted(testdata.glob(f"nettrace/{pattern}")):
     if trace.suffix not in (".nettrace", ".netperf"):
         continue
     stats = subprocess.run([tool, "stats", "--json", trace], capture_output=True, text=True).stdout
-    end_of_tool = json.loads(stats.splitlines()[0])["end"]
+    stats = json.loads(stats.splitlines()[0])
+    end_of_tool = stats["end"]
     expected = [event for event in according_to_tool(trace) if "provider" in event]
     for piece in pieces:
         names, others = set(), []
-        events, end = according_to_c(trace, piece)
+        events, end, stacks, lost = according_to_c(trace, piece)
         if len(events) != len(expected):
             differences += 1
             print(f"{trace}: {len(events)} events according to C, {len(expected)} according to the tool")
@@ -99,7 +104,10 @@ for trace in sorted(testdata.glob(f"nettrace/{pattern}")):
         if end != end_of_tool:
             differences += 1
             print(f"{trace}: {end} according to C, {end_of_tool} according to the tool")
-        for c, by_tool in zip(events, expected):
+        if lost not in (None, stats["lost"]):
+            differences += 1
+            print(f"{trace}: {lost} lost events according to C, {stats['lost']} according to the tool")
+        for row, (c, by_tool) in enumerate(zip(events, expected)):
             compared += 1
             if c is None:
                 continue
@@ -110,6 +118,7 @@ for trace in sorted(testdata.glob(f"nettrace/{pattern}")):
             same = same and ids == (by_tool["activity_id"], by_tool["related_activity_id"])
             same = same and (None if thread_id == UNKNOWN else thread_id) == by_tool["thread_id"]
             same = same and (thread_name or None) == by_tool.get("thread_name")
+            same = same and stacks.get(row, by_tool["stack"]) == by_tool["stack"]
             names.add(thread_name)
             others += labels
             theirs = by_tool.get("fields") or {}

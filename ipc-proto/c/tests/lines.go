@@ -142,7 +142,13 @@ func events(path, piece string) {
 		for _, field := range fields {
 			value(field)
 		}
+		fmt.Fprint(out, "stack")
+		for _, address := range event.Stack {
+			fmt.Fprintf(out, "\t%#x", address)
+		}
+		fmt.Fprintln(out)
 	}
+	fmt.Fprintf(out, "lost\t%d\n", trace.Lost())
 	ended, _ := trace.End()
 	fmt.Fprintf(out, "end\t%d\n", ended)
 }

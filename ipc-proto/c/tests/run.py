@@ -138,7 +138,10 @@ def serve(folder):
         ([*VALGRIND, folder / "runtime"], False),
     ]:
         command = [str(part) for part in [*command, folder]]
-        runtime = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        environment = {**os.environ, "LONG": "x" * 40_000}  # with 64 KiB, a message has no room for its code units
+        runtime = subprocess.Popen(
+            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environment
+        )
         try:
             socket = runtime.stdout.readline().strip()
             if tests_all:
@@ -146,8 +149,11 @@ def serve(folder):
             info = json.loads(output(tool, "info", "--json", "--socket", socket))
             if info["command_line"] != "small-runtime" or info["runtime_identifier"] != "linux-x64":
                 sys.exit(f"the runtime describes itself as {info}")
-            if "PATH=" not in output(tool, "env", "--socket", socket):
-                sys.exit("the runtime has no environment")
+            found = output(tool, "env", "--socket", socket)
+            if "PATH=" not in found or f"LONG={environment['LONG']}\n" not in found:
+                sys.exit(f"the environment of the runtime is {found}")
+            if output(folder / "client-sanitized", socket, "env") != found:
+                sys.exit("the client finds another environment than the tool")
             if not re.search(r"dotnet-diagnostic-\d+-[1-9]\d*-socket$", socket):
                 sys.exit(f"the runtime listens at {socket}")
             trace = folder / "runtime.nettrace"

@@ -79,6 +79,26 @@ class Tests(unittest.TestCase):
             runtime.start_tracing([])
         self.assertEqual(raised.exception.name, "DS_IPC_E_BAD_ENCODING")
 
+    def test_environment_with_long_variables(self):
+        entries = ["A=b", "LONG=" + "x" * 40_000, "LONGER=" + "\u20ac" * 300_000, "C=d"]
+        texts = [f"{entry}\0".encode("utf-16-le") for entry in entries]
+        lengths = [(len(text) // 2).to_bytes(4, "little") for text in texts]
+        environment = len(entries).to_bytes(4, "little") + b"".join(map(b"".join, zip(lengths, texts)))
+        answer = b"DOTNET_IPC_V1\0\x1a\0\xff\0\0\0" + len(environment).to_bytes(4, "little") + b"\0\0"
+        with peer(answer + environment) as runtime:
+            self.assertEqual(dotnet_ipc.Runtime(runtime.path).environment(), entries)
+
+    def test_stream_that_reads_more_than_its_room(self):
+        class Stream:
+            def readinto(self, buffer):
+                return self.n(buffer)
+
+        for n in (lambda buffer: len(buffer) + 1, lambda buffer: -1):
+            stream = Stream()
+            stream.n = n
+            with self.assertRaisesRegex(OSError, "into a buffer of 131072"):
+                next(dotnet_ipc.Trace(stream))
+
     def test_session_that_is_left_early(self):
         with fake_runtime() as (_, runtime):
             with runtime.start_tracing(PROVIDERS) as session:
