@@ -8,8 +8,9 @@ use ipc_testdata::CORPUS;
 fn main() -> std::io::Result<()> {
     let here = Path::new(env!("CARGO_MANIFEST_DIR"));
     let mut written = 0_usize;
-    for target in CORPUS.iter().map(|corpus| corpus.target) {
-        let packages = [here.to_owned(), here.join("std")];
+    // `c_messages` has no stored inputs of its own.
+    for target in CORPUS.iter().map(|corpus| corpus.target).chain(["c_messages"]) {
+        let packages = [here.to_owned(), here.join("std"), here.join("c")];
         let package =
             packages.iter().find(|package| package.join(format!("fuzz_targets/{target}.rs")).exists());
         if let Some(package) = package {

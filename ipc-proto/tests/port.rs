@@ -397,6 +397,22 @@ fn mistakes_in_the_variables_are_found() {
     }
 }
 
+/// On a phone, every kind of runtime opens its TCP ports, those with the tag `listen` too, and has no default port.
+#[test]
+fn ports_on_a_phone() {
+    let variables = [
+        ("DOTNET_DiagnosticPorts", "127.0.0.1:9000,suspend,connect;*:9001,nosuspend,listen"),
+        ("DOTNET_DefaultDiagnosticPortSuspend", "1"),
+    ];
+    for flavour in FLAVOURS {
+        let config = config(flavour, &variables).on_phone();
+        let ports: Vec<_> = config.ports().map(|port| port.address()).collect();
+        assert_eq!(ports, ["*:9001", "127.0.0.1:9000"], "{flavour:?}");
+        assert!(!config.default_port_suspends(), "{flavour:?}");
+        assert_eq!(sentences(&config), [""; 0], "{flavour:?}");
+    }
+}
+
 /// Mono runs on phones, where an address is a host and its TCP port. For other runtimes, every address is a path.
 #[test]
 fn host_and_port_are_not_a_relative_path() {

@@ -258,9 +258,7 @@ impl<'s> Rewrite<'s> {
         };
         let mut partly = false;
         if described.keep && same && !self.options.strip_command_line {
-            let processor =
-                if self.from == Version::V3 { Event::UNKNOWN_PROCESSOR } else { record.processor };
-            self.writer.put_metadata(&Event { processor, ..*record })?;
+            self.writer.put_metadata(record)?;
         } else if described.keep {
             // Bytes of the record that are not part of its description could contain a command line, so a record is
             // written anew.
@@ -348,7 +346,6 @@ impl<'s> Rewrite<'s> {
             let mut event = *event;
             if self.from == Version::V3 {
                 event.capture_thread = event.thread;
-                event.processor = Event::UNKNOWN_PROCESSOR;
                 if !event.stack.is_empty() {
                     let id = self.stacks.wrapping_add(1);
                     self.writer.put_stack(&Stack { id, bytes: event.stack })?;

@@ -142,7 +142,9 @@ impl<'a> Fields<'a> {
 }
 
 impl<'a> Values<'a> {
-    /// Reads the remaining values, and returns the bytes after the last one.
+    /// Reads the remaining values, and returns the bytes after the last one, without those to which a
+    /// [`RelLoc`](crate::ArrayKind::RelLoc) or [`DataLoc`](crate::ArrayKind::DataLoc) refers: the bytes before these or, if
+    /// there are none, the bytes after them.
     ///
     /// # Errors
     /// The first error of the payload, with its offset.
@@ -150,7 +152,7 @@ impl<'a> Values<'a> {
         while self.next().is_some() {}
         match self.error {
             Some(error) => Err(error),
-            None => Ok(self.payload.r.rest()),
+            None => Ok(self.payload.rest()),
         }
     }
 

@@ -437,6 +437,20 @@ fn unknown_threads() {
     assert_eq!(ids(&out), [Some(0), None]);
 }
 
+/// V3 states no processor; the processor 0 of V4 is known.
+#[test]
+fn unknown_processors() {
+    for (version, expected) in [(Version::V3, None), (Version::V4, Some(0))] {
+        let mut buffer = vec![0; TraceWriter::BUFFER];
+        let mut out = Vec::new();
+        let mut writer = TraceWriter::new(&Trace::new(version), &mut buffer).unwrap();
+        put(&mut out, writer.event(&Event { metadata_id: 1, sequence: 1, sorted: true, ..Event::default() }));
+        put(&mut out, Ok(writer.finish()));
+        let mut reader = assembler(&out);
+        assert_eq!(next(&mut reader).map(|event| event.processor()), Some(expected), "{version:?}");
+    }
+}
+
 /// The version decides on the fields of an event of the runtime. It can be in the description or in a label, or be
 /// lost.
 #[cfg(feature = "clr")]

@@ -174,7 +174,8 @@ fn elements_without_bytes(of: &Type) -> bool {
 proptest! {
     /// A payload has the values that were described and written. A prefix of the payload has the first of these values.
     #[test]
-    fn round_trip((format, fields) in descriptions(), seed in 1u64..) {
+    fn round_trip((format, fields) in descriptions(), seed in 1u64..,
+                  unknown in prop::collection::vec(any::<u8>(), 0..3), tail in prop::collection::vec(any::<u8>(), 0..3)) {
         // For elements that are elsewhere, a payload states bytes, so the number of elements without bytes is unknown.
         prop_assume!(!fields.iter().any(|(_, of)| elements_without_bytes(of)));
         let record = record(format, &fields);
@@ -182,15 +183,23 @@ proptest! {
         fields.iter().for_each(|(name, of)| maker.make(name, of));
         let Maker { mut payload, elsewhere, items, .. } = maker;
         let inline = payload.len();
+        let is_used_elsewhere = elsewhere.iter().any(|(_, _, bytes)| !bytes.is_empty());
+        payload.extend(&unknown);
         for (field, relative, bytes) in elsewhere {
             let place = if relative { payload.len() - field - 4 } else { payload.len() };
             payload[field..field + 2].copy_from_slice(&(place as u16).to_le_bytes());
             payload[field + 2..field + 4].copy_from_slice(&(bytes.len() as u16).to_le_bytes());
             payload.extend(bytes);
         }
+        payload.extend(&tail);
+        let rest = match (is_used_elsewhere, unknown.is_empty()) {
+            (false, _) => [unknown, tail].concat(),
+            (true, true) => tail,
+            (true, false) => unknown,
+        };
         let (found, end) = decode(format, &record, &payload);
         prop_assert_eq!(&found, &items);
-        prop_assert_eq!(end, Ok(payload[inline..].to_vec()));
+        prop_assert_eq!(end, Ok(rest));
         // The fields are those that were described.
         let metadata = Metadata::decode(version(format), &record).unwrap();
         for (field, (name, of)) in metadata.fields.iter().zip(&fields) {

@@ -511,6 +511,7 @@ fn events_of_the_old_format() {
         for stack in [0, 8, 12, 65_527] {
             events.push(Event {
                 metadata_id: u32::MAX,
+                processor: Event::UNKNOWN_PROCESSOR,
                 thread: u32::MAX.into(),
                 timestamp: u64::MAX - payload as u64,
                 activity_id: Guid([1; 16]),

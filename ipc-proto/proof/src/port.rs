@@ -9,7 +9,7 @@ use crate::{each, proves};
 proves! { PORT:
     read, Config::is_enabled, Config::disabled_by, Config::default_port_suspends, ports, findings,
     Variable::name, Variable::old_name, Tag::name, Port::connect, Port::listen, list, Port::address, Port::port_type,
-    Port::suspends, NetworkAddress::parse, Config::on_windows, PortList::new, PortList::followed_by, ports_of_list, ToolPort::parse,
+    Port::suspends, NetworkAddress::parse, Config::on_windows, Config::on_phone, PortList::new, PortList::followed_by, ports_of_list, ToolPort::parse,
     ConnectPort::new, ConnectPort::step, ConnectPort::advance,
     Backoff::new, <Backoff as Default>::default, Backoff::next, Backoff::hung_up, Backoff::reset,
     Suspension::<&mut [bool]>::new, Suspension::<&mut [bool]>::resume, Suspension::<&mut [bool]>::is_suspended, waiting,

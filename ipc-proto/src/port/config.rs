@@ -1,5 +1,5 @@
 //! [`Config`]: the diagnostic ports of a runtime, from the environment variables that it reads at startup.
-use super::Port;
+use super::{Port, PortType};
 use crate::plan::Flavour;
 use crate::wire::{hex_digit, number};
 
@@ -73,6 +73,8 @@ pub struct Config<'a> {
     pub(super) flavour: Flavour,
     /// Whether the runtime is known to run on Windows, where an address is the name of a pipe.
     pub(super) is_on_windows: bool,
+    /// Whether the runtime is known to run on a phone, where an address is a host and its TCP port.
+    pub(super) is_on_phone: bool,
     /// The values, in the order of [`Variable::ALL`].
     given: [Given<'a>; 4],
 }
@@ -91,7 +93,7 @@ impl<'a> Config<'a> {
         let value = |name| lookup(name).filter(|value| flavour == Flavour::Mono || !value.is_empty());
         let given =
             |variable: Variable| Given { new: value(variable.name()), old: value(variable.old_name()) };
-        Self { flavour, is_on_windows: false, given: Variable::ALL.map(given) }
+        Self { flavour, is_on_windows: false, is_on_phone: false, given: Variable::ALL.map(given) }
     }
 
     /// States that the runtime runs on Windows: an address is the name of a pipe, so that no [finding](Self::findings) is
@@ -108,6 +110,22 @@ impl<'a> Config<'a> {
     #[must_use]
     pub const fn on_windows(self) -> Self {
         Self { is_on_windows: true, ..self }
+    }
+
+    /// States that the runtime runs on a phone (Android, iOS, tvOS): an address is a [host and its TCP
+    /// port](super::NetworkAddress), there is no default port, and ports with the tag `listen` are opened.
+    ///
+    /// ```
+    /// use ipc_proto::plan::Flavour;
+    /// use ipc_proto::port::Config;
+    ///
+    /// let ports = |name: &str| (name == "DOTNET_DiagnosticPorts").then_some("*:9000,listen,nosuspend");
+    /// let config = Config::read(Flavour::CoreClr, ports);
+    /// assert_eq!((config.ports().count(), config.on_phone().ports().count()), (0, 1));
+    /// ```
+    #[must_use]
+    pub const fn on_phone(self) -> Self {
+        Self { is_on_phone: true, ..self }
     }
 
     /// Returns whether the runtime has any port, including the default port.
@@ -137,16 +155,22 @@ impl<'a> Config<'a> {
     #[must_use]
     pub fn default_port_suspends(&self) -> bool {
         let suspend = self.number(Variable::DefaultDiagnosticPortSuspend).unwrap_or(0);
-        self.is_enabled() && suspend & u64::from(u32::MAX) != 0
+        self.is_enabled() && !self.is_on_phone && suspend & u64::from(u32::MAX) != 0
     }
 
     /// Returns the ports other than the default port, in the runtime's order: the last port of the list comes first.
     ///
-    /// CoreCLR ignores ports with the tag `listen`. Other runtimes open them if they have no default port (on phones).
+    /// CoreCLR ignores ports with the tag `listen`, except [on a phone](Self::on_phone). Other runtimes open them if they
+    /// have no default port (on phones).
     pub fn ports(&self) -> impl Iterator<Item = Port<'a>> + use<'a> {
-        let Self { flavour, .. } = *self;
+        let config = *self;
         let value = if self.is_enabled() { self.port_list() } else { "" };
-        Port::list(value).filter(move |port| port.is_opened_by(flavour))
+        Port::list(value).filter(move |port| config.opens(port))
+    }
+
+    pub(super) fn opens(&self, port: &Port<'_>) -> bool {
+        let connects = port.port_type() == PortType::Connect;
+        connects || self.is_on_phone || self.flavour != Flavour::CoreClr
     }
 
     /// Returns the list of ports; empty if the variable is unset.

@@ -2,7 +2,6 @@
 use core::fmt;
 
 use crate::endpoint::split_once;
-use crate::plan::Flavour;
 use crate::sentences::sentences;
 
 /// One diagnostic port of a runtime: an element of `DOTNET_DiagnosticPorts`.
@@ -166,10 +165,6 @@ impl<'a> Port<'a> {
     #[must_use]
     pub const fn suspends(&self) -> bool {
         self.suspend
-    }
-
-    pub(super) fn is_opened_by(&self, flavour: Flavour) -> bool {
-        self.port_type == PortType::Connect || flavour != Flavour::CoreClr
     }
 }
 

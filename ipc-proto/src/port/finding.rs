@@ -381,7 +381,8 @@ impl<'a> WrittenPort<'a> {
         // Mono runs on phones, where an address is a host and its TCP port.
         let host = |address: &str| self.config.flavour == Flavour::Mono && address.contains(':');
         let is_path = |address: &&str| !host(address) && scheme(self).is_none() && tag(self).is_none();
-        self.address().filter(|_| !self.config.is_on_windows).filter(is_path)
+        let Config { is_on_windows, is_on_phone, .. } = self.config;
+        self.address().filter(|_| !is_on_windows && !is_on_phone).filter(is_path)
     }
 }
 
@@ -427,7 +428,8 @@ fn types<'a>(written: &WrittenPort<'a>) -> Option<Finding<'a>> {
 
 fn listen<'a>(written: &WrittenPort<'a>) -> Option<Finding<'a>> {
     let (port, flavour) = (written.port?, written.config.flavour);
-    (port.port_type() == PortType::Listen).then_some(Finding::Listen { address: port.address(), flavour })
+    let is_ignored = port.port_type() == PortType::Listen && !written.config.is_on_phone;
+    is_ignored.then_some(Finding::Listen { address: port.address(), flavour })
 }
 
 fn suspension<'a>(written: &WrittenPort<'a>) -> Option<Finding<'a>> {
@@ -438,8 +440,7 @@ fn suspends<'a>(written: &WrittenPort<'a>) -> Option<Finding<'a>> {
     let WrittenPort { config, text, port, .. } = written;
     let port = (*port)?;
     let is_explicit = |tag: &str| matches!(Tag::parse(tag), Some(Tag::Suspend | Tag::NoSuspend));
-    let suspends =
-        config.is_enabled() && port.is_opened_by(config.flavour) && !tokens(text).skip(1).any(is_explicit);
+    let suspends = config.is_enabled() && config.opens(&port) && !tokens(text).skip(1).any(is_explicit);
     suspends.then_some(Finding::Suspends { address: port.address() })
 }
 

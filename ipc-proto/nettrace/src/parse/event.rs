@@ -26,7 +26,7 @@ pub struct Event<'a> {
     /// The thread that recorded the event; in V6 the index of the thread. It can differ from [`thread`](Self::thread),
     /// because a sampler records events about all other threads. V3: 0.
     pub capture_thread: u64,
-    /// The processor, or [`UNKNOWN_PROCESSOR`](Self::UNKNOWN_PROCESSOR), which most runtimes write. V3: 0.
+    /// The processor, or [`UNKNOWN_PROCESSOR`](Self::UNKNOWN_PROCESSOR), which most runtimes write, and which V3 always has.
     pub processor: u32,
     /// The thread that the event is about, and whose stack the event has; in V6 the index of the thread.
     pub thread: u64,
@@ -495,6 +495,7 @@ fn v3<'w>(r: &mut Reader<'w>) -> Result<(Event<'w>, usize), DecodeError> {
         activity_id: r.read()?,
         related_activity_id: r.read()?,
         payload: sized(r)?,
+        processor: Event::UNKNOWN_PROCESSOR,
         sorted: true,
         ..Event::default()
     };

@@ -75,7 +75,7 @@ impl<'s, 'a, S: Copy + TryInto<FieldShape>> IndexedValues<'s, 'a, S> {
         }
     }
 
-    /// Reads the remaining values, and returns the bytes after the last one.
+    /// Reads the remaining values, and returns the bytes after the last one, as [`Values::finish`](crate::Values::finish).
     ///
     /// # Errors
     /// The first error of the payload, with its offset.
@@ -83,7 +83,7 @@ impl<'s, 'a, S: Copy + TryInto<FieldShape>> IndexedValues<'s, 'a, S> {
         while self.next().is_some() {}
         match self.error {
             Some(error) => Err(error),
-            None => Ok(self.payload.r.rest()),
+            None => Ok(self.payload.rest()),
         }
     }
 

@@ -13,6 +13,8 @@ pub(crate) struct PayloadReader<'a> {
     pub(crate) r: Reader<'a>,
     /// The place to continue after an array that lies elsewhere in the payload.
     back: Option<Reader<'a>>,
+    /// The offset of the first byte to which an array refers, and the offset after the last one.
+    referred: (usize, usize),
     /// The remaining work, in items.
     pub(crate) work: usize,
     /// The last number that counts the elements of following arrays.
@@ -33,7 +35,18 @@ impl<'a> PayloadReader<'a> {
     #[inline]
     pub(crate) fn new(payload: &'a [u8]) -> Self {
         let work = payload.len().saturating_mul(4).saturating_add(32);
-        Self { payload, r: Reader::new(payload), back: None, work, count: 0 }
+        Self { payload, r: Reader::new(payload), back: None, referred: (usize::MAX, 0), work, count: 0 }
+    }
+
+    /// Returns the unread bytes up to those to which arrays refer or, if there are none, the bytes after both.
+    pub(crate) fn rest(&self) -> &'a [u8] {
+        let (read, (first, end)) = (self.r.offset(), self.referred);
+        let range = if first > read {
+            read..first.min(self.payload.len())
+        } else {
+            read.max(end)..self.payload.len()
+        };
+        self.payload.get(range).unwrap_or_default()
     }
 
     /// Returns an error of this kind at the next byte.
@@ -99,6 +112,10 @@ impl<'a> PayloadReader<'a> {
         let from = if kind == ArrayKind::RelLoc { self.r.offset() } else { 0 };
         let start = from.checked_add(place).ok_or(outside)?;
         let bytes = self.payload.get(start..).and_then(|rest| rest.get(..len)).ok_or(outside)?;
+        if len != 0 {
+            let (first, end) = self.referred;
+            self.referred = (first.min(start), end.max(start.saturating_add(len)));
+        }
         let Some((unit, size)) = unit else { return Ok(Elements::Elsewhere(Reader::at(bytes, start))) };
         if len.checked_rem(size) != Some(0) {
             return Err(outside);

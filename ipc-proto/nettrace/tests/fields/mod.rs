@@ -144,14 +144,14 @@ pub(crate) fn decode(format: Format, record: &[u8], payload: &[u8]) -> (Vec<Stri
     let mut values = metadata.fields.values(payload);
     let items: Vec<_> = values.by_ref().map(|item| format!("{item:?}")).collect();
     if values.error().is_none_or(|error| error.kind != DecodeErrorKind::TooManyItems) {
-        assert_eq!(by_index(&metadata.fields, payload), (items.clone(), values.error()));
+        assert_eq!(by_index(&metadata.fields, payload), (items.clone(), values.clone().finish()));
     }
     let end = values.finish().map(<[u8]>::to_vec).map_err(|e| (e.kind, e.offset));
     (items, end)
 }
 
-/// Returns the items of a payload that is read by the indexes of its fields, as text, and the error.
-fn by_index(fields: &Fields<'_>, payload: &[u8]) -> (Vec<String>, Option<DecodeError>) {
+/// Returns the items of a payload that is read by the indexes of its fields, as text, and the remaining bytes or the error.
+fn by_index<'a>(fields: &Fields<'_>, payload: &'a [u8]) -> (Vec<String>, Result<&'a [u8], DecodeError>) {
     let mut all = Vec::new();
     let count = fields.shapes(|index, name, shape| all.push((index, name, shape)));
     all.sort_by_key(|(index, ..)| *index);
@@ -174,7 +174,7 @@ fn by_index(fields: &Fields<'_>, payload: &[u8]) -> (Vec<String>, Option<DecodeE
         };
         format!("{item:?}")
     });
-    (items.collect(), values.error())
+    (items.collect(), values.finish())
 }
 
 pub(crate) fn value(name: &str, value: Value<'_>) -> String {
