@@ -28,6 +28,7 @@ mod cpu;
 mod decode;
 #[cfg(target_os = "linux")]
 mod diagnose;
+mod diagnosis_columns;
 mod diagnosis_services;
 #[cfg(target_os = "linux")]
 mod discover;
