@@ -161,6 +161,7 @@ mod output {
     pub(crate) mod direct_stdout;
     pub(crate) mod field;
     pub(crate) mod integer;
+    mod link;
     pub(crate) mod live_stderr;
     pub(crate) mod live_stdout;
     pub(crate) mod output_file;

@@ -11,6 +11,7 @@ use std::path::{Path, PathBuf};
 use ipc_proto::wire::to_u64;
 use tempfile::{Builder, NamedTempFile};
 
+use super::link::may_follow;
 use super::output_file::{OverwriteArgs, already_exists, not_a_terminal};
 use super::stdout::{self, binary_stdout, is_stdout};
 use crate::run::Failure;
@@ -180,19 +181,6 @@ impl Destination {
 
 /// The maximum number of symbolic links that lead to a file, as on Linux.
 const MAX_LINKS: usize = 40;
-
-/// Fails for a symbolic link of another user, unless that is root: in a folder where others can write, it leads to a file
-/// that they choose.
-pub(super) fn may_follow(link: &Path) -> io::Result<()> {
-    #[cfg(unix)]
-    {
-        let owner = fs::symlink_metadata(link)?.uid();
-        if owner != 0 && owner != rustix::process::geteuid().as_raw() {
-            return Err(io::Error::other("it is a symbolic link of another user"));
-        }
-    }
-    Ok(())
-}
 
 /// Returns whether a file is a named pipe.
 pub(crate) fn is_pipe(found: &Metadata) -> bool {

@@ -3,7 +3,7 @@ use std::fs::{self, File, OpenOptions};
 use std::io::{self, ErrorKind, IsTerminal};
 use std::path::{Path, PathBuf};
 
-use super::atomic_output::may_follow;
+use super::link::may_follow;
 use crate::run::{Failure, Kind};
 
 /// Whether a command can replace files.

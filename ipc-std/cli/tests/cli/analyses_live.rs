@@ -209,7 +209,8 @@ fn a_signal_ends_the_recording() {
                 assert!(fs::read_to_string(&file).unwrap().contains("</html>"));
             } else {
                 // The end takes long beside busy processor cores.
-                let is_wait = |line: &str| line.starts_with("note: waiting for the process to end its session");
+                let is_wait =
+                    |line: &str| line.starts_with("note: waiting for the process to end its session");
                 assert!(ran.text().len() > 100 && ran.stderr.lines().all(is_wait), "{ran:?}");
             }
         }

@@ -131,9 +131,9 @@ pub(super) fn to_json<'a>(
     LocksRow {
         duration_ms: milliseconds(report.span),
         waits: all.into(),
-        locks: Rows(&report.locks, move |lock: &ContendedLock| json.lock(lock)),
-        cycles: Rows(&report.cycles, move |cycle: &Cycle| json.cycle(cycle)),
-        waiting_before: Rows(&report.waiting_before, move |group: &WaitGroup| json.group(group)),
+        locks: LazyRows(&report.locks, move |lock: &ContendedLock| json.lock(lock)),
+        cycles: LazyRows(&report.cycles, move |cycle: &Cycle| json.cycle(cycle)),
+        waiting_before: LazyRows(&report.waiting_before, move |group: &WaitGroup| json.group(group)),
         ended_before: report.ended.into(),
         without_end: report.without_end,
         without_stack: report.without_stack,
@@ -154,9 +154,9 @@ impl From<WaitTimes> for WaitsRow {
 }
 
 /// A list of values, and what returns the row of each.
-struct Rows<'a, T, F>(&'a [T], F);
+struct LazyRows<'a, T, F>(&'a [T], F);
 
-impl<T, R: Serialize, F: Fn(&T) -> R> Serialize for Rows<'_, T, F> {
+impl<T, R: Serialize, F: Fn(&T) -> R> Serialize for LazyRows<'_, T, F> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.collect_seq(self.0.iter().map(&self.1))
     }
