@@ -121,7 +121,8 @@ pub(crate) fn run(args: &Args, globals: &Globals) -> Result<ExitCode, Failure> {
     let variables = trace.variables(&runtime).map_err(|e| failure(e, &trace))?;
     let variables: Vec<(&str, String)> = variables.map(|v| (v.name, v.value.to_string())).collect();
     let format = if globals.json { VariableFormat::Json } else { args.format };
-    let is_by_line = matches!(format, VariableFormat::Docker | VariableFormat::EnvFile | VariableFormat::Systemd);
+    let is_by_line =
+        matches!(format, VariableFormat::Docker | VariableFormat::EnvFile | VariableFormat::Systemd);
     if is_by_line && variables.iter().any(|(_, value)| value.contains(['\n', '\r'])) {
         return Err(Failure::usage("a file of variables, by lines, cannot contain a line break"));
     }

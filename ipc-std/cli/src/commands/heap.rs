@@ -50,7 +50,9 @@ pub(crate) fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
     let (snapshots, read) = match target {
         TraceTarget::File(path) => read(path, &args.process, globals)?,
         TraceTarget::Process(process) => {
-            globals.note("a heap snapshot stops the program for a full collection, and until all objects are written");
+            globals.note(
+                "a heap snapshot stops the program for a full collection, and until all objects are written",
+            );
             (collection::collect(process, args.buffer, &args.connection, globals)?, Ok(()))
         }
     };
@@ -97,7 +99,8 @@ fn remarks(snapshots: &[HeapSnapshot]) -> Vec<String> {
             remarks.push(format!("--process shows the snapshots of other processes: {}", ids.join(", ")));
         }
         let missing = shown.graph.missing();
-        let events = missing.node_events.saturating_add(missing.edge_events).saturating_add(missing.root_events);
+        let events =
+            missing.node_events.saturating_add(missing.edge_events).saturating_add(missing.root_events);
         if events > 0 {
             remarks.push(format!(
                 "the snapshot lost events, {} of them with objects: the counts are too low, and a larger --buffer loses \

@@ -115,7 +115,8 @@ impl LiveEvents for SnapshotEvents {
 
     /// The session ends with the snapshot. The names of modules follow.
     fn is_done(&self) -> bool {
-        self.snapshots.has_ended() || (self.snapshots.objects() == 0 && self.started.elapsed() >= self.patience)
+        self.snapshots.has_ended()
+            || (self.snapshots.objects() == 0 && self.started.elapsed() >= self.patience)
     }
 
     fn session(&mut self) -> &mut TraceSession {

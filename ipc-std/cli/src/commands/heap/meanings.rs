@@ -22,7 +22,8 @@ const MEANINGS: &[(&str, &str)] = &[
 /// Returns what many objects of a type mostly mean; `None` for types that say enough.
 pub(super) fn meaning(name: &str) -> Option<&'static str> {
     let is_of = |begin: &str| {
-        name.strip_prefix(begin).is_some_and(|rest| !rest.starts_with(|next: char| next.is_alphanumeric() || next == '['))
+        name.strip_prefix(begin)
+            .is_some_and(|rest| !rest.starts_with(|next: char| next.is_alphanumeric() || next == '['))
     };
     MEANINGS.iter().find(|(begin, _)| is_of(begin)).map(|(_, meaning)| *meaning)
 }

@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use clap::ValueEnum;
 use indicatif::HumanCount;
 use nettrace_analysis::OwnCode;
-use nettrace_analysis::heap::{Missing, HeapSnapshot};
+use nettrace_analysis::heap::{HeapSnapshot, Missing};
 use regex::Regex;
 use serde::Serialize;
 
@@ -64,28 +64,39 @@ struct HeapRow<'a> {
 
 impl HeapTypes {
     /// Types of one name in one module are one row.
-    pub(super) fn new(snapshot: &HeapSnapshot, own: &OwnCode, pattern: Option<&Regex>, sort: TypeOrder) -> Self {
+    pub(super) fn new(
+        snapshot: &HeapSnapshot,
+        own: &OwnCode,
+        pattern: Option<&Regex>,
+        sort: TypeOrder,
+    ) -> Self {
         let graph = &snapshot.graph;
         let (mut rows, mut bytes) = (BTreeMap::new(), 0_u64);
         for row in graph.rows() {
             bytes = bytes.saturating_add(row.bytes);
-            let Some(of_type) = graph.types().get(usize::try_from(row.type_place).unwrap_or(usize::MAX)) else { continue };
+            let Some(of_type) = graph.types().get(usize::try_from(row.type_place).unwrap_or(usize::MAX))
+            else {
+                continue;
+            };
             let module = of_type.module.as_deref().filter(|path| !path.is_empty()).map(file_name);
             let name = of_type.name();
-            let is_shown = |pattern: &Regex| pattern.is_match(&name) || module.is_some_and(|of| pattern.is_match(of));
+            let is_shown =
+                |pattern: &Regex| pattern.is_match(&name) || module.is_some_and(|of| pattern.is_match(of));
             if !pattern.is_none_or(is_shown) {
                 continue;
             }
             let stem = module.map_or("", |module| module.rsplit_once('.').map_or(module, |(stem, _)| stem));
-            let is_own = of_type.raw_name.as_deref().is_some_and(|raw| !raw.is_empty()) && own.owns(&format!("{stem}!{name}"));
-            let known = rows.entry((name.clone(), module.map(ToOwned::to_owned))).or_insert_with(|| HeapTypeRow {
-                name,
-                module: module.map(ToOwned::to_owned),
-                count: 0,
-                bytes: 0,
-                largest: 0,
-                own: is_own,
-            });
+            let is_own = of_type.raw_name.as_deref().is_some_and(|raw| !raw.is_empty())
+                && own.owns(&format!("{stem}!{name}"));
+            let known =
+                rows.entry((name.clone(), module.map(ToOwned::to_owned))).or_insert_with(|| HeapTypeRow {
+                    name,
+                    module: module.map(ToOwned::to_owned),
+                    count: 0,
+                    bytes: 0,
+                    largest: 0,
+                    own: is_own,
+                });
             known.count = known.count.saturating_add(row.count);
             known.bytes = known.bytes.saturating_add(row.bytes);
             known.largest = known.largest.max(row.largest);
@@ -98,9 +109,9 @@ impl HeapTypes {
             TypeOrder::Name => {}
         }
         let objects = u64::from(graph.len());
-        let unreachable = graph
-            .reachable()
-            .map(|reachable| (objects.saturating_sub(reachable.count), bytes.saturating_sub(reachable.bytes)));
+        let unreachable = graph.reachable().map(|reachable| {
+            (objects.saturating_sub(reachable.count), bytes.saturating_sub(reachable.bytes))
+        });
         let (process_id, is_complete) = (snapshot.process_id, snapshot.is_complete);
         Self { process_id, objects, bytes, unreachable, is_complete, missing: *graph.missing(), rows }
     }
