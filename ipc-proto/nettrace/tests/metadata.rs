@@ -110,6 +110,12 @@ fn every_trace() {
             .map(|(what, count)| (what.as_str(), count.as_u64().unwrap()))
             .collect();
         let mut expected_trailing = json["facts"]["payload_trailing_total"].as_u64().unwrap_or(0);
+        if name == "synth-v6-all.nettrace" {
+            // The independent reader counts the bytes that a RelLoc refers to as bytes after the fields.
+            expected.remove("trailing_bytes");
+            *expected.entry("exact").or_default() += 1;
+            expected_trailing = 0;
+        }
         if name == "gen-v6-onecollect-small.nettrace" {
             // The independent reader reads type 23 as one code unit, as the document states, but in this trace the type
             // is a string. The remaining bytes are 4 zeros, which the writer puts after each of its ten mappings.
