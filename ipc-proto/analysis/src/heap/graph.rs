@@ -208,16 +208,15 @@ impl Graph {
     ) -> Self {
         let index = AddressIndex::new(&nodes.addresses);
         let mut references = Vec::new();
+        // The next reference belongs to another node if one before it was lost.
         let knows_edges = missing.edge_events == 0 && missing.node_events == 0 && missing.elements == 0;
-        if knows_edges {
-            references.reserve(targets.size());
-        }
+        let targets = if knows_edges { targets } else { Targets::default() };
+        references.reserve(targets.size());
         let mut arrived = targets.iter();
         let mut near = 0;
         for (node, edges) in nodes.edges.iter_mut().enumerate() {
             let stated = core::mem::replace(edges, to_u64(references.len()));
-            // The next reference belongs to another node if one before it was lost.
-            for target in (0..stated).map_while(|_| arrived.next().filter(|_| knows_edges)) {
+            for target in (0..stated).map_while(|_| arrived.next()) {
                 let found = index.find(&nodes.addresses, target, near);
                 near = found.unwrap_or(near);
                 let difference = |child: u32| i64::from(child).wrapping_sub(i64::from(to_u32(node)));

@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use ipc_proto::wire::to_u64;
 use tempfile::{Builder, NamedTempFile};
 
-use super::link::may_follow;
+use super::link::follow;
 use super::output_file::{OverwriteArgs, already_exists, not_a_terminal};
 use super::stdout::{self, binary_stdout, is_stdout};
 use crate::run::Failure;
@@ -111,9 +111,7 @@ impl Destination {
     fn open(path: &Path, overwrite: bool) -> io::Result<Self> {
         let existing = match fs::metadata(path) {
             Ok(found) if !found.is_file() => {
-                if path.is_symlink() {
-                    may_follow(path)?;
-                }
+                follow(path)?;
                 let file = File::options().write(true).open(path)?;
                 return not_a_terminal(file).map(Self::Stream);
             }
@@ -123,13 +121,7 @@ impl Destination {
         };
         // The file replaces the target of a symbolic link, which may not exist yet, instead of the link. A circle of
         // links is an error above.
-        let mut path = path.to_owned();
-        for _ in 0..=MAX_LINKS {
-            let Ok(target) = fs::read_link(&path) else { break };
-            may_follow(&path)?;
-            path.pop();
-            path.push(target);
-        }
+        let path = follow(path)?;
         // Fails early if the file is not writable. The mode is that of the file that was opened, not of one that has
         // replaced it in the meantime.
         let existing = match existing {
@@ -178,9 +170,6 @@ impl Destination {
         persisted.map(drop).map_err(|e| (e.error, path))
     }
 }
-
-/// The maximum number of symbolic links that lead to a file, as on Linux.
-const MAX_LINKS: usize = 40;
 
 /// Returns whether a file is a named pipe.
 pub(crate) fn is_pipe(found: &Metadata) -> bool {

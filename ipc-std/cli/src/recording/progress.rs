@@ -23,7 +23,7 @@ struct ReceivedCounts {
     bytes: AtomicU64,
     events: AtomicU64,
     lost: AtomicU64,
-    /// What is counted beside bytes.
+    /// The unit of `events`.
     unit: &'static str,
 }
 

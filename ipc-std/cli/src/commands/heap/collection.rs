@@ -24,8 +24,10 @@ use crate::run::{Failure, Globals, Kind};
 
 /// The first version of .NET whose sessions can wait for the tool, so that nothing is lost.
 const BLOCKS: u32 = 11;
-/// The buffer of the runtime in MB, where it can wait for the tool and where not.
-const BUFFER: [u32; 2] = [64, 256];
+/// The buffer of the runtime in MB, where it can wait for the tool.
+const BLOCKING_BUFFER: u32 = 64;
+/// The buffer of older runtimes in MB, which drop events when it is full.
+const DROPPING_BUFFER: u32 = 256;
 /// How long a collection may take before its first object.
 const PATIENCE: Duration = Duration::from_secs(10);
 
@@ -39,7 +41,7 @@ pub(super) fn collect(
     let (client, wire_log) = connection.session_client(target)?;
     let version = client.process_info()?.clr_product_version.to_string();
     let major: Option<u32> = version.split('.').next().and_then(|major| major.parse().ok());
-    let default = if major.is_some_and(|major| major >= BLOCKS) { BUFFER[0] } else { BUFFER[1] };
+    let default = if major.is_some_and(|major| major >= BLOCKS) { BLOCKING_BUFFER } else { DROPPING_BUFFER };
     let live = LiveArgs { duration: None, buffer: buffer.unwrap_or(default), no_resume: false };
     let spec = ProviderSpec::new(RUNTIME_PROVIDER, keywords::HEAP_SNAPSHOT, EventLevel::VERBOSE, "");
     let plan = live.plan(vec![spec]).with_snapshot();

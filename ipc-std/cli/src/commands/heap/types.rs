@@ -4,6 +4,7 @@ use std::io::{self, Write};
 
 use clap::ValueEnum;
 use indicatif::HumanCount;
+use ipc_proto::wire::to_usize;
 use nettrace_analysis::OwnCode;
 use nettrace_analysis::heap::{HeapSnapshot, Missing};
 use regex::Regex;
@@ -74,8 +75,7 @@ impl HeapTypes {
         let (mut rows, mut bytes) = (BTreeMap::new(), 0_u64);
         for row in graph.rows() {
             bytes = bytes.saturating_add(row.bytes);
-            let Some(of_type) = graph.types().get(usize::try_from(row.type_place).unwrap_or(usize::MAX))
-            else {
+            let Some(of_type) = graph.types().get(to_usize(row.type_place)) else {
                 continue;
             };
             let module = of_type.module.as_deref().filter(|path| !path.is_empty()).map(file_name);

@@ -71,16 +71,16 @@ impl ProcessSearch {
         let mut visited: Vec<Directory> = Vec::new();
         let mut is_unknown = false;
         let mut has_tmpdir = true;
-        let mut obstacle = None;
-        let mut is_of_target = location.is_some();
+        // The place in `visited` of the directory of the process.
+        let mut place_of_own = None;
+        let has_location = location.is_some();
         let mut own = None;
         let locations = location.into_iter().chain(core::iter::from_fn(|| {
             // The directory of this process is scanned only if needed, because a temporary directory may have many
             // files.
             own.get_or_insert_with(|| context.own_locations(process.key()).into_iter()).next()
         }));
-        for location in locations {
-            let is_of_target = core::mem::take(&mut is_of_target);
+        for (place, location) in locations.enumerate() {
             let (path, scanned) = location.wait(context.deadline);
             let ScannedDirectory { directory, mut candidates, reason } = match scanned {
                 Ok(scanned) if visited.iter().any(|visited| visited.is(&scanned.directory)) => continue,
@@ -102,9 +102,8 @@ impl ProcessSearch {
             };
             let (path, sockets) = (directory.path.clone(), candidates.len());
             search.note(SearchSubject::Directory { path: path.clone(), sockets }, reason);
-            if is_of_target {
-                let found = directory.obstacle(user_id);
-                obstacle = found.map(|obstacle| Reason::Unwritable { tmpdir: path.clone(), obstacle });
+            if place == 0 && has_location {
+                place_of_own = Some(visited.len());
             }
             searched.push(path);
             visited.push(directory);
@@ -120,11 +119,19 @@ impl ProcessSearch {
         let signs = process.signs();
         // If the process has ended meanwhile, its end is the reason to report: all other failures follow from it.
         let is_loaded = matches!(signs, Signs::Loaded | Signs::NotListening | Signs::Listening);
+        let unwritable = || {
+            let directory = visited.get(place_of_own?)?;
+            let obstacle = directory.obstacle(user_id)?;
+            Some(Reason::Unwritable { tmpdir: directory.path.clone(), obstacle })
+        };
+        let has_no_socket = is_loaded && signs != Signs::Listening;
         let reason = match process.is_alive() {
             // The missing directory explains why there is no socket.
             true if is_loaded && !has_tmpdir => None,
-            true if is_loaded && signs != Signs::Listening && obstacle.is_some() => obstacle,
-            true => Some(Reason::NoSocket { searched, signs }),
+            true => {
+                let unwritable = if has_no_socket { unwritable() } else { None };
+                Some(unwritable.unwrap_or(Reason::NoSocket { searched, signs }))
+            }
             false => Some(Reason::NoProcess),
         };
         search.note(SearchSubject::Memory { signs }, reason);
