@@ -118,6 +118,24 @@ fn a_tool_that_is_moved_to_the_background_continues() {
     }
 }
 
+/// A shell continues a job with its own modes of the terminal. A key can end the tool before its next drawing.
+#[test]
+fn a_key_after_a_tool_is_continued_leaves_the_terminal_as_it_was() {
+    for (args, text) in SCREENS {
+        let runtime = runtime(args[0]);
+        let script = r#"run "$@"; echo "ended $?""#;
+        let mut terminal =
+            OnTerminal::shell("-mc", script, &[args, &[runtime.path().to_str().unwrap()]].concat());
+        let process = started(&mut terminal);
+        terminal.wait_for(text);
+        kill_process(process, Signal::CONT).unwrap();
+        terminal.press("q");
+        terminal.wait_for("\x1b[?1049l");
+        terminal.wait_for("ended 0");
+        terminal.ends_unchanged();
+    }
+}
+
 /// Returns the tool as the first program of the session of its terminal.
 fn in_session(args: &[&str]) -> Command {
     let mut session = program("setsid");
