@@ -44,6 +44,8 @@ const USUAL: u8 = 0;
 const SHOWN: u8 = 1;
 /// The screen returns when the tool is in the foreground again.
 const SUSPENDED: u8 = 2;
+/// The terminal shows the screen of the command, in modes that the shell may have set while the tool was stopped.
+const OUTDATED: u8 = 3;
 
 /// Held while the screen is drawn.
 static DRAWING: Mutex<()> = Mutex::new(());
@@ -97,7 +99,7 @@ impl FullScreen {
         match STATE.load(Ordering::SeqCst) {
             USUAL => return Ok(()),
             _ if !foreground::is_foreground(&io::stdin()) => return Ok(()),
-            SUSPENDED => {
+            SUSPENDED | OUTDATED => {
                 // The terminal has the modes of the shell.
                 let _ = disable_raw_mode();
                 STATE.store(SHOWN, Ordering::SeqCst);
@@ -154,6 +156,11 @@ fn change() -> io::Result<()> {
     execute!(io::stdout(), EnterAlternateScreen, Hide, DisableLineWrap)
 }
 
+/// Returns whether the terminal shows the screen of the command.
+fn is_shown(state: u8) -> bool {
+    matches!(state, SHOWN | OUTDATED)
+}
+
 /// Restores the terminal if it is changed. An error means that the terminal is gone, so there is nothing to restore.
 pub(crate) fn restore() {
     leave(USUAL);
@@ -161,7 +168,7 @@ pub(crate) fn restore() {
 
 /// Restores the terminal if it is changed, and sets the state that follows.
 fn leave(next: u8) {
-    if STATE.swap(next, Ordering::SeqCst) != SHOWN {
+    if !is_shown(STATE.swap(next, Ordering::SeqCst)) {
         return;
     }
     if foreground::is_foreground(&io::stdin()) {
@@ -187,7 +194,7 @@ fn suspend(stop: &dyn Fn()) {
         }
         drawing
     });
-    if STATE.load(Ordering::SeqCst) == SHOWN {
+    if is_shown(STATE.load(Ordering::SeqCst)) {
         leave(SUSPENDED);
     }
     stop();
@@ -195,11 +202,11 @@ fn suspend(stop: &dyn Fn()) {
 
 /// Makes the next drawing change the terminal again: the shell has changed it while the tool was stopped.
 fn resume() {
-    if STATE.load(Ordering::SeqCst) != SHOWN {
+    if !is_shown(STATE.load(Ordering::SeqCst)) {
         return;
     }
     if foreground::is_foreground(&io::stdin()) {
-        let _ = STATE.compare_exchange(SHOWN, SUSPENDED, Ordering::SeqCst, Ordering::SeqCst);
+        let _ = STATE.compare_exchange(SHOWN, OUTDATED, Ordering::SeqCst, Ordering::SeqCst);
     } else {
         leave(SUSPENDED);
     }
@@ -213,7 +220,7 @@ fn read_keys(mut take: impl FnMut(Option<KeyEvent>) -> bool) {
             thread::sleep(TICK);
             continue;
         }
-        if STATE.load(Ordering::SeqCst) == SUSPENDED && !take(None) {
+        if matches!(STATE.load(Ordering::SeqCst), SUSPENDED | OUTDATED) && !take(None) {
             return;
         }
         // At the end of the terminal, `event::poll` would never return.
