@@ -102,7 +102,7 @@ macro_rules! commands {
             }
 
             /// Returns what follows the OK answer on the same connection; `Nothing` for an unknown command. For
-            /// [`UserEvents`]($crate::Continuation::UserEvents) a descriptor also precedes the answer.
+            /// [`UserEvents`](crate::Continuation::UserEvents) a descriptor also precedes the answer.
             #[must_use]
             pub fn continuation(&self) -> $crate::Continuation {
                 match self {
@@ -111,7 +111,7 @@ macro_rules! commands {
                 }
             }
 
-            /// Checks the values: see [`Command::check`]($crate::Command::check). An unknown command breaks no rule.
+            /// Checks the values: see [`Command::check`](crate::Command::check). An unknown command breaks no rule.
             ///
             /// # Errors
             /// The first value that breaks a rule, with its path.
@@ -221,7 +221,7 @@ macro_rules! commands {
         ///
         /// The paths need no imports. They have the lifetime `'a` in a request and `'r` in a response, which an expansion
         /// that uses them must declare. `SPECIFICATION_NAME` is the specification's name of the command, and
-        /// `CONTINUATION` is a variant of [`Continuation`]($crate::Continuation), or `Decided` if a field of the request
+        /// `CONTINUATION` is a variant of [`Continuation`](crate::Continuation), or `Decided` if a field of the request
         /// decides. The types of fields have no paths, because programs for other languages give the same names to types
         /// of their own; in Rust, `use ipc_proto::{Array, Guid, Text, types::*}` resolves them. A macro that needs the
         /// start of a row only matches the rest by `$($rest:tt)*`.

@@ -17,9 +17,9 @@ macro_rules! responses {
         })*
 
         /// Passes the table of the responses that have fields to a macro, as one list of rows: all responses except
-        /// [`Status`]($crate::types::Status).
+        /// [`Status`](crate::types::Status).
         ///
-        /// Each row is in brackets, as those of [`for_each_command!`]($crate::for_each_command):
+        /// Each row is in brackets, as those of [`for_each_command!`](crate::for_each_command):
         ///
         /// ```text
         /// [NAME: PATH { FIELD: TYPE, … }]
