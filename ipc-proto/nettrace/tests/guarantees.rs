@@ -59,7 +59,10 @@ impl Place {
         self.guarantee(sequence > number || sequence == 1, "the numbers of a thread become larger");
         // TraceEvent relies on it.
         let is_expected = event.sorted || self.thread.is_none_or(|thread| thread == capture_thread);
-        self.guarantee(is_expected, "in a block, only a sorted event is of another thread than the one before it");
+        self.guarantee(
+            is_expected,
+            "in a block, only a sorted event is of another thread than the one before it",
+        );
         self.guarantee(self.kinds.contains(&event.metadata_id), "an event has a description before it");
         let has_stack = event.stack_id == 0 || self.stacks.contains(&event.stack_id);
         self.guarantee(has_stack, "an event has its stack before it");
