@@ -8,12 +8,15 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, Read, Write};
 
 use nettrace::{
-    Event, EventSelector, Limits, Metadata, Parser, Record, Rewrite, RewriteOptions, RewriteSpace, Slot,
-    TraceWriter, Version,
+    Event, EventSelector, Limits, Metadata, Parser, Record, Rewrite, RewriteOptions, RewriteSpace,
+    SequencePoint, Slot, TraceWriter, Version,
 };
 
 /// The id of a description that the result leaves out, with all events that refer to it.
 const LEFT_OUT: u32 = 0x7fff_ffff;
+
+/// Nanoseconds.
+const SECOND: u128 = 1_000_000_000;
 
 /// The kinds of events that the reduction distinguishes.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -100,7 +103,7 @@ fn main() -> Result<(), Box<dyn core::error::Error>> {
     let has_compilations = arguments.next().is_some_and(|option| option == "jit");
     let mut source = Vec::new();
     io::stdin().read_to_end(&mut source)?;
-    let milliseconds = Duration::try_from_secs_f64(seconds)?.as_millis();
+    let nanoseconds = Duration::try_from_secs_f64(seconds)?.as_nanos();
 
     // Pass 1: which events stay, which stacks they have, and which addresses these have.
     let (mut first, mut frequency, mut stays) = (None, 1, Vec::new());
@@ -116,10 +119,10 @@ fn main() -> Result<(), Box<dyn core::error::Error>> {
         (Record::Event(event), seen) => {
             let start = *first.get_or_insert(event.timestamp);
             let ticks = u128::from(event.timestamp.saturating_sub(start));
-            let time = ticks.saturating_mul(1000).checked_div(frequency.into()).unwrap_or_default();
+            let time = ticks.saturating_mul(SECOND).checked_div(frequency.into()).unwrap_or_default();
             // The samples of one millisecond in `rounds`.
-            let is_round = time.checked_rem(rounds.into()) == Some(0);
-            let is_early = time < milliseconds;
+            let is_round = (time / 1_000_000).checked_rem(rounds.into()) == Some(0);
+            let is_early = time < nanoseconds;
             let is_kept = match seen.map(|(kind, _)| kind) {
                 Some(Kind::Sample) => is_early && is_round,
                 Some(Kind::Detail) | None => false,
@@ -150,8 +153,9 @@ fn main() -> Result<(), Box<dyn core::error::Error>> {
         }
     });
 
-    // Pass 2.
-    let ticks = milliseconds.saturating_mul(frequency.into()) / 1000;
+    // Pass 2. Events that name code must not make the recording longer: what is later is at the end of the part, events
+    // and sequence points alike, so that their order stays.
+    let ticks = nanoseconds.saturating_mul(frequency.into()) / SECOND;
     let end_of_part = first.unwrap_or_default().saturating_add(u64::try_from(ticks)?);
     let only: Vec<_> = providers
         .iter()
@@ -180,9 +184,13 @@ fn main() -> Result<(), Box<dyn core::error::Error>> {
                 seen.is_none_or(|(kind, _)| kind != Kind::Method) || names(number(event.payload, 16));
             let is_kept = stays.next().unwrap_or_default() && is_used;
             let metadata_id = if is_kept { event.metadata_id } else { LEFT_OUT };
-            // Events that name code must not make the recording longer.
+            let stack_id = if stacks.contains(&event.stack_id) { event.stack_id } else { 0 };
             let timestamp = event.timestamp.min(end_of_part);
-            put(&Record::Event(Event { metadata_id, timestamp, ..event }));
+            put(&Record::Event(Event { metadata_id, stack_id, timestamp, ..event }));
+        }
+        Record::SequencePoint(point) => {
+            let timestamp = point.timestamp.min(end_of_part);
+            put(&Record::SequencePoint(SequencePoint { timestamp, ..point }));
         }
         Record::Stack(stack) if !stacks.contains(&stack.id) => {}
         Record::Trace(_) => {

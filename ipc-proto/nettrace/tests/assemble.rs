@@ -433,18 +433,26 @@ fn unknown_threads() {
     let mut writer = TraceWriter::new(&Trace::new(Version::V4), &mut buffer).unwrap();
     put(&mut out, writer.event(&event(0, 1)));
     put(&mut out, writer.event(&event(Event::UNKNOWN_THREAD, 2)));
+    put(&mut out, writer.event(&event(i64::MAX as u64, 3)));
     put(&mut out, Ok(writer.finish()));
-    assert_eq!(ids(&out), [Some(0), None]);
+    assert_eq!(ids(&out), [Some(0), None, Some(i64::MAX as u64)]);
 }
 
-/// V3 states no processor; the processor 0 of V4 is known.
+/// V3 states no processor. In V4 it is an `int`: the smallest and the largest are known, and -1 is not.
 #[test]
 fn unknown_processors() {
-    for (version, expected) in [(Version::V3, None), (Version::V4, Some(0))] {
+    const LARGEST: u32 = i32::MAX as u32;
+    for (version, processor, expected) in [
+        (Version::V3, 0, None),
+        (Version::V4, 0, Some(0)),
+        (Version::V4, LARGEST, Some(LARGEST)),
+        (Version::V4, Event::UNKNOWN_PROCESSOR, None),
+    ] {
         let mut buffer = vec![0; TraceWriter::BUFFER];
         let mut out = Vec::new();
         let mut writer = TraceWriter::new(&Trace::new(version), &mut buffer).unwrap();
-        put(&mut out, writer.event(&Event { metadata_id: 1, sequence: 1, sorted: true, ..Event::default() }));
+        let event = Event { metadata_id: 1, sequence: 1, sorted: true, processor, ..Event::default() };
+        put(&mut out, writer.event(&event));
         put(&mut out, Ok(writer.finish()));
         let mut reader = assembler(&out);
         assert_eq!(next(&mut reader).map(|event| event.processor()), Some(expected), "{version:?}");

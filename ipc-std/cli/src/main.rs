@@ -98,6 +98,7 @@ mod counters {
     mod series_details;
     pub(crate) mod series_filter;
     mod session_reports;
+    mod shares;
     pub(crate) mod table;
     pub(crate) mod text_file;
     pub(crate) mod trace_reports;

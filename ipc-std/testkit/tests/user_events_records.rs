@@ -70,6 +70,9 @@ fn receive(providers: &[UserEventsProvider<'_>], count: usize) -> Vec<Received> 
         assert_eq!(event.problem, None);
         let metadata = event.metadata.expect("metadata comes with the first event");
         assert_eq!(metadata.event_id, u32::from(record.event_id));
+        if metadata.provider == RUNTIME {
+            assert!(metadata.name.is_empty() && metadata.fields.iter().next().is_none(), "{metadata:?}");
+        }
         Received {
             write_index: u32::from_le_bytes(*index),
             event_id: record.event_id,
@@ -116,6 +119,18 @@ fn events_are_written_to_their_tracepoints() {
     let providers = [UserEventsProvider { tracepoints: only_sets, ..provider(RUNTIME, "") }];
     for record in receive(&providers, 10) {
         assert_eq!((record.write_index, record.event_id % 2), (1, 0));
+    }
+}
+
+/// .NET 10 and 11 and NativeAOT of both have sessions. An empty default tracepoint is none.
+#[test]
+fn each_runtime_has_sessions() {
+    for profile in [Profile::net10(), Profile::net11(), Profile::net10_aot(), Profile::net11_aot()] {
+        let runtime = FakeRuntime::start(profile).unwrap();
+        for name in ["dotnet", "", "before\tafter", "before\nafter"] {
+            let (_records, data) = UnixDatagram::pair().unwrap();
+            start(&runtime, &[provider(RUNTIME, name)], data).unwrap().stop().unwrap();
+        }
     }
 }
 

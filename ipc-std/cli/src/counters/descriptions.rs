@@ -2,12 +2,15 @@
 use std::collections::BTreeMap;
 
 use super::report::{OwnedInstrument, Process};
+use super::shares::Shares;
 
 /// The descriptions of instruments of each process by meter and name.
-#[derive(Default)]
-pub(super) struct Descriptions {
-    processes: BTreeMap<Process, BTreeMap<(String, String), String>>,
-    len: usize,
+pub(super) struct Descriptions(Shares<BTreeMap<(String, String), String>>);
+
+impl Default for Descriptions {
+    fn default() -> Self {
+        Self(Shares::new(Self::MAX, Self::MAX_OF_PROCESS))
+    }
 }
 
 impl Descriptions {
@@ -21,22 +24,21 @@ impl Descriptions {
         let OwnedInstrument { meter, name, description, .. } = instrument;
         let len =
             [&meter, &name].into_iter().fold(description.len(), |sum, text| sum.saturating_add(text.len()));
-        let own = self.processes.get(process).map_or(0, BTreeMap::len);
-        if self.len < Self::MAX && own < Self::MAX_OF_PROCESS && len <= Self::MAX_LEN {
-            let own = self.processes.entry(process.clone()).or_default();
-            self.len = self.len.saturating_add(usize::from(own.insert((meter, name), description).is_none()));
+        let key = (meter, name);
+        let is_new = self.0.get(process).is_none_or(|own| !own.contains_key(&key));
+        if let Some(own) = (len <= Self::MAX_LEN).then(|| self.0.reserve(process, is_new.into())).flatten() {
+            own.insert(key, description);
         }
     }
 
     /// Removes the descriptions of a process that has ended.
     pub(super) fn remove(&mut self, process: &Process) {
-        let removed = self.processes.remove(process).map_or(0, |own| own.len());
-        self.len = self.len.saturating_sub(removed);
+        self.0.remove(process);
     }
 
     /// Returns a description; empty if there is none.
     pub(super) fn get(&self, process: &Process, provider: &str, name: &str) -> &str {
-        let own = self.processes.get(process);
+        let own = self.0.get(process);
         own.and_then(|own| own.get(&(provider.to_owned(), name.to_owned()))).map_or("", |text| text)
     }
 }

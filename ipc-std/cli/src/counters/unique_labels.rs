@@ -8,16 +8,22 @@ use nettrace_analysis::counters::OwnedSample;
 
 use super::report::Process;
 use super::series_details::{Detail, details};
+use super::shares::Shares;
 
 /// The details that each series shows. A series keeps them, and no other series of its process gets its labels, even
 /// after its end.
-#[derive(Default)]
 pub(super) struct UniqueLabels {
-    processes: BTreeMap<Process, ProcessLabels>,
+    /// The size is the approximate memory in bytes.
+    processes: Shares<ProcessLabels>,
     hasher: RandomState,
-    /// The approximate memory of all keys in bytes.
-    size: usize,
     key: String,
+}
+
+impl Default for UniqueLabels {
+    fn default() -> Self {
+        let processes = Shares::new(Self::LIMIT, Self::LIMIT / Self::SHARE);
+        Self { processes, hasher: RandomState::new(), key: String::new() }
+    }
 }
 
 /// The series of a process.
@@ -27,7 +33,6 @@ struct ProcessLabels {
     series: BTreeMap<String, (Shown, Arc<str>)>,
     /// The hashes of labels in use, and the hashes of the details of their series.
     taken: BTreeMap<u64, Vec<u64>>,
-    size: usize,
 }
 
 /// Which of its details a series shows, as bits in their order.
@@ -69,32 +74,21 @@ impl UniqueLabels {
         sample: &OwnedSample,
         label: impl Fn(&[Detail<'_>]) -> String,
     ) -> (Shown, Arc<str>) {
-        let Self { processes, hasher, size, key } = self;
+        let Self { processes, hasher, key } = self;
         key.clear();
         sample.push_series_key(key);
-        let stored = processes.get_mut(process);
-        if let Some(known) = stored.as_ref().and_then(|own| own.series.get(&**key)) {
+        let own = processes.get(process);
+        if let Some(known) = own.and_then(|own| own.series.get(&**key)) {
             return known.clone();
         }
         let all = details(sample);
         let label = |shown: Shown| label(&shown.of(&all));
-        let of_process = if stored.is_none() { process.name.len().saturating_add(Self::PROCESS) } else { 0 };
-        let added = key.len().saturating_add(Self::ENTRY).saturating_add(of_process);
-        let own_size = stored.as_ref().map_or(0, |own| own.size);
-        if size.saturating_add(added) > Self::LIMIT
-            || own_size.saturating_add(added) > Self::LIMIT / Self::SHARE
-        {
-            return (Shown::ALL, label(Shown::ALL).into());
-        }
-        let own = match stored {
-            Some(own) => own,
-            None => processes.entry(process.clone()).or_default(),
-        };
+        let is_taken = |label: &u64| own.is_some_and(|own| own.taken.contains_key(label));
         let hash = |shown: Shown| hasher.hash_one(label(shown));
         let own_details: Vec<u64> = all.iter().map(|detail| hasher.hash_one(detail)).collect();
         // Nothing, then each detail on its own that the other series does not have, then more and more of them.
         let nothing = hash(Shown::default());
-        let other = own.taken.get(&nothing);
+        let other = own.and_then(|own| own.taken.get(&nothing));
         let differs =
             |n: &usize| other.zip(own_details.get(*n)).is_some_and(|(other, own)| !other.contains(own));
         let one = (0..own_details.len()).filter(differs).map(|n| 1 << n);
@@ -102,21 +96,21 @@ impl UniqueLabels {
         let mut choices = one.chain(several).map(Shown);
         let shown = match other {
             None => Shown::default(),
-            Some(_) => choices.find(|shown| !own.taken.contains_key(&hash(*shown))).unwrap_or(Shown::ALL),
+            Some(_) => choices.find(|shown| !is_taken(&hash(*shown))).unwrap_or(Shown::ALL),
         };
         let text: Arc<str> = label(shown).into();
+        let of_process = if own.is_none() { process.name.len().saturating_add(Self::PROCESS) } else { 0 };
+        let added = [key.len(), text.len(), of_process].into_iter().fold(Self::ENTRY, usize::saturating_add);
+        let Some(own) = processes.reserve(process, added) else {
+            return (Shown::ALL, label(Shown::ALL).into());
+        };
         own.taken.insert(hasher.hash_one(&*text), own_details);
         own.series.insert(key.clone(), (shown, Arc::clone(&text)));
-        let added = added.saturating_add(text.len());
-        own.size = own.size.saturating_add(added);
-        *size = size.saturating_add(added);
         (shown, text)
     }
 
     /// Removes the series of a process that has ended.
     pub(super) fn remove(&mut self, process: &Process) {
-        if let Some(own) = self.processes.remove(process) {
-            self.size = self.size.saturating_sub(own.size);
-        }
+        self.processes.remove(process);
     }
 }

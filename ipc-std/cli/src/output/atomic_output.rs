@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use ipc_proto::wire::to_u64;
 use tempfile::{Builder, NamedTempFile};
 
-use super::link::follow;
+use super::link;
 use super::output_file::{OverwriteArgs, already_exists, not_a_terminal};
 use super::stdout::{self, binary_stdout, is_stdout};
 use crate::run::Failure;
@@ -111,8 +111,7 @@ impl Destination {
     fn open(path: &Path, overwrite: bool) -> io::Result<Self> {
         let existing = match fs::metadata(path) {
             Ok(found) if !found.is_file() => {
-                follow(path)?;
-                let file = File::options().write(true).open(path)?;
+                let file = link::open(path, File::options().write(true))?;
                 return not_a_terminal(file).map(Self::Stream);
             }
             Ok(found) => Some(found),
@@ -121,16 +120,11 @@ impl Destination {
         };
         // The file replaces the target of a symbolic link, which may not exist yet, instead of the link. A circle of
         // links is an error above.
-        let path = follow(path)?;
+        let path = link::follow(path)?;
         // Fails early if the file is not writable. The mode is that of the file that was opened, not of one that has
         // replaced it in the meantime.
         let existing = match existing {
-            Some(_) => {
-                let mut options = File::options();
-                #[cfg(unix)]
-                options.custom_flags(rustix::fs::OFlags::NOFOLLOW.bits() as i32);
-                Some(options.write(true).open(&path)?.metadata()?)
-            }
+            Some(_) => Some(link::open(&path, File::options().write(true))?.metadata()?),
             None => None,
         };
         let folder =

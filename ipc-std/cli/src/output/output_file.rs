@@ -3,7 +3,7 @@ use std::fs::{self, File, OpenOptions};
 use std::io::{self, ErrorKind, IsTerminal};
 use std::path::{Path, PathBuf};
 
-use super::link::follow;
+use super::link;
 use crate::run::{Failure, Kind};
 
 /// Whether a command can replace files.
@@ -40,10 +40,8 @@ impl OutputFile {
         let (file, created) = match options.clone().create_new(true).open(path) {
             Err(e) if e.kind() == ErrorKind::AlreadyExists => {
                 overwrite.check(path)?;
-                // The path is opened, because a link of /proc to an open file has no other.
-                follow(path).map_err(|e| cannot_write(path, &e))?;
                 // A symbolic link can refer to a file that does not exist: `create` creates that file.
-                (options.create(true).open(path), false)
+                (link::open(path, options.create(true)), false)
             }
             file => (file, true),
         };

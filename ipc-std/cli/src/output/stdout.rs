@@ -22,6 +22,7 @@ pub(crate) fn to_stdout(write: impl FnOnce(&mut dyn Write) -> io::Result<()>) ->
 pub(crate) fn to_open_stdout(write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Result<bool, Failure> {
     let written = match LiveStdout::get() {
         Some(mut stdout) => {
+            // Passed as a whole, because several threads of `monitor` write their results.
             let mut text = Vec::new();
             write(&mut text).and_then(|()| stdout.write_all(&text))
         }

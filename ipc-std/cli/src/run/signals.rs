@@ -32,8 +32,8 @@ static HAS_ARRIVED: AtomicBool = AtomicBool::new(false);
 /// How often a wait checks whether a signal has arrived.
 pub(crate) const TICK: Duration = Duration::from_millis(250);
 
-/// Makes `stop` the handler of signals, instead of the handler before it. A thread calls it for SIGINT, SIGTERM and
-/// SIGHUP, and on Windows for Ctrl-C, Ctrl-Break and the end of the console. If `stop` returns `false`, it stops
+/// Makes `stop` the handler of signals, instead of the handler before it. A thread calls it for SIGINT, SIGTERM, SIGQUIT
+/// and SIGHUP, and on Windows for Ctrl-C, Ctrl-Break and the end of the console. If `stop` returns `false`, it stops
 /// nothing, and the signal ends the tool. Usually the first signal stops the command, and the second one finds the
 /// command stopping.
 pub(crate) fn handle(stop: impl FnMut(i32) -> bool + Send + 'static) -> Result<(), Failure> {

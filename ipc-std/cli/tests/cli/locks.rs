@@ -274,3 +274,30 @@ fn a_process_is_recorded_with_its_threads() {
         "{providers:?}"
     );
 }
+
+/// Each lock has the stack of its owner, 27 KB here: its object is made, written and dropped before the next one.
+#[cfg(target_os = "linux")]
+#[test]
+fn json_is_written_lock_by_lock() {
+    const CALL: u64 = 0x4000;
+    const OWNER: u64 = 7;
+    let directory = tempfile::tempdir().unwrap();
+    let file = directory.path().join("locks.nettrace");
+    let [few, many] = [10, 500].map(|locks| {
+        let mut trace = Written::new(10);
+        let numbers = [CALL, 1, CALL].map(u64::to_le_bytes).concat();
+        let sizes = [0x100_u32, 0, 0].map(u32::to_le_bytes).concat();
+        let names = [&"N".repeat(400)[..], "Call", "void ()"].map(utf16).concat();
+        trace.put(1, 1, 4, &[numbers, sizes, names].concat(), &[]);
+        for lock in 0..locks {
+            trace.start(10, 100 + lock, (0x1_0000 + lock, OWNER), &[CALL]);
+        }
+        trace.sample(20, OWNER, &[CALL; 100]);
+        fs::write(&file, trace.bytes()).unwrap();
+        crate::memory::drained(
+            crate::tool::tool(&["locks", file.to_str().unwrap(), "--json"]).spawn().unwrap(),
+        )
+    });
+    let (text, memory) = (many.0 - few.0, many.1.saturating_sub(few.1));
+    assert!(text > 13_000_000 && memory < 4_000_000, "{few:?} {many:?}");
+}

@@ -53,6 +53,8 @@ mod info_and_env;
 mod jit;
 #[cfg(target_os = "linux")]
 mod json;
+#[cfg(unix)]
+mod links;
 mod list_profiles;
 mod locks;
 mod mapped;

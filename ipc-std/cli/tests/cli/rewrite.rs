@@ -201,18 +201,20 @@ fn a_failure_leaves_the_file_unchanged() {
     }
     only_file(&directory, Some("out.nettrace"));
 
-    // A signal interrupts the command.
-    let mut child =
-        tool(&["rewrite", "-", "-o", &file, "--overwrite"]).stdin(Stdio::piped()).spawn().unwrap();
-    let mut stdin = child.stdin.take().unwrap();
-    stdin.write_all(&fs::read(&source).unwrap()[..6000]).unwrap();
-    until("the temporary file never appeared", || fs::read_dir(directory.path()).unwrap().count() >= 2);
-    kill_process(Pid::from_child(&child), Signal::TERM).unwrap();
-    let ran = finish(child);
-    drop(stdin);
-    assert_eq!(ran.status, None);
-    only_file(&directory, Some("out.nettrace"));
-    assert_eq!(fs::read(&file).unwrap(), b"before");
+    // A signal interrupts the command. Each signal that ends the tool removes the file.
+    for signal in [Signal::TERM, Signal::QUIT, Signal::INT, Signal::HUP] {
+        let mut child =
+            tool(&["rewrite", "-", "-o", &file, "--overwrite"]).stdin(Stdio::piped()).spawn().unwrap();
+        let mut stdin = child.stdin.take().unwrap();
+        stdin.write_all(&fs::read(&source).unwrap()[..6000]).unwrap();
+        until("the temporary file never appeared", || fs::read_dir(directory.path()).unwrap().count() >= 2);
+        kill_process(Pid::from_child(&child), signal).unwrap();
+        let ran = finish(child);
+        drop(stdin);
+        assert_eq!(ran.status, None);
+        only_file(&directory, Some("out.nettrace"));
+        assert_eq!(fs::read(&file).unwrap(), b"before");
+    }
 
     // The output is the input itself, through a link.
     fs::copy(&source, &file).unwrap();

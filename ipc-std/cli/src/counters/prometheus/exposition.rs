@@ -10,41 +10,26 @@ use super::names::{metric_name, valid, words};
 use super::series::{MAX_LINE, Series, kind, write_lines};
 use crate::counters::descriptions::Descriptions;
 use crate::counters::report::{OwnedInstrument, Process};
+use crate::counters::shares::Shares;
 use crate::counters::unique_labels::UniqueLabels;
 use crate::counters::units::base;
 
 /// The last samples of processes, and the sums of what they report by interval.
 pub(crate) struct Exposition {
-    processes: BTreeMap<Process, ProcessSeries>,
+    /// The series of each process by their keys. The size is the approximate memory of them and of their text in bytes.
+    ///
+    /// The map reserves room for several series, which are large: a trace can have many processes with one series.
+    processes: Shares<BTreeMap<String, Box<Series>>>,
     descriptions: Descriptions,
     labels: UniqueLabels,
     /// The type of each name, and the number of processes with the name.
     types: BTreeMap<String, (&'static str, usize)>,
-    /// The names of each process, and the approximate memory of the names of all in bytes.
-    names: BTreeMap<Process, ProcessNames>,
-    names_size: usize,
-    /// The approximate memory of all series and of their text in bytes, and its limit.
-    size: usize,
-    limit: usize,
+    /// The names of the families of each process. The size is their approximate memory in bytes.
+    names: Shares<BTreeSet<String>>,
     left_out: LeftOut,
     /// What [`left_out`](Self::left_out) has returned.
     reported: LeftOut,
     changes: u64,
-}
-
-/// The series of a process, by their keys.
-#[derive(Default)]
-struct ProcessSeries {
-    /// The map reserves room for several series, which are large: a trace can have many processes with one series.
-    series: BTreeMap<String, Box<Series>>,
-    size: usize,
-}
-
-/// The names of the families of a process, and their approximate memory in bytes.
-#[derive(Default)]
-struct ProcessNames {
-    names: BTreeSet<String>,
-    size: usize,
 }
 
 /// What the limits have left out of the text.
@@ -79,14 +64,11 @@ const MAX_NAMES: usize = 16 << 20;
 impl Default for Exposition {
     fn default() -> Self {
         Self {
-            processes: BTreeMap::new(),
+            processes: Shares::new(LIMIT, LIMIT / SHARE),
             descriptions: Descriptions::default(),
             labels: UniqueLabels::default(),
             types: BTreeMap::new(),
-            names: BTreeMap::new(),
-            names_size: 0,
-            size: 0,
-            limit: LIMIT,
+            names: Shares::new(MAX_NAMES, MAX_NAMES / SHARE),
             left_out: LeftOut::default(),
             reported: LeftOut::default(),
             changes: 0,
@@ -114,45 +96,27 @@ impl Exposition {
         self.change();
         let mut key = String::new();
         sample.push_series_key(&mut key);
-        let own = self.processes.get_mut(process);
-        let own_size = own.as_ref().map_or(0, |own| own.size);
-        let limit = self.limit;
-        let fits = |all: usize, own: usize| all <= limit && own <= limit / SHARE;
-        if let Some(stored) = own.and_then(|own| own.series.get_mut(&key)) {
+        if let Some(stored) = self.processes.get_mut(process).and_then(|own| own.get_mut(&key)) {
             let before = stored.size(&key);
             stored.add(&sample.measurement);
             stored.sample = sample.clone();
             self.left_out.numbers |= stored.has_more_numbers();
-            let resized = |size: usize| size.saturating_sub(before).saturating_add(stored.size(&key));
-            let (all, own_size) = (resized(self.size), resized(own_size));
-            let is_left_out = !fits(all, own_size);
-            self.resize(process, all, own_size);
-            if is_left_out {
+            let after = stored.size(&key);
+            if !self.processes.resize(process, before, after) {
                 self.left_out.series = true;
                 self.remove_series(process, &key);
             }
             return;
         }
-        let Some(series) = self.new_series(process, sample) else {
-            self.left_out.series = true;
-            return;
-        };
-        let size = series.size(&key);
-        let (all, own_size) = (self.size.saturating_add(size), own_size.saturating_add(size));
-        if !fits(all, own_size) {
-            self.left_out.series = true;
-            return;
-        }
-        self.left_out.numbers |= series.has_more_numbers();
-        self.processes.entry(process.clone()).or_default().series.insert(key, Box::new(series));
-        self.resize(process, all, own_size);
-    }
-
-    fn resize(&mut self, process: &Process, all: usize, own_size: usize) {
-        self.size = all;
-        if let Some(own) = self.processes.get_mut(process) {
-            own.size = own_size;
-        }
+        let series = self.new_series(process, sample);
+        let has_more_numbers = series.as_ref().is_some_and(Series::has_more_numbers);
+        let stored = series.and_then(|series| {
+            let own = self.processes.reserve(process, series.size(&key))?;
+            own.insert(key, Box::new(series));
+            Some(())
+        });
+        self.left_out.numbers |= stored.is_some() && has_more_numbers;
+        self.left_out.series |= stored.is_none();
     }
 
     /// Returns a series with its first sample; `None` if its name or its labels are beyond the limits.
@@ -171,14 +135,10 @@ impl Exposition {
     /// Removes the series of a process that has ended.
     pub(crate) fn remove(&mut self, process: &Process) {
         self.change();
-        if let Some(own) = self.processes.remove(process) {
-            self.size = self.size.saturating_sub(own.size);
-        }
+        self.processes.remove(process);
         self.labels.remove(process);
         self.descriptions.remove(process);
-        let Some(ProcessNames { names, size }) = self.names.remove(process) else { return };
-        self.names_size = self.names_size.saturating_sub(size);
-        for name in names {
+        for name in self.names.remove(process).unwrap_or_default() {
             match self.types.get_mut(&name) {
                 Some((_, processes)) if *processes > 1 => *processes = processes.saturating_sub(1),
                 _ => drop(self.types.remove(&name)),
@@ -190,17 +150,17 @@ impl Exposition {
     pub(crate) fn remove_series(&mut self, process: &Process, prefix: &str) {
         self.change();
         let Some(own) = self.processes.get_mut(process) else { return };
-        let from = own.series.range::<str, _>((Bound::Included(prefix), Bound::Unbounded));
+        let from = own.range::<str, _>((Bound::Included(prefix), Bound::Unbounded));
         let ended = from.map(|(key, _)| key).take_while(|key| key.starts_with(prefix));
+        let mut removed = 0_usize;
         for key in ended.cloned().collect::<Vec<String>>() {
-            if let Some(series) = own.series.remove(&key) {
-                let size = series.size(&key);
-                own.size = own.size.saturating_sub(size);
-                self.size = self.size.saturating_sub(size);
-            }
+            let series = own.remove(&key);
+            removed = removed.saturating_add(series.map_or(0, |series| series.size(&key)));
         }
-        if own.series.is_empty() {
+        if own.is_empty() {
             self.processes.remove(process);
+        } else {
+            self.processes.resize(process, removed, 0);
         }
     }
 
@@ -213,7 +173,7 @@ impl Exposition {
     /// Returns the samples as text.
     pub(crate) fn text(&self) -> String {
         let all = self.processes.iter();
-        let all = all.flat_map(|(process, own)| own.series.values().map(move |series| (process, &**series)));
+        let all = all.flat_map(|(process, own)| own.values().map(move |series| (process, &**series)));
         let mut all: Vec<(&Process, &Series)> = all.collect();
         // Series of a family stay in their order.
         all.sort_by(|(_, one), (_, other)| one.family.cmp(&other.family));
@@ -264,20 +224,10 @@ impl Exposition {
         let numbered = (2..NUMBERED).map(|n| format!("{with_provider}_{n}"));
         let mut names = [name, with_provider.clone()].into_iter().chain(numbered);
         let name = names.find(|name| self.types.get(name).is_none_or(|(known, _)| *known == kind))?;
-        let own = self.names.get(process);
-        if own.is_some_and(|own| own.names.contains(&name)) {
+        if self.names.get(process).is_some_and(|own| own.contains(&name)) {
             return Some(name);
         }
-        let added = name.len().saturating_add(ENTRY);
-        let own_size = own.map_or(0, |own| own.size).saturating_add(added);
-        let size = self.names_size.saturating_add(added);
-        if size > MAX_NAMES || own_size > MAX_NAMES / SHARE {
-            return None;
-        }
-        self.names_size = size;
-        let own = self.names.entry(process.clone()).or_default();
-        own.size = own_size;
-        own.names.insert(name.clone());
+        self.names.reserve(process, name.len().saturating_add(ENTRY))?.insert(name.clone());
         let (_, processes) = self.types.entry(name.clone()).or_insert((kind, 0));
         *processes = processes.saturating_add(1);
         Some(name)
@@ -323,7 +273,7 @@ mod tests {
             exposition.add(&process(1), &sample);
             if tag % 100 == 99 {
                 exposition.remove_series(&process(1), &prefix(&sample));
-                assert_eq!((exposition.text(), exposition.size), (String::new(), 0));
+                assert_eq!((exposition.text(), exposition.processes.size()), (String::new(), 0));
             }
         }
         let Measurement::Histogram { count: Some(count), .. } = sample.measurement else {
@@ -347,11 +297,11 @@ mod tests {
             }
             sample.name.clone_from(&name);
             exposition.add(&process(id + 100), &sample);
-            assert!(exposition.processes.contains_key(&process(id + 100)), "{id}");
+            assert!(exposition.processes.get(&process(id + 100)).is_some(), "{id}");
             exposition.remove(&process(id));
         }
         (101..=110).for_each(|id| exposition.remove(&process(id)));
-        assert_eq!((exposition.names_size, exposition.types.len()), (0, 0));
+        assert_eq!((exposition.names.size(), exposition.types.len()), (0, 0));
     }
 
     /// Tags whose names become one label, instruments with the same tags, and versions of a meter.
@@ -386,28 +336,31 @@ mod tests {
             let names: BTreeSet<&str> =
                 lines.iter().filter_map(|line| line.rsplit_once(' ')).map(|(name, _)| name).collect();
             assert_eq!((lines.len(), names.len()), (series.len(), series.len()), "{seed}:\n{text}");
-            assert!(text.len() <= exposition.size && exposition.left_out().is_none(), "{text}");
+            assert!(text.len() <= exposition.processes.size() && exposition.left_out().is_none(), "{text}");
         }
     }
 
     #[test]
     fn memory_has_a_limit() {
         let mut sample = last_recorded("net8-meters.nettrace", "Lab.Meter/lab.latency");
-        let mut exposition = Exposition { limit: 8 << 20, ..Exposition::default() };
+        const SMALL: usize = 8 << 20;
+        let processes = Shares::new(SMALL, SMALL / SHARE);
+        let mut exposition = Exposition { processes, ..Exposition::default() };
         for id in 0..40 {
             for tag in 0..20 {
                 sample.tag_text = format!("host={tag}{}", "x".repeat(8_000));
                 exposition.add(&process(id), &sample);
             }
-            let own = exposition.processes.get(&process(id)).map_or(0, |own| own.size);
-            assert!(own <= exposition.limit / SHARE, "{own}");
+            let own = exposition.processes.get(&process(id)).into_iter().flatten();
+            let own: usize = own.map(|(key, series)| series.size(key)).sum();
+            assert!(own <= SMALL / SHARE, "{own}");
         }
-        assert!(exposition.size > exposition.limit / 2 && exposition.size <= exposition.limit);
-        assert!(exposition.text().len() <= exposition.size);
+        let size = exposition.processes.size();
+        assert!(size > SMALL / 2 && size <= SMALL && exposition.text().len() <= size);
         (0..40).for_each(|id| exposition.remove(&process(id)));
-        assert_eq!(exposition.size, 0);
+        assert_eq!(exposition.processes.size(), 0);
         exposition.add(&process(1), &sample);
-        assert!(exposition.size > 0);
+        assert!(exposition.processes.size() > 0);
     }
 
     /// A histogram repeats its labels with each quantile and each bucket.
@@ -467,7 +420,7 @@ mod tests {
             sample.name = format!("n{n}{}", "x".repeat(300));
             exposition.add(&process(n / 4_000), &sample);
         }
-        assert!(exposition.names_size <= MAX_NAMES && exposition.types.len() > 40_000);
+        assert!(exposition.names.size() <= MAX_NAMES && exposition.types.len() > 40_000);
         assert!(exposition.left_out().is_some_and(|text| text.contains("series")));
     }
 
