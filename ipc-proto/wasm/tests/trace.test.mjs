@@ -34,7 +34,7 @@ function digest(events, version) {
         header.writeUInt32LE(row[10], 8);
         header.writeUInt32LE(row[11], 12);
         header.writeBigUInt64LE(event.captureThread, 16);
-        header.writeUInt32LE(v3 ? 0 : (event.processor ?? 0xffff_ffff), 24);
+        header.writeUInt32LE(event.processor ?? 0xffff_ffff, 24);
         header.writeUInt32LE(event.stackId, 28);
         header.writeBigUInt64LE(event.timestamp, 32);
         hash.update(header.subarray(0, 40));
