@@ -4,7 +4,7 @@ import { readFileSync, writeFileSync } from "node:fs";
 
 const read = (path) => readFileSync(new URL(`../${path}`, import.meta.url), "utf8");
 // The modules in order; their names are different, so that one scope can have them all.
-const script = ["dist/module.js", "dist/memory.js", "dist/trace.js", "viewer/text.js", "viewer/viewer.js"]
+const script = ["dist/arguments.js", "dist/module.js", "dist/memory.js", "dist/trace.js", "viewer/text.js", "viewer/viewer.js"]
     .map((path) => read(path).replace(/^import .*$/gm, "").replace(/^export /gm, ""))
     .join("\n");
 // Only this script may run, and nothing may be loaded or sent.

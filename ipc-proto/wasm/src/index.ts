@@ -3,10 +3,10 @@
  *
  * @packageDocumentation
  */
-export type { Fields, Value } from "./memory.js";
+export { initSync, type Fields, type Value } from "./memory.js";
 export {
     Batch, EventKind, readTrace, Trace, TraceError, TraceEvent, TraceReader,
-    type Options, type Source, type TraceEnd, type TraceInfo, type TraceThread,
+    type BlobSource, type Options, type PlainEvent, type Source, type StreamSource, type TraceEnd, type TraceInfo, type TraceThread,
 } from "./trace.js";
 export { check, commands, encode, MessageError, parseMessage, type Message, type Part } from "./message.js";
 export type { CommandName, Commands } from "./commands.js";

@@ -1,4 +1,5 @@
 // The WebAssembly module, and its memory: values that go in as addresses, and lists of items that come out.
+import { mistake } from "./arguments.js";
 import { base64 } from "./module.js";
 
 /** A value of a field, as JavaScript has it. */
@@ -7,6 +8,7 @@ export type Value = boolean | number | bigint | string | null | Date | Uint8Arra
 /** An object of fields. */
 export type Fields = { [name: string]: Value };
 
+/** @internal */
 interface Exports {
     memory: WebAssembly.Memory;
     __heap_base: WebAssembly.Global;
@@ -30,6 +32,18 @@ interface Exports {
 }
 
 let compiled: WebAssembly.Module | undefined;
+
+/**
+ * Compiles the WebAssembly module, and returns it: a `WebAssembly.Module`. Without this call, the first other call does it.
+ * A page can send the module to its workers, which pass it here and so do not compile their own.
+ */
+export function initSync(module?: object): object {
+    if (module !== undefined && !(module instanceof WebAssembly.Module)) {
+        throw mistake("module", "a WebAssembly.Module", module);
+    }
+    compiled ??= module;
+    return compile();
+}
 
 /**
  * Returns the module, which the first call compiles. Nothing here waits, so nor does the import of the package: bundles
@@ -72,6 +86,7 @@ export interface Fault {
 
 /** Memory of the module: areas that grow, one after the other. Each instance has its own. */
 export class Instance {
+    /** @internal */
     readonly exports: Exports;
     /** The first address of the last area, which can grow. */
     private top: number;

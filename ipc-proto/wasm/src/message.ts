@@ -1,4 +1,5 @@
 // Messages of the Diagnostic IPC protocol.
+import { checkBytes, checkFields, isBytes, isObject, mistake } from "./arguments.js";
 import type { CommandName, Commands } from "./commands.js";
 import { shapes } from "./types.js";
 import { instance } from "./trace.js";
@@ -75,6 +76,14 @@ export function commands(): { readonly [name in CommandName]: Readonly<Row> } {
     return table;
 }
 
+/** Returns a command's row. `path` is the argument with its name. */
+function row(path: string, name: string): Row {
+    if (typeof name !== "string" || !Object.hasOwn(commands(), name)) {
+        throw mistake(path, "the name of a command, a key of commands()", name);
+    }
+    return commands()[name as CommandName];
+}
+
 /**
  * Parses the message at the front of the bytes.
  *
@@ -82,8 +91,9 @@ export function commands(): { readonly [name in CommandName]: Readonly<Row> } {
  * part. Fails with a {@link MessageError}.
  */
 export function parseMessage(bytes: Uint8Array, answerTo?: CommandName): Message {
+    checkBytes("bytes", bytes);
     const module = instance();
-    const code = answerTo === undefined ? 0 : commands()[answerTo].code;
+    const code = answerTo === undefined ? 0 : row("answerTo", answerTo).code;
     const [address] = module.input(bytes);
     const items = module.list((output) => module.exports.inspect_message(address, bytes.length, code, output));
     const fault = items.lastFault();
@@ -160,7 +170,7 @@ class Writer {
 
     /** Writes a value of a type in the table or in {@link shapes}. */
     write(type: string, value: unknown, path: string): void {
-        const wrong = (expected: string): TypeError => new TypeError(`${path} must be ${expected}`);
+        const wrong = (expected: string): TypeError => mistake(path, expected, value);
         const array = /^Array<(.*)>$/.exec(type);
         if (array !== null) {
             if (!Array.isArray(value)) {
@@ -172,13 +182,13 @@ class Writer {
         }
         const shape = shapes[type];
         if (shape !== undefined) {
-            if (value === null || typeof value !== "object") {
+            if (!isObject(value)) {
                 throw wrong("an object");
             }
-            const object = value as { [name: string]: unknown };
-            const fields = typeof shape === "function" ? shape(object) : shape;
+            const fields = typeof shape === "function" ? shape(value) : shape;
+            checkFields(path, value, Object.keys(fields));
             for (const [name, of] of Object.entries(fields)) {
-                this.write(of, object[name], `${path}.${name}`);
+                this.write(of, value[name], `${path}.${name}`);
             }
             return;
         }
@@ -192,7 +202,7 @@ class Writer {
             case "u64": {
                 const number = typeof value === "number" && Number.isSafeInteger(value) ? BigInt(value) : value;
                 if (typeof number !== "bigint" || number < 0n || number >> 64n !== 0n) {
-                    throw wrong("an integer from 0 to 2^64 - 1");
+                    throw wrong("an integer from 0 to 2^64 - 1, from 2^53 on as a bigint");
                 }
                 this.space(8).setBigUint64(0, number, true);
                 break;
@@ -215,7 +225,7 @@ class Writer {
                 break;
             }
             case "ClientData":
-                if (!(value instanceof Uint8Array)) {
+                if (!isBytes(value)) {
                     throw wrong("a Uint8Array");
                 }
                 this.space(4).setUint32(0, value.length, true);
@@ -256,19 +266,28 @@ const MAX_MESSAGE = 65_535;
  * long. What a runtime would refuse is not checked: see {@link check}.
  */
 export function encode<Name extends CommandName>(name: Name, fields: Commands[Name]): Uint8Array {
-    const row = commands()[name];
+    const { code, fields: types } = row("name", name);
+    const values: unknown = fields;
+    if (!isObject(values)) {
+        throw mistake("fields", `an object with the fields of ${name}`, values);
+    }
     const writer = new Writer();
-    for (const [field, type] of Object.entries(row.fields)) {
+    const session = Object.values(types).find((type) => type.startsWith("SessionConfig"));
+    if (session !== undefined) {
         // The fields of a session are those of the request.
-        const isSession = type.startsWith("SessionConfig");
-        writer.write(type, isSession ? fields : (fields as { [name: string]: unknown })[field], isSession ? name : field);
+        writer.write(session, values, name);
+    } else {
+        checkFields(name, values, Object.keys(types));
+        for (const [field, type] of Object.entries(types)) {
+            writer.write(type, values[field], field);
+        }
     }
     const payload = writer.finish();
     const module = instance();
     const [address, space] = module.input(payload, new Uint8Array(MAX_MESSAGE));
     let len = 0;
     const items = module.list((output) => {
-        len = module.exports.encode_request(row.code, address, payload.length, space, MAX_MESSAGE, output);
+        len = module.exports.encode_request(code, address, payload.length, space, MAX_MESSAGE, output);
     });
     const fault = items.lastFault();
     if (fault !== undefined || len === 0) {
@@ -282,6 +301,7 @@ export function encode<Name extends CommandName>(name: Name, fields: Commands[Na
  * `undefined`.
  */
 export function check(request: Uint8Array): string | undefined {
+    checkBytes("request", request);
     const module = instance();
     const [address] = module.input(request);
     return module.list((output) => module.exports.check_request(address, request.length, output)).lastFault()?.message;

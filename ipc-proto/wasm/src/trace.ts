@@ -1,4 +1,5 @@
 // NetTrace: events from a stream of bytes.
+import { checkBytes, checkFields, isBytes, isObject, mistake, typeName } from "./arguments.js";
 import { guid, Instance, Names, type Fields, type Value } from "./memory.js";
 
 /** What a stream states about itself. */
@@ -39,7 +40,7 @@ export interface TraceThread {
     [key: string]: Value | undefined;
 }
 
-/** The description of a kind of event in the memory of a module. */
+/** The description of a kind of event in the memory of a module. @internal */
 interface Description {
     module: Instance;
     address: number;
@@ -126,7 +127,7 @@ const DESCRIPTIONS = 32 << 20;
 
 const latin1 = new TextDecoder("latin1");
 
-/** Bytes of a batch. */
+/** Bytes that events refer to: those of a batch, or a copy of them. @internal */
 interface Piece {
     bytes: Uint8Array;
     start: number;
@@ -135,14 +136,14 @@ interface Piece {
     labels?: Fields;
 }
 
-/** What a thread is from a context on. */
+/** What a thread is from a context on. @internal */
 interface ThreadVersion {
     /** {@link Context.replaced} of the first context that has this version. */
     since: number;
     thread: TraceThread;
 }
 
-/** What the events of a batch refer to. */
+/** What the events of a batch refer to. @internal */
 interface Context {
     info: TraceInfo;
     stacks: Map<number, Piece>;
@@ -400,6 +401,86 @@ export class TraceEvent {
         const [bytes] = module.input(payload);
         return module.list((output) => module.exports.payload_values(address, bytes, payload.length, output)).object(names);
     }
+
+    /**
+     * The event as a plain object, for `JSON.stringify` and `structuredClone`: integers from 2^53 on are decimal texts, bytes
+     * are hexadecimal digits, and addresses, keywords and the timestamp are always texts.
+     */
+    toJSON(): PlainEvent {
+        const { fields, rest, fault } = this.decode();
+        return {
+            provider: this.provider,
+            id: this.id,
+            version: this.version,
+            name: this.name,
+            level: this.level,
+            opcode: this.opcode ?? null,
+            keywords: String(this.keywords),
+            time: this.time,
+            timestamp: String(this.timestamp),
+            date: Number.isNaN(this.date.getTime()) ? null : this.date.toISOString(),
+            threadId: this.threadId,
+            processor: this.processor ?? null,
+            activityId: this.activityId ?? null,
+            relatedActivityId: this.relatedActivityId ?? null,
+            labels: toPlain(this.labels) as { [name: string]: Plain },
+            stack: this.stack.map(String),
+            fields: toPlain(fields) as { [name: string]: Plain },
+            ...(rest === undefined ? {} : { rest: hex(rest) }),
+            ...(fault === undefined ? {} : { fault }),
+        };
+    }
+}
+
+/** A value as JSON has it. */
+export type Plain = boolean | number | string | null | Plain[] | { [name: string]: Plain };
+
+/** What {@link TraceEvent.toJSON} returns. */
+export interface PlainEvent {
+    provider: string;
+    id: number;
+    version: number;
+    name: string;
+    level: number;
+    opcode: number | null;
+    keywords: string;
+    time: number;
+    timestamp: string;
+    date: string | null;
+    threadId: number;
+    processor: number | null;
+    activityId: string | null;
+    relatedActivityId: string | null;
+    labels: { [name: string]: Plain };
+    stack: string[];
+    fields: { [name: string]: Plain };
+    /** The bytes after the fields. */
+    rest?: string;
+    /** Why fields are missing. */
+    fault?: { message: string; offset: number };
+}
+
+function hex(bytes: Uint8Array): string {
+    return Array.from(bytes, (byte) => byte.toString(16).padStart(2, "0")).join("");
+}
+
+function toPlain(value: Value): Plain {
+    if (typeof value === "bigint") {
+        return String(value);
+    }
+    if (value === null || typeof value !== "object") {
+        return value;
+    }
+    if (Array.isArray(value)) {
+        return value.map(toPlain);
+    }
+    if (value instanceof Uint8Array) {
+        return hex(value);
+    }
+    if (value instanceof Date) {
+        return Number.isNaN(value.getTime()) ? null : value.toISOString();
+    }
+    return Object.fromEntries(Object.entries(value).map(([name, inner]) => [name, toPlain(inner)]));
 }
 
 const NONE: Fields = Object.freeze({});
@@ -425,6 +506,31 @@ function describe(piece: Piece, name: "describe_labels" | "describe_thread"): Fi
     const module = instance();
     const [address] = module.input(piece.bytes.subarray(piece.start, piece.start + piece.len));
     return module.list((output) => module.exports[name](address, piece.len, output)).object().fields;
+}
+
+/** Whether a row is what later events refer to by its number. */
+function isShared(kind: number, id: number): boolean {
+    return (kind === RowKind.Stack && id !== OWN_STACK) || kind === RowKind.LabelList;
+}
+
+/**
+ * Copies the stacks and label lists of rows, which can stay long after the events around them. Returns their copies in the
+ * order of the rows.
+ */
+function copyShared(rows: Uint32Array, count: number, bytes: Uint8Array): { next(start: number, len: number): Piece } {
+    let size = 0;
+    for (let at = 0; at < count * WORDS; at += WORDS) {
+        size += isShared(rows[at], rows[at + Word.Id]) ? rows[at + Word.Len] : 0;
+    }
+    const copy = new Uint8Array(size);
+    let end = 0;
+    return {
+        next(start, len) {
+            copy.set(bytes.subarray(start, start + len), end);
+            end += len;
+            return { bytes: copy, start: end - len, len };
+        },
+    };
 }
 
 /**
@@ -474,6 +580,10 @@ export class TraceReader {
 
     /** Adds the next bytes of the stream. They must not change until {@link next} has returned `undefined`. */
     push(bytes: Uint8Array): void {
+        checkBytes("bytes", bytes);
+        if (this.isClosed) {
+            throw new Error("no bytes can follow after close()");
+        }
         if (this.pending.length === 0) {
             this.pending = bytes;
         } else {
@@ -588,6 +698,7 @@ export class TraceReader {
 
     /** Makes batches of rows: one for the events between two rows that replace what events refer to. */
     private split(rows: Uint32Array, count: number, bytes: Uint8Array, activities: Uint8Array): void {
+        const copies = copyShared(rows, count, bytes);
         let kinds: EventKind[] = [];
         let events = 0;
         const places = new Uint32Array(count);
@@ -617,11 +728,11 @@ export class TraceReader {
                     break;
                 case RowKind.Stack:
                     if (id !== OWN_STACK) {
-                        this.context.stacks.set(id, { bytes, start, len });
+                        this.context.stacks.set(id, copies.next(start, len));
                     }
                     break;
                 case RowKind.LabelList:
-                    this.context.labels.set(id, { bytes, start, len });
+                    this.context.labels.set(id, copies.next(start, len));
                     break;
                 case RowKind.Trace:
                     cut();
@@ -730,12 +841,23 @@ export class TraceReader {
     }
 }
 
+/** A `Blob` or a `File`. Its own type would need the types of browsers. */
+export interface BlobSource {
+    readonly size: number;
+    slice(start: number, end: number): { arrayBuffer(): Promise<ArrayBuffer> };
+}
+
+/** A `ReadableStream` of bytes, as the `body` of a `Response`. */
+export interface StreamSource {
+    getReader(): { read(): Promise<{ done: boolean; value?: Uint8Array | undefined }>; cancel(): Promise<void> };
+}
+
 /** Bytes of a trace. */
 export type Source =
     | Uint8Array
     | ArrayBuffer
-    | Blob
-    | ReadableStream<Uint8Array>
+    | BlobSource
+    | StreamSource
     | AsyncIterable<Uint8Array>
     | Iterable<Uint8Array>;
 
@@ -748,9 +870,16 @@ export interface Options {
 /** The events of a trace, while they are read. It can be iterated once. */
 export class Trace implements AsyncIterable<TraceEvent> {
     private readonly reader = new TraceReader();
+    private isRead = false;
 
     /** @internal */
-    constructor(private readonly source: Source, private readonly options: Options) {}
+    constructor(private readonly source: Source, private readonly options: Options) {
+        checkSource(source);
+        if (!isObject(options)) {
+            throw mistake("options", "an object", options);
+        }
+        checkFields("options", options, ["tolerant"]);
+    }
 
     /** What the trace states about itself; `undefined` before the first event. */
     get info(): TraceInfo | undefined {
@@ -771,6 +900,10 @@ export class Trace implements AsyncIterable<TraceEvent> {
 
     /** The events in batches, which is several times as fast. */
     async *batches(): AsyncGenerator<Batch, void, undefined> {
+        if (this.isRead) {
+            throw new Error("a trace can be read once: call readTrace again, with a new source if it is a stream");
+        }
+        this.isRead = true;
         const { reader } = this;
         for await (const bytes of pieces(this.source)) {
             reader.push(bytes);
@@ -806,13 +939,45 @@ export function readTrace(source: Source, options: Options = {}): Trace {
     return new Trace(source, options);
 }
 
+/** Fails for a value that is no source. */
+function checkSource(source: unknown): void {
+    if (isObject(source)) {
+        const isArray = ArrayBuffer.isView(source) && !isBytes(source);
+        if (!isArray && (isBytes(source) || isBuffer(source) || isBlob(source) || "getReader" in source || isIterable(source))) {
+            return;
+        }
+    } else if (Array.isArray(source)) {
+        source.forEach((piece, index) => checkBytes(`source[${index}]`, piece));
+        return;
+    }
+    const hint =
+        typeof source === "string" ? ": a name must be opened, as by createReadStream of node:fs or by fetch"
+        : isObject(source) && "body" in source ? ": pass its body"
+        : "";
+    const error = mistake("source", "a Uint8Array, an ArrayBuffer, a Blob, or a stream or an iterable of Uint8Array", source);
+    error.message += hint;
+    throw error;
+}
+
+function isBuffer(source: object): source is ArrayBuffer {
+    return typeName(source) === "ArrayBuffer";
+}
+
+function isBlob(source: object): source is BlobSource {
+    return "size" in source && "slice" in source && !isBytes(source);
+}
+
+function isIterable(source: object): boolean {
+    return Symbol.asyncIterator in source || Symbol.iterator in source;
+}
+
 /** The bytes of a source, piece by piece. A stream is cancelled if its reader leaves. */
 async function* pieces(source: Source): AsyncGenerator<Uint8Array, void, undefined> {
-    if (source instanceof Uint8Array) {
+    if (isBytes(source)) {
         yield source;
-    } else if (source instanceof ArrayBuffer) {
+    } else if (isBuffer(source)) {
         yield new Uint8Array(source);
-    } else if (typeof Blob !== "undefined" && source instanceof Blob) {
+    } else if (isBlob(source)) {
         const size = 4 << 20;
         for (let at = 0; at < source.size; at += size) {
             yield new Uint8Array(await source.slice(at, at + size).arrayBuffer());
@@ -821,12 +986,16 @@ async function* pieces(source: Source): AsyncGenerator<Uint8Array, void, undefin
         const reader = source.getReader();
         try {
             for (let step = await reader.read(); !step.done; step = await reader.read()) {
-                yield step.value;
+                checkBytes("a piece of source", step.value);
+                yield step.value as Uint8Array;
             }
         } finally {
             await reader.cancel();
         }
     } else {
-        yield* source as AsyncIterable<Uint8Array>;
+        for await (const piece of source as AsyncIterable<Uint8Array>) {
+            checkBytes("a piece of source", piece);
+            yield piece;
+        }
     }
 }

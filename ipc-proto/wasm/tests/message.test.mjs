@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { readdirSync, readFileSync } from "node:fs";
 import { test } from "node:test";
-import { check, commands, encode, MessageError, parseMessage } from "../dist/index.js";
+import { check, commands, encode, initSync, MessageError, parseMessage } from "../dist/index.js";
 
 const testdata = new URL("../../../testdata/", import.meta.url);
 
@@ -99,4 +99,53 @@ test("values that a field cannot have", () => {
     assert.throws(() => encode("StopTracing", {}), /^TypeError: session_id/);
     assert.throws(() => encode("ApplyStartupHook", { startup_hook_path: "x".repeat(40_000) }), MessageError);
     assert.equal(encode("SetEnvironmentVariable", { name: "A", value: "\u{1f600}" }).length, 20 + 8 + 10);
+});
+
+test("keywords as numbers and as bigints", () => {
+    const provider = (keywords) => ({ keywords, level: 4, name: "P", arguments: null });
+    const request = (keywords) =>
+        encode("CollectTracing2", { buffer_mb: 64, format: 1, rundown: false, providers: [provider(keywords)] });
+    for (const keywords of [0, 0x8000, 2 ** 53 - 1]) {
+        assert.deepEqual(request(keywords), request(BigInt(keywords)));
+    }
+    assert.equal(parseMessage(request(2n ** 64n - 1n)).fields.providers[0].keywords, 2n ** 64n - 1n);
+    // Such a number may have been another one before it was rounded.
+    assert.throws(() => request(2 ** 53), /^TypeError: providers\[0\]\.keywords must be .* from 2\^53 on as a bigint, not 9007199254740992$/);
+});
+
+test("an argument of a wrong type is an error that names it", () => {
+    const provider = { keywords: 0, level: 4, name: "P", arguments: null };
+    const session = { buffer_mb: 64, format: 1, rundown: false, providers: [provider] };
+    const streaming = { ...provider, filter: { enable: false, event_ids: [] } };
+    const stream = { session_type: 0, buffer_mb: 1, format: 1, rundown_keyword: 0, stackwalk: true, providers: [streaming] };
+    assert.equal(encode("CollectTracing5", stream).length, 20 + 4 + 4 + 4 + 8 + 1 + 4 + 29);
+    for (const [call, message] of [
+        [() => encode("Nope", {}), 'name must be the name of a command, a key of commands(), not "Nope"'],
+        [() => encode("toString", {}), 'name must be the name of a command, a key of commands(), not "toString"'],
+        [() => encode(undefined, {}), "name must be the name of a command, a key of commands(), not undefined"],
+        [() => encode("StopTracing"), "fields must be an object with the fields of StopTracing, not undefined"],
+        [() => encode("StopTracing", [1]), "fields must be an object with the fields of StopTracing, not an object of type Array"],
+        [() => encode("StopTracing", { session_id: "1" }), 'session_id must be an integer from 0 to 2^64 - 1, from 2^53 on as a bigint, not "1"'],
+        [() => encode("StopTracing", { session_id: 1, id: 1 }), 'StopTracing has no field "id": its fields are session_id'],
+        [() => encode("GetProcessInfo", { pid: 1 }), 'GetProcessInfo has no field "pid": it has no fields'],
+        [() => encode("CollectTracing2", { ...session, providers: "P" }), 'providers must be an array, not "P"'],
+        [() => encode("CollectTracing2", { ...session, providers: [{ ...provider, keyword: 1 }] }),
+            'providers[0] has no field "keyword": its fields are keywords, level, name, arguments'],
+        [() => encode("CollectTracing5", { ...stream, rundown: true }),
+            'CollectTracing5 has no field "rundown": its fields are session_type, buffer_mb, format, rundown_keyword, stackwalk, providers'],
+        [() => encode("AttachProfiler", { attach_timeout: 1, profiler_guid: "1", profiler_path: null, client_data: null }),
+            'profiler_guid must be a GUID, not "1"'],
+        [() => parseMessage("00"), 'bytes must be a Uint8Array, not "00"'],
+        [() => parseMessage([1, 2]), "bytes must be a Uint8Array, not an object of type Array"],
+        [() => parseMessage(new Uint8Array(0), "Nope"), 'answerTo must be the name of a command, a key of commands(), not "Nope"'],
+        [() => check(null), "request must be a Uint8Array, not null"],
+        [() => initSync({}), "module must be a WebAssembly.Module, not an object of type Object"],
+    ]) {
+        assert.throws(call, { name: "TypeError", message });
+    }
+});
+
+test("one module for a page and its workers", () => {
+    assert.ok(initSync() instanceof WebAssembly.Module);
+    assert.equal(initSync(initSync()), initSync());
 });

@@ -4,6 +4,7 @@ import { execFileSync } from "node:child_process";
 import { createHash } from "node:crypto";
 import { readdirSync, readFileSync } from "node:fs";
 import { test } from "node:test";
+import { runInNewContext } from "node:vm";
 import { readTrace, TraceError, TraceReader } from "../dist/index.js";
 
 const folder = new URL("../../../testdata/nettrace/", import.meta.url);
@@ -34,7 +35,7 @@ function digest(events, version) {
         header.writeUInt32LE(row[10], 8);
         header.writeUInt32LE(row[11], 12);
         header.writeBigUInt64LE(event.captureThread, 16);
-        header.writeUInt32LE(v3 ? 0 : (event.processor ?? 0xffff_ffff), 24);
+        header.writeUInt32LE(event.processor ?? 0xffff_ffff, 24);
         header.writeUInt32LE(event.stackId, 28);
         header.writeBigUInt64LE(event.timestamp, 32);
         hash.update(header.subarray(0, 40));
@@ -236,4 +237,79 @@ test("a record that claims to be long takes no memory", () => {
     reader.push(lab.subarray(0, 200));
     while (reader.next() !== undefined);
     assert.ok(reader.module.exports.memory.buffer.byteLength < 4 << 20);
+});
+
+test("an argument of a wrong type is an error that names it", async () => {
+    const source = "source must be a Uint8Array, an ArrayBuffer, a Blob, or a stream or an iterable of Uint8Array, not ";
+    const opened = ": a name must be opened, as by createReadStream of node:fs or by fetch";
+    for (const [call, message] of [
+        [() => readTrace("app.nettrace"), `${source}"app.nettrace"${opened}`],
+        [() => readTrace({}), `${source}an object of type Object`],
+        [() => readTrace(null), `${source}null`],
+        [() => readTrace(), `${source}undefined`],
+        [() => readTrace(new Uint16Array(4)), `${source}an object of type Uint16Array`],
+        [() => readTrace(new DataView(lab.buffer)), `${source}an object of type DataView`],
+        [() => readTrace(new Response(lab)), `${source}an object of type Response: pass its body`],
+        [() => readTrace([1, 2]), "source[0] must be a Uint8Array, not 1"],
+        [() => readTrace(lab, true), "options must be an object, not true"],
+        [() => readTrace(lab, { tolerent: true }), 'options has no field "tolerent": its fields are tolerant'],
+        [() => new TraceReader().push("Nettrace"), 'bytes must be a Uint8Array, not "Nettrace"'],
+    ]) {
+        assert.throws(call, { name: "TypeError", message });
+    }
+    const texts = () => new ReadableStream({
+        start(controller) {
+            controller.enqueue("a text");
+            controller.close();
+        },
+    });
+    for (const pieces of [texts(), new Set(["a text"]), (async function* () { yield "a text"; })()]) {
+        await assert.rejects(read(pieces), { name: "TypeError", message: 'a piece of source must be a Uint8Array, not "a text"' });
+    }
+    // Those of another context, as tests with jest have them, are as good.
+    const foreign = runInNewContext("new Uint8Array(4)");
+    assert.ok(!(foreign instanceof Uint8Array));
+    assert.equal((await read(foreign)).trace.end.offset, 0);
+});
+
+test("a trace is read once, and a reader is closed once", async () => {
+    const { trace } = await read(lab);
+    await assert.rejects(trace.batches().next(), /^Error: a trace can be read once/);
+    await assert.rejects(trace[Symbol.asyncIterator]().next(), /^Error: a trace can be read once/);
+    const reader = new TraceReader();
+    reader.close();
+    assert.throws(() => reader.push(lab), /^Error: no bytes can follow after close\(\)/);
+});
+
+test("events as JSON and as plain objects", async () => {
+    for (const name of traces) {
+        for (const event of (await read(load(name))).events) {
+            const object = JSON.parse(JSON.stringify(event));
+            assert.deepEqual(structuredClone(event.toJSON()).fields, event.toJSON().fields);
+            assert.deepEqual([object.provider, object.keywords], [event.provider, String(event.keywords)]);
+            assert.deepEqual(object.stack.map(BigInt), event.stack);
+        }
+    }
+    const [first] = (await read(load("synth-v6-all.nettrace"))).events;
+    const { fields } = JSON.parse(JSON.stringify(first));
+    assert.deepEqual([fields.u64, fields.i64, fields.guid], ["9223372036854775813", -5000000000000, "03020100-0504-0706-0809-0a0b0c0d0e0f"]);
+    assert.deepEqual(fields.obj, { x: 300, y: ["Hi", "Bye"] });
+});
+
+test("a stack does not keep the bytes around it", async () => {
+    const { events } = await read(lab);
+    const buffers = new Set();
+    let bytes = 0;
+    for (const { batch } of events) {
+        for (const piece of batch.context.stacks.values()) {
+            if (!buffers.has(piece.bytes.buffer)) {
+                buffers.add(piece.bytes.buffer);
+                bytes += piece.bytes.buffer.byteLength;
+            }
+        }
+    }
+    const frames = new Map(events.map((event) => [event.stackId, 8 * event.stack.length]));
+    const needed = [...frames.values()].reduce((sum, len) => sum + len, 0);
+    // Some stacks belong to no event.
+    assert.ok(needed > 0 && bytes <= 2 * needed, `${bytes} bytes for stacks of ${needed}`);
 });
