@@ -19,7 +19,7 @@ fn of_workspace(key: &str) -> String {
 /// They are built from a clone only, and need no address.
 #[test]
 fn packages_outside_of_the_workspace_repeat_its_metadata_and_are_not_published() {
-    for package in ["ipc-proto/c", "ipc-proto/wasm"] {
+    for package in ["ipc-proto/c", "ipc-proto/c/analysis", "ipc-proto/wasm"] {
         let manifest = lines(&format!("{package}/Cargo.toml"));
         for line in ["version", "edition", "rust-version", "license"].map(of_workspace) {
             assert!(manifest.contains(&line), "{package} lacks `{line}`");

@@ -16,6 +16,7 @@
 mod addresses;
 mod edges;
 mod graph;
+mod heap_types;
 mod node_columns;
 mod rows;
 mod snapshot;
@@ -23,5 +24,6 @@ mod snapshots;
 mod type_table;
 
 pub use graph::{Graph, Missing, Node, Reachable, Root, RootKind, TypeRow};
+pub use heap_types::HeapTypeRow;
 pub use snapshots::{HeapSnapshot, Snapshots};
 pub use type_table::{HeapType, dotnet_name};

@@ -1121,6 +1121,10 @@ enum dipc_status
      */
     DIPC_STATUS_OVERRUN = 37,
     /**
+     * A fault of the library itself, which only the functions of `dotnet_ipc_analysis.h` can find: please report it.
+     */
+    DIPC_STATUS_FAULT = 38,
+    /**
      * The bytes are malformed in a way that has no status of its own.
      */
     DIPC_STATUS_MALFORMED_BYTES = 127,

@@ -62,6 +62,7 @@ class Status(enum.IntEnum):
     WRONG_KIND = 35
     INVALID_ARGUMENT = 36
     OVERRUN = 37
+    FAULT = 38
     UNEXPECTED_END = 64
     BAD_MAGIC = 65
     BAD_ADVERTISE = 66
@@ -428,7 +429,7 @@ _FUNCTIONS: dict[str, tuple[Any, list[Any]]] = {
 
 
 def _load() -> ctypes.CDLL:
-    library = ctypes.CDLL(os.environ.get("DOTNET_IPC_LIBRARY") or "libdotnet_ipc.so.0")
+    library = ctypes.CDLL(os.environ.get("DOTNET_IPC_LIBRARY") or "libdotnet_ipc.so.0.1")
     for name, (result, parameters) in _FUNCTIONS.items():
         function = getattr(library, name)
         function.restype, function.argtypes = result, parameters

@@ -6,13 +6,18 @@
 //!
 //! The panic handler calls an undefined function. So the library links only if the optimiser can remove every panic. The
 //! tests in `tests` have the handler of std.
-#![cfg_attr(not(test), no_std)]
+//!
+//! The package in `analysis` is made of this source too: its feature adds a module, and std.
+#![cfg_attr(not(any(test, feature = "analysis")), no_std)]
 #![allow(
     clippy::missing_safety_doc,
     reason = "the header states the rules for pointers once, for all functions"
 )]
 
 pub mod advertise;
+#[cfg(feature = "analysis")]
+#[path = "../analysis/src/lib.rs"]
+pub mod analysis;
 pub mod call;
 pub mod columns;
 pub mod command;
@@ -54,12 +59,12 @@ pub extern "C" fn dipc_version() -> u32 {
     DIPC_VERSION
 }
 
-#[cfg(not(test))]
+#[cfg(not(any(test, feature = "analysis")))]
 unsafe extern "C" {
     fn dotnet_ipc_can_panic() -> !;
 }
 
-#[cfg(not(test))]
+#[cfg(not(any(test, feature = "analysis")))]
 #[panic_handler]
 fn panic(_: &core::panic::PanicInfo<'_>) -> ! {
     // SAFETY: a linked library never calls this.

@@ -106,6 +106,8 @@ statuses! {
     /// Misuse: more bytes were reported than the step had lent, for example the -1 of a system call as an unsigned number;
     /// `detail` is the number of lent bytes. The exchange has failed; one that was over before keeps its result.
     Overrun = 37, "misuse: more bytes than were lent";
+    /// A fault of the library itself, which only the functions of `dotnet_ipc_analysis.h` can find: please report it.
+    Fault = 38, "a fault of the library";
     /// The bytes are malformed in a way that has no status of its own.
     MalformedBytes = 127, "malformed bytes";
     [both]

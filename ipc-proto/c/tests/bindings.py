@@ -50,13 +50,15 @@ def code_in_readme(language):
 
 
 def build(folder):
-    """Installs the library, and builds the programs with it. Returns the environment that they need."""
-    prefix = folder / "prefix"
-    output(here / "install.sh", prefix, env={**os.environ, "CARGO_TARGET_DIR": str(library.parent)})
+    """Builds the programs with the library. Returns the environment that they need."""
+    (folder / "dotnet_ipc.pc").write_text(
+        "Name: dotnet_ipc\nDescription: the library of this build\nVersion: 0\n"
+        f"Cflags: -I{here}/include\nLibs: -L{library} -ldotnet_ipc\n"
+    )
     environment = {
         **os.environ,
-        "PKG_CONFIG_PATH": str(prefix / "lib/pkgconfig"),
-        "LD_LIBRARY_PATH": str(prefix / "lib"),
+        "PKG_CONFIG_PATH": str(folder),
+        "LD_LIBRARY_PATH": str(library),
         "PYTHONDONTWRITEBYTECODE": "1",
         # The programs need only Go and what is here.
         "GOTOOLCHAIN": "local",
@@ -90,7 +92,7 @@ def build(folder):
 
 def declarations(folder, environment):
     """The structs, constants and functions that the Python module declares are those of the header."""
-    os.environ["DOTNET_IPC_LIBRARY"] = environment["LD_LIBRARY_PATH"] + "/libdotnet_ipc.so.0"
+    os.environ["DOTNET_IPC_LIBRARY"] = environment["LD_LIBRARY_PATH"] + "/libdotnet_ipc.so"
     sys.path.insert(0, str(here / "python"))
     sys.dont_write_bytecode = True
     import dotnet_ipc

@@ -1,7 +1,6 @@
 #!/usr/bin/env python3
 """Compiles the C programs in examples/ and tests/, measures them, and runs them: against a fake runtime, under
-AddressSanitizer and UndefinedBehaviorSanitizer, and under valgrind, which sees into the Rust code too. Then installs the
-library, and builds a consumer with it.
+AddressSanitizer and UndefinedBehaviorSanitizer, and under valgrind, which sees into the Rust code too.
 
 usage: run.py FOLDER_OF_THE_LIBRARY DOTNET_IPC
 """
@@ -90,9 +89,7 @@ def against_fake_runtime(folder):
             "info": "".join(f"{name}: {info[name]}\n" for name in names),
             "env": output(tool, "env", "--socket", socket),
         }
-        # The name that programs look for is that of the version.
-        Path(folder, "libdotnet_ipc.so.0").symlink_to(library / "libdotnet_ipc.so")
-        shared = {"env": {**os.environ, "LD_LIBRARY_PATH": str(folder)}}
+        shared = {"env": {**os.environ, "LD_LIBRARY_PATH": str(library)}}
         for command, options in [
             ([folder / "client"], {}),
             ([folder / "client-sanitized"], {}),
@@ -283,33 +280,6 @@ def adopters(folder):
     output("gcc", "-std=c99", *WARNINGS, "-Wno-unused-function", "-fsyntax-only", source)
 
 
-def install(folder):
-    """Installs the library, moves it, and builds the client outside of the repository, by pkg-config and by CMake."""
-    output(here / "install.sh", folder / "installed", env={**os.environ, "CARGO_TARGET_DIR": str(library.parent)})
-    prefix = (folder / "installed").rename(folder / "prefix")
-    consumer = folder / "consumer"
-    consumer.mkdir()
-    (consumer / "client.c").write_text((here / "examples/client.c").read_text())
-    environment = {**os.environ, "PKG_CONFIG_PATH": str(prefix / "lib/pkgconfig")}
-    flags = output("pkg-config", "--cflags", "--libs", "dotnet_ipc", env=environment).split()
-    output("gcc", consumer / "client.c", *flags, f"-Wl,-rpath,{prefix}/lib", "-o", consumer / "by-pkg-config")
-    (consumer / "CMakeLists.txt").write_text(
-        "cmake_minimum_required(VERSION 3.13)\n"
-        "project(consumer C)\n"
-        "find_package(dotnet_ipc 0.1.0 REQUIRED)\n"
-        "foreach(form static shared)\n"
-        "    add_executable(by-cmake-${form} client.c)\n"
-        "    target_link_libraries(by-cmake-${form} dotnet_ipc::${form})\n"
-        "endforeach()\n"
-    )
-    output("cmake", "-S", consumer, "-B", consumer, f"-DCMAKE_PREFIX_PATH={prefix}")
-    output("cmake", "--build", consumer)
-    for name in ("by-pkg-config", "by-cmake-static", "by-cmake-shared"):
-        if subprocess.run([consumer / name], stderr=subprocess.DEVNULL).returncode != 2:
-            sys.exit(f"{name} does not show how it is used")
-    print("installed: found by pkg-config and by CMake")
-
-
 with tempfile.TemporaryDirectory() as work:
     build(Path(work))
     measure(Path(work))
@@ -317,4 +287,3 @@ with tempfile.TemporaryDirectory() as work:
     decode(Path(work))
     columns(Path(work))
     adopters(Path(work))
-    install(Path(work))

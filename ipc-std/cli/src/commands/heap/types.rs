@@ -1,12 +1,10 @@
 //! The types of a heap snapshot, as a table and as JSON.
-use std::collections::BTreeMap;
 use std::io::{self, Write};
 
 use clap::ValueEnum;
 use indicatif::HumanCount;
-use ipc_proto::wire::to_usize;
 use nettrace_analysis::OwnCode;
-use nettrace_analysis::heap::{HeapSnapshot, Missing};
+use nettrace_analysis::heap::{HeapSnapshot, HeapTypeRow, Missing};
 use regex::Regex;
 use serde::Serialize;
 
@@ -40,10 +38,10 @@ pub(super) struct HeapTypes {
 }
 
 /// A type with `--json`.
-#[derive(Debug, Clone, Serialize)]
-struct HeapTypeRow {
-    name: String,
-    module: Option<String>,
+#[derive(Serialize)]
+struct JsonTypeRow<'a> {
+    name: &'a str,
+    module: Option<&'a str>,
     count: u64,
     bytes: u64,
     largest: u64,
@@ -60,7 +58,7 @@ struct HeapRow<'a> {
     unreachable_bytes: Option<u64>,
     complete: bool,
     lost_events: u64,
-    types: &'a [HeapTypeRow],
+    types: Vec<JsonTypeRow<'a>>,
 }
 
 impl HeapTypes {
@@ -72,36 +70,12 @@ impl HeapTypes {
         sort: TypeOrder,
     ) -> Self {
         let graph = &snapshot.graph;
-        let (mut rows, mut bytes) = (BTreeMap::new(), 0_u64);
-        for row in graph.rows() {
-            bytes = bytes.saturating_add(row.bytes);
-            let Some(of_type) = graph.types().get(to_usize(row.type_place)) else {
-                continue;
-            };
-            let module = of_type.module.as_deref().filter(|path| !path.is_empty()).map(file_name);
-            let name = of_type.name();
-            let is_shown =
-                |pattern: &Regex| pattern.is_match(&name) || module.is_some_and(|of| pattern.is_match(of));
-            if !pattern.is_none_or(is_shown) {
-                continue;
-            }
-            let stem = module.map_or("", |module| module.rsplit_once('.').map_or(module, |(stem, _)| stem));
-            let is_own = of_type.raw_name.as_deref().is_some_and(|raw| !raw.is_empty())
-                && own.owns(&format!("{stem}!{name}"));
-            let known =
-                rows.entry((name.clone(), module.map(ToOwned::to_owned))).or_insert_with(|| HeapTypeRow {
-                    name,
-                    module: module.map(ToOwned::to_owned),
-                    count: 0,
-                    bytes: 0,
-                    largest: 0,
-                    own: is_own,
-                });
-            known.count = known.count.saturating_add(row.count);
-            known.bytes = known.bytes.saturating_add(row.bytes);
-            known.largest = known.largest.max(row.largest);
-        }
-        let mut rows: Vec<HeapTypeRow> = rows.into_values().collect();
+        let mut rows = graph.type_rows(own);
+        let bytes = rows.iter().fold(0_u64, |sum, row| sum.saturating_add(row.bytes));
+        let is_shown = |row: &HeapTypeRow, pattern: &Regex| {
+            pattern.is_match(&row.name) || row.module.as_deref().is_some_and(|of| pattern.is_match(of))
+        };
+        rows.retain(|row| pattern.is_none_or(|pattern| is_shown(row, pattern)));
         match sort {
             TypeOrder::Bytes => rows.sort_by_key(|row| core::cmp::Reverse((row.bytes, row.count))),
             TypeOrder::Count => rows.sort_by_key(|row| core::cmp::Reverse((row.count, row.bytes))),
@@ -126,7 +100,7 @@ impl HeapTypes {
             unreachable_bytes: self.unreachable.map(|(_, bytes)| bytes),
             complete: self.is_complete,
             lost_events: node_events.saturating_add(edge_events).saturating_add(root_events),
-            types: &self.rows,
+            types: self.rows.iter().map(to_json).collect(),
         }
     }
 
@@ -139,7 +113,7 @@ impl HeapTypes {
             }
             None => writeln!(out, "; which are reachable is not known")?,
         }
-        let own: Vec<&HeapTypeRow> = self.rows.iter().filter(|row| row.own).collect();
+        let own: Vec<&HeapTypeRow> = self.rows.iter().filter(|row| row.is_own).collect();
         if !own.is_empty() {
             writeln!(out, "\nTypes of the program:")?;
             self.write_rows(&own, top, out)?;
@@ -180,16 +154,8 @@ impl HeapTypes {
     }
 }
 
-/// Returns the file of a path of Linux or Windows.
-fn file_name(path: &str) -> &str {
-    path.rsplit(['/', '\\']).next().unwrap_or(path)
-}
-
-#[cfg(test)]
-mod tests {
-    #[test]
-    fn file_names_are_those_of_either_system() {
-        assert_eq!(super::file_name(r"C:\app\Shop.dll"), "Shop.dll");
-        assert_eq!(super::file_name("/app/Shop.dll"), "Shop.dll");
-    }
+fn to_json(row: &HeapTypeRow) -> JsonTypeRow<'_> {
+    let HeapTypeRow { name, module, count, bytes, largest, is_own, .. } = row;
+    let (count, bytes, largest) = (*count, *bytes, *largest);
+    JsonTypeRow { name, module: module.as_deref(), count, bytes, largest, own: *is_own }
 }
