@@ -9,8 +9,10 @@ use crate::samples::{ThreadNumber, ThreadRoles};
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub struct LockReport {
-    /// The length of the recording.
+    /// The length of the recording, or of its part.
     pub span: u64,
+    /// The end of the recording, or of its part, from the start of the trace.
+    pub end: i64,
     /// The locks: first those whose threads can wait indefinitely, then those with the longest waits together.
     pub locks: Vec<ContendedLock>,
     /// The threads that wait for each other.

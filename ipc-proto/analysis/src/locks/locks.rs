@@ -163,7 +163,7 @@ impl LockEvents {
     pub(crate) fn finish(self, span: &RecordingSpan, tables: TraceTables<'_>) -> LockReport {
         let (_, end) = span.times();
         let report = report(self.processes, tables, end);
-        LockReport { span: span.length(), dropped: self.room.dropped, ..report }
+        LockReport { span: span.length(), end, dropped: self.room.dropped, ..report }
     }
 }
 

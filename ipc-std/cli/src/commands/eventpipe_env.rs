@@ -15,7 +15,7 @@ use serde_json::{Map, Value};
 
 use crate::output::stdout::{json_to_stdout, to_stdout};
 use crate::recording::args::RecordingArgs;
-use crate::recording::trace_profile::TraceProfile;
+use crate::recording::trace_profile::{TraceProfile, has_separators};
 use crate::run::{Failure, Globals, Kind};
 
 /// Print the environment variables with which a process traces itself
@@ -67,10 +67,15 @@ enum VariableFormat {
     Json,
 }
 
-/// Returns the parser of profiles that variables can express: the arguments of the others have commas or colons.
+/// Returns the parser of profiles. It offers those that variables can express: the arguments of the others have commas or
+/// colons. `sick` is accepted without its meters, and nothing useful would remain of `database`.
 fn profiles() -> impl clap::builder::TypedValueParser<Value = TraceProfile> {
-    let offered = TraceProfile::value_variants().iter().filter(|profile| !profile.has_separators());
-    PossibleValuesParser::new(offered.filter_map(ValueEnum::to_possible_value))
+    let accepted = TraceProfile::value_variants().iter().filter(|profile| **profile != TraceProfile::Database);
+    let values = accepted.filter_map(|profile| {
+        let is_hidden = profile.providers().iter().any(has_separators);
+        profile.to_possible_value().map(|value| value.hide(is_hidden))
+    });
+    PossibleValuesParser::new(values)
         .try_map(|name| TraceProfile::from_str(&name, false))
 }
 
@@ -108,7 +113,7 @@ pub(crate) fn run(args: &Args, globals: &Globals) -> Result<ExitCode, Failure> {
             "--duration and --no-resume are for the session of a client: a process traces itself to its end";
         return Err(Failure::usage(message));
     }
-    let plan = args.recording.startup_plan()?;
+    let (plan, left_out) = args.recording.startup_plan()?;
     let providers = plan.providers()?;
     let config = plan.config(&providers);
     let trace = StartupTrace {
@@ -128,6 +133,9 @@ pub(crate) fn run(args: &Args, globals: &Globals) -> Result<ExitCode, Failure> {
     }
     for note in notes(&trace, &runtime) {
         globals.note(&note);
+    }
+    for provider in left_out {
+        globals.note(&format!("without {provider}: the variables cannot express its arguments"));
     }
     if let [program, arguments @ ..] = &*args.command {
         let mut command = Command::new(program);

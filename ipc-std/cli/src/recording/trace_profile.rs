@@ -109,11 +109,6 @@ impl TraceProfile {
         }
     }
 
-    /// Returns whether the arguments of a provider have a separator of the variables of EventPipe.
-    pub(crate) fn has_separators(self) -> bool {
-        self.providers().iter().any(|provider| provider.arguments.contains([',', ':']))
-    }
-
     /// Returns the keywords of the rundown that the profile needs.
     pub(crate) const fn rundown_keyword(self) -> u64 {
         match self {
@@ -123,6 +118,11 @@ impl TraceProfile {
             _ => ipc_proto::plan::DEFAULT_RUNDOWN,
         }
     }
+}
+
+/// Returns whether the arguments of a provider have a separator of the variables of EventPipe.
+pub(crate) fn has_separators(provider: &ProviderSpec) -> bool {
+    provider.arguments.contains([',', ':'])
 }
 
 /// Returns the providers to record.

@@ -13,6 +13,7 @@ use crate::counters::problems::Problems;
 use crate::counters::report::{OwnedInstrument, Process, Report};
 use crate::counters::series_filter::SeriesFilter;
 use crate::counters::watch::Watch;
+use crate::output::dates::NO_DATE;
 use crate::output::direct_stdout::cannot_write;
 use crate::output::output_file::already_exists;
 use crate::run::{Failure, Globals, Kind};
@@ -148,6 +149,9 @@ impl<'a> Show<'a> {
         self.samples = self.samples.saturating_add(1);
         for named in [&mut self.missing, &mut self.silent] {
             named.retain(|one| !one.contains(sample));
+        }
+        if self.samples == 1 && sample.unix_nanoseconds.is_none() {
+            self.note(&format!("{NO_DATE}, and so its samples have none"));
         }
         if let Measurement::UpDownCounter { since_start: true, .. } = sample.measurement {
             self.note_level(&sample.name);

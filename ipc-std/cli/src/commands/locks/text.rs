@@ -10,6 +10,7 @@ use nettrace_analysis::names::short_name;
 use nettrace_analysis::{OwnCode, WaitKind};
 
 use super::shown_threads::ShownThreads;
+use crate::output::dates::Dates;
 use crate::output::rows::milliseconds;
 use crate::text::columns::terminal_width;
 use crate::text::function_name::function_name;
@@ -19,6 +20,7 @@ use crate::text::printable::{hexadecimal, printable_name};
 pub(super) struct LockText<'a> {
     pub(super) report: &'a LockReport,
     pub(super) threads: &'a ShownThreads,
+    pub(super) dates: &'a Dates,
     pub(super) own: &'a OwnCode,
     /// The number of locks and of groups to show.
     pub(super) top: usize,
@@ -36,7 +38,7 @@ const CYCLE: usize = 6;
 
 impl LockText<'_> {
     pub(super) fn write(&self, out: &mut dyn Write) -> io::Result<()> {
-        let LockReport { locks, cycles, ended, span, .. } = self.report;
+        let LockReport { locks, cycles, ended, span, end, .. } = self.report;
         let mut all = WaitTimes::default();
         locks.iter().for_each(|lock| all.merge(lock.waits));
         let of_locks = if locks.len() == 1 { "1 lock".to_owned() } else { format!("{} locks", locks.len()) };
@@ -59,6 +61,10 @@ impl LockText<'_> {
                 HumanCount(ended.count),
                 time(ended.longest)
             )?;
+        }
+        let start = end.saturating_sub_unsigned(*span);
+        if let Some((start, end)) = self.dates.of(start).zip(self.dates.of(*end)) {
+            writeln!(out, "from {start} to {end}")?;
         }
         let stuck = locks.iter().filter(|lock| lock.owner_is_stuck());
         for (lock, owner) in stuck.filter_map(|lock| Some((lock, lock.owner.as_ref()?))).take(self.top) {
@@ -90,7 +96,7 @@ impl LockText<'_> {
                 _ => {}
             }
         }
-        writeln!(out, ", for {}", time(cycle.time))?;
+        writeln!(out, ", for {}{}", time(cycle.time), self.since(cycle.time))?;
         for of in cycle.threads.iter().take(CYCLE) {
             let lock = of.lock.map(hexadecimal).unwrap_or_default();
             writeln!(out, "  {} waits for lock {lock}", self.thread(&of.thread))?;
@@ -169,7 +175,7 @@ impl LockText<'_> {
         let count = lock.waiting.len();
         let longest = lock.waiting.first().map_or(0, |thread| thread.time);
         let waiting = if count == 1 { "1 thread" } else { &format!("{count} threads") };
-        writeln!(out, "  waiting at the end: {waiting}, {} so far", time(longest))?;
+        writeln!(out, "  waiting at the end: {waiting}, {} so far{}", time(longest), self.since(longest))?;
         match &lock.owner {
             Some(owner) => self.write_owner(owner, out),
             None => writeln!(out, "  owner: the runtime does not know it"),
@@ -200,6 +206,12 @@ impl LockText<'_> {
             0 => Ok(()),
             more => writeln!(out, "      and {more} more frames"),
         }
+    }
+
+    /// Returns the date at which a wait began that lasts at the end, if dates are wanted.
+    fn since(&self, time: u64) -> String {
+        let date = self.dates.of(self.report.end.saturating_sub_unsigned(time));
+        date.map_or_else(String::new, |date| format!(", since {date}"))
     }
 
     /// Returns a thread: its id and its name.

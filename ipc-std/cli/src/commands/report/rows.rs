@@ -8,6 +8,7 @@ use super::frame::{CallRow, FunctionRow, calls};
 use super::options::Args;
 use super::threads::ThreadRow;
 use super::types::TypeRows;
+use crate::output::dates::SpanRow;
 use crate::output::integer::Integer;
 use crate::process::cpu_usage::CpuUsage;
 
@@ -20,6 +21,9 @@ pub(super) struct ReportRows<'s> {
     pub(super) total: Integer,
     pub(super) samples: u64,
     pub(super) lost: u64,
+    /// When a trace was recorded.
+    #[serde(flatten)]
+    pub(super) span: Option<SpanRow>,
     pub(super) unnamed_frames: f64,
     pub(super) not_own: f64,
     #[serde(flatten)]
@@ -89,6 +93,7 @@ impl<'s> ReportRows<'s> {
         report: &'s CallReport<'s>,
         args: &Args,
         lost: u64,
+        span: Option<SpanRow>,
         system: Option<&'s CpuUsage>,
     ) -> Self {
         let CallReport { clock, tree, samples, uncounted, .. } = report;
@@ -120,6 +125,7 @@ impl<'s> ReportRows<'s> {
             total: Integer(tree.total()),
             samples: samples.count(clock),
             lost,
+            span,
             unnamed_frames: tree.unnamed_share(names),
             not_own: tree.share(tree.not_own()),
             before: report
