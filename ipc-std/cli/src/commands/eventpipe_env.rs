@@ -2,7 +2,7 @@
 use core::fmt::Write as _;
 use core::time::Duration;
 use std::ffi::OsString;
-use std::io;
+use std::io::{self, IsTerminal as _};
 use std::path::Path;
 use std::process::{Command, ExitCode};
 
@@ -45,9 +45,9 @@ pub(crate) struct Args {
     /// The runtime that reads the variables: netN, netN-aot or netN-mono
     #[arg(long, value_name = "RUNTIME", value_parser = parse_runtime)]
     runtime: Option<Runtime>,
-    /// The form of the output
-    #[arg(long, value_enum, value_name = "FORMAT", default_value = "shell")]
-    format: VariableFormat,
+    /// The form of the output [default: shell]
+    #[arg(long, value_enum, value_name = "FORMAT")]
+    format: Option<VariableFormat>,
     /// Run this command with the variables instead of printing them
     #[arg(last = true, value_name = "COMMAND", conflicts_with = "format")]
     command: Vec<OsString>,
@@ -125,7 +125,7 @@ pub(crate) fn run(args: &Args, globals: &Globals) -> Result<ExitCode, Failure> {
     let runtime = args.runtime.unwrap_or_default();
     let variables = trace.variables(&runtime).map_err(|e| failure(e, &trace))?;
     let variables: Vec<(&str, String)> = variables.map(|v| (v.name, v.value.to_string())).collect();
-    let format = if globals.json { VariableFormat::Json } else { args.format };
+    let format = if globals.json { VariableFormat::Json } else { args.format.unwrap_or(VariableFormat::Shell) };
     let is_by_line =
         matches!(format, VariableFormat::Docker | VariableFormat::EnvFile | VariableFormat::Systemd);
     if is_by_line && variables.iter().any(|(_, value)| value.contains(['\n', '\r'])) {
@@ -145,6 +145,10 @@ pub(crate) fn run(args: &Args, globals: &Globals) -> Result<ExitCode, Failure> {
             Err(e) => e,
         };
         return Err(Failure::io(format_args!("cannot run {}", program.to_string_lossy()), &e));
+    }
+    let has_quotes = variables.iter().any(|(_, value)| *for_shell(value) != **value);
+    if args.format.is_none() && !globals.json && has_quotes && !io::stdout().is_terminal() {
+        globals.note("only a shell can read these quotes: `eval \"$(...)\"`, and not `env $(...)`; or run `-- COMMAND`");
     }
     match format {
         VariableFormat::Json => {

@@ -104,7 +104,7 @@ fn a_date_that_does_not_exist_is_not_shown_as_1970() {
         let note = output.stderr.clone();
         assert!(note.contains("the trace states no date that exists: times are since its start"), "{note}");
     }
-    let output = run(&["events", &locks, "--from", "1960-01-01"]);
+    let output = run(&["events", &locks, "--from", "1970-01-01"]);
     let error = output.stderr.clone();
     assert!(
         error.contains("no event between --from and --to, and the trace states no date that exists"),

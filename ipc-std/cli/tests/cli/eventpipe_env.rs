@@ -8,7 +8,7 @@ use crate::tool::{Ran, run};
 
 /// Returns the lines of the output, without the prefix of the names.
 fn variables(args: &[&str]) -> Vec<String> {
-    let ran = run(&[&["eventpipe-env"], args].concat()).well();
+    let ran = run(&[&["eventpipe-env", "--format", "shell"], args].concat()).well();
     ran.text().lines().map(|line| line.strip_prefix("export DOTNET_").unwrap().to_owned()).collect()
 }
 
@@ -165,4 +165,11 @@ fn a_provider_of_a_profile_that_variables_cannot_express_is_left_out() {
     assert!(output.stderr.contains("without System.Diagnostics.Metrics: "), "{output:?}");
     let config = output.text().lines().find_map(|line| line.strip_prefix("DOTNET_EventPipeConfig=")).unwrap();
     assert!(config.contains("Microsoft-Windows-DotNETRuntime:") && !config.contains("Metrics"), "{config}");
+}
+
+#[test]
+fn only_a_shell_reads_quotes() {
+    let output = run(&["eventpipe-env", "--provider", "Lab:10:5:a=b;c=d"]);
+    assert!(output.stderr.contains("`eval \"$(...)\"`, and not `env $(...)`"), "{output:?}");
+    run(&["eventpipe-env"]).well();
 }
