@@ -10,6 +10,7 @@ use super::threads::ThreadRow;
 use super::types::TypeRows;
 use crate::output::dates::SpanRow;
 use crate::output::integer::Integer;
+use crate::output::rows::milliseconds;
 use crate::process::cpu_usage::CpuUsage;
 
 /// The report. Shares are in percent.
@@ -66,7 +67,17 @@ pub(super) struct OlderTotals {
 #[derive(Serialize)]
 struct Waits {
     waits: WaitCounts,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    idle_waits: Option<IdleWaitsRow>,
     waiting_before: usize,
+}
+
+#[derive(Serialize)]
+struct IdleWaitsRow {
+    timers: u64,
+    timers_ms: f64,
+    pool: u64,
+    pool_ms: f64,
 }
 
 #[derive(Serialize)]
@@ -139,6 +150,12 @@ impl<'s> ReportRows<'s> {
                     without_end: uncounted.waits.without_end,
                     without_start: uncounted.waits.without_start,
                 },
+                idle_waits: (*clock == Clock::Waits).then(|| IdleWaitsRow {
+                    timers: uncounted.idle.timers.count,
+                    timers_ms: milliseconds(uncounted.idle.timers.total()),
+                    pool: uncounted.idle.pool.count,
+                    pool_ms: milliseconds(uncounted.idle.pool.total()),
+                }),
                 waiting_before: uncounted.waiting_before,
             }),
             uncounted: Some(uncounted.unknown).filter(|unknown| *unknown > 0),
