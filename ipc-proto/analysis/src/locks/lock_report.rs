@@ -19,6 +19,11 @@ pub struct LockReport {
     pub cycles: Vec<Cycle>,
     /// The threads that have waited since before the recording: first for locks, in methods of the program, and many.
     pub waiting_before: Vec<WaitGroup>,
+    /// The methods of the program that wait on WaitHandles for something else than a lock, by the time of their waits.
+    /// Runtimes report these waits since .NET 9.
+    pub handles: Vec<WaitingMethod>,
+    /// The waits on WaitHandles without a method of the program: of timers, and of idle threads of the pool.
+    pub other_handles: WaitTimes,
     /// The waits for locks that began before the recording, and have ended.
     pub ended: WaitTimes,
     /// The waits whose end was lost. They count, without a time.

@@ -70,7 +70,8 @@ pub(crate) fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
 fn remarks(report: &LockReport, is_recorded: bool) -> Vec<String> {
     let mut remarks = Vec::new();
     let waits = report.locks.iter().fold(0_u64, |sum, lock| sum.saturating_add(lock.waits.count));
-    let has_others = report.ended.count > 0 || !report.waiting_before.is_empty();
+    let has_others =
+        report.ended.count > 0 || !report.waiting_before.is_empty() || report.other_handles.count > 0;
     if waits == 0 && !has_others && !is_recorded {
         remarks.push(
             "the trace has no waits for locks; if there were any, record them with \

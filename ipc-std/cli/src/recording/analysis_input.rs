@@ -119,7 +119,7 @@ impl Needs {
 
     /// Returns waits for locks, samples, and the numbers of threads.
     pub(crate) fn of_locks() -> Self {
-        let mut needs = Self::of(&[Clock::Contention, Clock::Wall]);
+        let mut needs = Self::of(&[Clock::Contention, Clock::Waits, Clock::Wall]);
         let threads = ProviderSpec::new(RUNTIME_PROVIDER, keywords::THREADING, EventLevel::INFORMATIONAL, "");
         // This cannot fail: the provider has no arguments.
         let _ = provider::add(&mut needs.providers, &threads);

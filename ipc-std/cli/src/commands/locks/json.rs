@@ -24,6 +24,8 @@ struct LocksRow<L: Serialize, C: Serialize, G: Serialize> {
     locks: L,
     cycles: C,
     waiting_before: G,
+    handles: Vec<LockMethodRow>,
+    other_handles: WaitsRow,
     ended_before: WaitsRow,
     without_end: u64,
     without_stack: u64,
@@ -146,6 +148,8 @@ pub(super) fn to_json<'a>(
         locks: LazyRows(&report.locks, move |lock: &ContendedLock| json.lock(lock)),
         cycles: LazyRows(&report.cycles, move |cycle: &Cycle| json.cycle(cycle)),
         waiting_before: LazyRows(&report.waiting_before, move |group: &WaitGroup| json.group(group)),
+        handles: report.handles.iter().map(|of| json.waits_in(of)).collect(),
+        other_handles: report.other_handles.into(),
         ended_before: report.ended.into(),
         without_end: report.without_end,
         without_stack: report.without_stack,
@@ -203,12 +207,15 @@ impl LockJson<'_> {
         LockThreadRow { thread_id: Some(integer(thread.id)), thread_name: self.threads.name(thread) }
     }
 
-    fn lock(&self, lock: &ContendedLock) -> LockRow {
-        let method = |of: &WaitingMethod| LockMethodRow {
+    fn waits_in(&self, of: &WaitingMethod) -> LockMethodRow {
+        LockMethodRow {
             method: of.method.as_ref().map(|name| self.method(name)),
             own: of.is_own,
             waits: of.waits.into(),
-        };
+        }
+    }
+
+    fn lock(&self, lock: &ContendedLock) -> LockRow {
         let held =
             lock.held_in.iter().map(|of| HoldingRow { method: self.method(&of.method), samples: of.samples });
         let waiting = |of: &WaitingThread| WaitingRow {
@@ -222,7 +229,7 @@ impl LockJson<'_> {
             lock: lock.id.map(hexadecimal),
             object: lock.object.map(hexadecimal),
             waits: lock.waits.into(),
-            methods: lock.methods.iter().map(method).collect(),
+            methods: lock.methods.iter().map(|of| self.waits_in(of)).collect(),
             held_in: held.collect(),
             held_samples: lock.held_samples,
             waiting: lock.waiting.iter().map(waiting).collect(),

@@ -81,7 +81,28 @@ impl LockText<'_> {
             writeln!(out, "\n{more} more {of_locks}; --top {} shows all", locks.len())?;
         }
         let others = [WaitKind::ReaderWriterLock, WaitKind::Semaphore, WaitKind::Task];
-        others.into_iter().try_for_each(|kind| self.write_groups(kind, out))
+        others.into_iter().try_for_each(|kind| self.write_groups(kind, out))?;
+        self.write_handles(out)
+    }
+
+    /// Writes the methods of the program that wait on handles.
+    fn write_handles(&self, out: &mut dyn Write) -> io::Result<()> {
+        let LockReport { handles, other_handles, .. } = self.report;
+        let mut all = WaitTimes::default();
+        handles.iter().for_each(|of| all.merge(of.waits));
+        if all.count > 0 {
+            let (total, longest) = (time(all.total), time(all.longest));
+            writeln!(out, "\n{} on handles, not for locks: {total}, the longest {longest}", waits(all.count))?;
+        }
+        for of in handles.iter().take(self.top) {
+            let head = format!("{:>12}  ", time(of.waits.total).to_string());
+            writeln!(out, "{head}{}", self.method(of.method.as_deref().unwrap_or_default(), head.len()))?;
+        }
+        if other_handles.count > 0 {
+            let (count, total) = (waits(other_handles.count), time(other_handles.total));
+            writeln!(out, "\nnot of the program: {count} on handles, {total}, of timers and idle threads")?;
+        }
+        Ok(())
     }
 
     fn write_cycle(&self, cycle: &Cycle, out: &mut dyn Write) -> io::Result<()> {
