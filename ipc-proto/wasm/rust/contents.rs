@@ -31,7 +31,9 @@ pub unsafe extern "C" fn describe_trace(
     let output = unsafe { Output::begin(output) };
     let Some(trace) = &reader.trace else { return };
     // JavaScript's dates have whole milliseconds.
-    let start = TraceClock::new(trace).unix_start().and_then(|start| i64::try_from(start.checked_div(1_000_000)?).ok());
+    let start = TraceClock::new(trace)
+        .unix_start()
+        .and_then(|start| i64::try_from(start.checked_div(1_000_000)?).ok());
     output.add("version", Item::number(trace.version.number().into()));
     output.add("minor", Item::number(trace.minor.into()));
     output.add("pointer_size", Item::number(trace.pointer_size.into()));
