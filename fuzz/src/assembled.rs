@@ -38,7 +38,7 @@ impl SeenEvent {
         add(&event.activity_id().0);
         add(&event.related_activity_id().0);
         add(&event.nanoseconds().to_le_bytes());
-        add(&event.unix_nanoseconds().to_le_bytes());
+        add(&event.unix_nanoseconds().unwrap_or(i128::MIN).to_le_bytes());
         Self { timestamp: header.timestamp, header: of_event(&header), context }
     }
 }

@@ -45,6 +45,7 @@
 //! [`LockReport::dropped`] counts the events for which there was no room. The work for each event is logarithmic in these
 //! numbers: a sample counts for 16 locks of its thread at most.
 mod frames;
+mod handles;
 mod lock_report;
 mod locks;
 mod process_locks;

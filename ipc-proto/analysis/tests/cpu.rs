@@ -129,7 +129,7 @@ fn files_in_the_order_of_time() {
     });
     name(samples.names_mut());
     samples.finish_with(&mut |_, _| {});
-    let file = TimeProfile::new(&mut samples, timeline).to_firefox("app", 0, 0).to_string();
+    let file = TimeProfile::new(&mut samples, timeline).to_firefox("app", 0, None).to_string();
     assert!(file.contains("Shop.Cart.Total") && !file.contains("WaitForSignal"), "{file}");
 }
 

@@ -192,7 +192,7 @@ fn every_writer_has_the_same_shares() {
         }
         #[cfg(feature = "firefox")]
         {
-            let file = profile.to_firefox("x", 1, 0);
+            let file = profile.to_firefox("x", 1, Some(0));
             let threads = file["threads"].as_array().unwrap().iter();
             let rows = threads.map(|thread| &thread["samples"]);
             let column = |name| rows.clone().flat_map(move |rows| rows[name].as_array().unwrap());
@@ -332,7 +332,7 @@ mod pprof {
             bytes.extend_from_slice(piece);
             Ok(())
         };
-        profile.write_pprof(1_000, put).unwrap();
+        profile.write_pprof(Some(1_000), put).unwrap();
         File::decode(bytes.as_slice()).unwrap()
     }
 
@@ -418,7 +418,7 @@ mod pprof {
             pieces += 1;
             if pieces == 2 { Err("full") } else { Ok(()) }
         };
-        assert_eq!(profile.write_pprof(0, put), Err("full"));
+        assert_eq!(profile.write_pprof(None, put), Err("full"));
         assert_eq!(pieces, 2);
     }
 }

@@ -132,7 +132,7 @@ fn files(samples: &mut Samples, clock: &Clock, timeline: Timeline) -> Files {
     profile.write_speedscope("x", &mut text).unwrap();
     let sampled: Value = serde_json::from_str(&text).unwrap();
     #[cfg(feature = "pprof")]
-    profile.write_pprof(0, |_| Ok::<(), ()>(())).unwrap();
+    profile.write_pprof(None, |_| Ok::<(), ()>(())).unwrap();
     let profile = TimeProfile::new(samples, timeline);
     text.clear();
     profile.write_speedscope("x", &mut text).unwrap();
@@ -164,7 +164,7 @@ fn files(samples: &mut Samples, clock: &Clock, timeline: Timeline) -> Files {
         evented,
         chromium,
         #[cfg(feature = "firefox")]
-        firefox: serde_json::from_str(&profile.to_firefox("x", 0, 0).to_string()).unwrap(),
+        firefox: serde_json::from_str(&profile.to_firefox("x", 0, Some(0)).to_string()).unwrap(),
     }
 }
 

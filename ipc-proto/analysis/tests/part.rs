@@ -128,7 +128,7 @@ fn the_whole_trace() {
         let (mut times, mut start) = (Vec::new(), 0);
         each_event(&trace, |event| {
             times.push(event.nanoseconds());
-            start = event.clock().unix_start();
+            start = event.clock().unix_start().unwrap();
         });
         times.sort_unstable();
         // A sample of the processor and a switch of threads stand for the time before them.

@@ -406,7 +406,7 @@ mod firefox {
         let ran: u64 = samples.weights(&Clock::ThreadTime).map(|(_, _, weight)| weight.running).sum();
         let profile = TimeProfile::new(&mut samples, timeline);
         let expected = speedscope_times(&speedscope(&profile));
-        let file = profile.to_firefox("x", 25_430, 1_700_000_000_000_000_000);
+        let file = profile.to_firefox("x", 25_430, Some(1_700_000_000_000_000_000));
         assert_eq!(file["meta"]["startTime"], 1.7e12);
         let mut times = Times::new();
         let mut cpu = 0;
@@ -442,7 +442,7 @@ mod firefox {
                 .map(|entry| (samples.names().text(entry.frame).to_owned(), entry.exclusive as f64))
                 .filter(|(_, weight)| *weight > 0.0)
                 .collect();
-            let file = TimeProfile::new(&mut samples, timeline).to_firefox("x", 1, 0);
+            let file = TimeProfile::new(&mut samples, timeline).to_firefox("x", 1, None);
             let (mut sum, mut frames) = (0.0, BTreeMap::<String, f64>::new());
             for thread in file["threads"].as_array().unwrap() {
                 assert_eq!(thread["samples"]["weightType"], kind);
@@ -463,7 +463,7 @@ mod firefox {
     #[test]
     fn names_and_ids() {
         let (mut samples, timeline) = read(&two_processes(), &Clock::Contention);
-        let file = TimeProfile::new(&mut samples, timeline).to_firefox("x", 1, 0);
+        let file = TimeProfile::new(&mut samples, timeline).to_firefox("x", 1, None);
         let text = |thread: &Value, key: &str| thread[key].as_str().unwrap().to_owned();
         let threads = file["threads"].as_array().unwrap().iter();
         let mut found: Vec<_> =
@@ -482,7 +482,7 @@ mod firefox {
         let mut trace = Written::new();
         trace.event(1, u64::MAX, (10, 4), &tick(5 << 40)).event(2, u64::MAX - 1, (10, 4), &tick(u64::MAX));
         let (mut samples, timeline) = read(&trace.bytes(), &Clock::Allocations);
-        let file = TimeProfile::new(&mut samples, timeline).to_firefox("x", u32::MAX, i128::MAX);
+        let file = TimeProfile::new(&mut samples, timeline).to_firefox("x", u32::MAX, Some(i128::MAX));
         let threads = file["threads"].as_array().unwrap();
         let weights: Vec<_> = threads.iter().map(|thread| &thread["samples"]["weight"]).collect();
         assert_eq!(weights, [&json!([5_u64 << 40]), &json!([u64::MAX])]);

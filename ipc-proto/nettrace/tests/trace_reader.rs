@@ -292,7 +292,7 @@ fn times() {
     let bytes = trace("gen-net10-lab-small");
     let mut reader = TraceReader::new(&bytes[..]);
     let event = reader.next_event().unwrap().unwrap();
-    let (nanoseconds, time) = (event.nanoseconds(), system_time(event.unix_nanoseconds()).unwrap());
+    let (nanoseconds, time) = (event.nanoseconds(), system_time(event.unix_nanoseconds().unwrap()).unwrap());
     let expected = traces().into_iter().find(|(name, ..)| name == "gen-net10-lab-small.nettrace").unwrap().2;
     let ticks = expected["ts_range"][0].as_i64().unwrap() - expected["trace"]["qpc"].as_i64().unwrap();
     assert_eq!(nanoseconds, ticks, "the first event is the oldest, and its clock has nanoseconds");

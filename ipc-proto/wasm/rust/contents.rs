@@ -31,13 +31,15 @@ pub unsafe extern "C" fn describe_trace(
     let output = unsafe { Output::begin(output) };
     let Some(trace) = &reader.trace else { return };
     // JavaScript's dates have whole milliseconds.
-    let start = TraceClock::new(trace).unix_start().checked_div(1_000_000).unwrap_or_default();
+    let start = TraceClock::new(trace)
+        .unix_start()
+        .and_then(|start| i64::try_from(start.checked_div(1_000_000)?).ok());
     output.add("version", Item::number(trace.version.number().into()));
     output.add("minor", Item::number(trace.minor.into()));
     output.add("pointer_size", Item::number(trace.pointer_size.into()));
     output.add("frequency", Item::number(trace.frequency));
     output.add("sync_ticks", Item::number(trace.sync_ticks));
-    output.add("start", Item::signed(i64::try_from(start).unwrap_or_default()));
+    output.add("start", start.map_or_else(|| Item::mark(Kind::Null), Item::signed));
     let numbers = [
         ("process_id", trace.process_id),
         ("processors", trace.processors),

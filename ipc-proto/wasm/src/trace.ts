@@ -12,8 +12,8 @@ export interface TraceInfo {
     frequency: number;
     /** The timestamp at the start of the session. */
     startTimestamp: bigint;
-    /** When the session started. */
-    start: Date;
+    /** When the session started; `null` if the trace states no date that exists. */
+    start: Date | null;
     processId: number | null;
     processors: number | null;
     /** Nanoseconds between two samples of the sampling profiler. */
@@ -268,9 +268,10 @@ export class TraceEvent {
         const quotient = scaled / frequency;
         return scaled < 0n && quotient * frequency !== scaled ? quotient - 1n : quotient;
     }
-    /** The time by the clock of the machine that recorded it. */
-    get date(): Date {
-        return new Date(this.batch.context.info.start.getTime() + this.time);
+    /** The time by the clock of the machine that recorded it; `null` if the trace states no date that exists. */
+    get date(): Date | null {
+        const { start } = this.batch.context.info;
+        return start && new Date(start.getTime() + this.time);
     }
     /** The time in ticks: see {@link TraceInfo.frequency}. */
     get timestamp(): bigint {
@@ -826,7 +827,7 @@ export class TraceReader {
             pointerSize: fields.pointer_size as number,
             frequency: Number(fields.frequency) || 1_000_000_000,
             startTimestamp: BigInt(fields.sync_ticks as number | bigint),
-            start: new Date(Number(fields.start)),
+            start: fields.start === null ? null : new Date(Number(fields.start)),
             processId: fields.process_id as number | null,
             processors: fields.processors as number | null,
             samplingInterval: fields.sampling_interval as number | null,

@@ -300,7 +300,8 @@ function select(row) {
         dd.textContent = value;
         list.append(dt, dd);
     };
-    pair("time", `${event.time.toFixed(6)} ms, ${event.date.toISOString()}`);
+    const date = event.date === null ? "" : `, ${event.date.toISOString()}`;
+    pair("time", `${event.time.toFixed(6)} ms${date}`);
     pair("thread", `${event.threadId}${event.thread?.name ? ` ${event.thread.name}` : ""}`);
     if (event.activityId) {
         pair("activity", event.activityId);

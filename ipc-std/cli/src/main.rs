@@ -11,6 +11,7 @@ mod args {
     pub(crate) mod time_range_args;
     pub(crate) mod timeout_args;
     pub(crate) mod until_event;
+    pub(crate) mod zone_args;
 }
 
 #[macro_use]
@@ -159,6 +160,7 @@ mod input {
 mod output {
     pub(crate) mod atomic_output;
     pub(crate) mod bulk_stdout;
+    pub(crate) mod dates;
     pub(crate) mod direct_stdout;
     pub(crate) mod field;
     pub(crate) mod integer;
@@ -241,6 +243,7 @@ mod terminal {
 /// Text for people: without the characters that control a terminal, and cut to its columns.
 mod text {
     pub(crate) mod columns;
+    pub(crate) mod date;
     pub(crate) mod function_name;
     pub(crate) mod printable;
     pub(crate) mod terminal_text;

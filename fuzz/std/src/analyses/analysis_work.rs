@@ -90,7 +90,7 @@ const ANALYSES: [(&str, AnalysisWork); 16] = [
         let profile = Profile::new(&mut samples, &Clock::Wall, |_, weight| weight.total());
         profile.write_speedscope("x", &mut String::new()).expect("a string takes all");
         let mut file = Vec::new();
-        _ = profile.write_pprof(1, |bytes| {
+        _ = profile.write_pprof(None, |bytes| {
             file.extend_from_slice(bytes);
             Ok::<(), core::convert::Infallible>(())
         });
@@ -105,7 +105,7 @@ const ANALYSES: [(&str, AnalysisWork); 16] = [
             profile.write_chromium("x", 1, &mut String::new()).expect("a string takes all");
         });
     }),
-    ("firefox", |trace| timeline(trace, |profile| _ = profile.to_firefox("x", 1, 0))),
+    ("firefox", |trace| timeline(trace, |profile| _ = profile.to_firefox("x", 1, None))),
     ("collections", |trace| _ = report_of(trace, Collections::default())),
     ("compilations", |trace| _ = report_of(trace, Compilations::default())),
     ("locks", |trace| _ = report_of(trace, Locks::default())),

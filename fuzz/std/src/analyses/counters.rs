@@ -127,7 +127,7 @@ fn sample_text(sample: &OwnedSample) -> String {
     };
     let OwnedSample { nanoseconds, unix_nanoseconds, system, instrument_id, .. } = sample;
     format!(
-        "{nanoseconds} {unix_nanoseconds} {system:?} {instrument_id:?} {:?} {} {numbers} {:?}",
+        "{nanoseconds} {unix_nanoseconds:?} {system:?} {instrument_id:?} {:?} {} {numbers} {:?}",
         bits(sample.interval),
         sample.measurement.kind(),
         texts(sample)

@@ -106,7 +106,7 @@ struct Function {
 
 fn check_pprof(profile: &Profile<'_>) {
     let mut file = Vec::new();
-    let written = profile.write_pprof(1, |bytes| {
+    let written = profile.write_pprof(Some(1), |bytes| {
         file.extend_from_slice(bytes);
         Ok::<(), Infallible>(())
     });
@@ -182,7 +182,7 @@ fn check_chromium(profile: &TimeProfile<'_>) {
 }
 
 fn check_firefox(profile: &TimeProfile<'_>) {
-    let file = profile.to_firefox("a\"b", 7, 1_000_000_000);
+    let file = profile.to_firefox("a\"b", 7, Some(1_000_000_000));
     for thread in list(&file["threads"]) {
         let (samples, stacks) = (&thread["samples"], &thread["stackTable"]);
         let length = number(&samples["length"]);

@@ -218,6 +218,7 @@ impl CallTree {
         }
         let root = CallNode::new(FrameId::UNKNOWN, false, NONE);
         let mut tree = Self { nodes: alloc::vec![root], left_out: BTreeSet::new() };
+        // The callees of a frame that has several.
         let mut callees: BTreeMap<(u32, FrameId), u32> = BTreeMap::new();
         let mut folding = is_folded.then(Folding::default);
         let mut frames = Snapshot::new(names);
@@ -236,8 +237,16 @@ impl CallTree {
             let frame = frames.of(address);
             let caller_frame = at(&tree.nodes, caller).map(|node| node.frame);
             let mut place = |frame: FrameId, names: &Names| {
-                let add = || tree.add(caller, frame, names.is_own(frame));
-                *callees.entry((caller, frame)).or_insert_with(add)
+                let latest = at(&tree.nodes, caller).map_or(NONE, |node| node.first_callee);
+                let is_own = names.is_own(frame);
+                let Some(callee) = at(&tree.nodes, latest) else { return tree.add(caller, frame, is_own) };
+                if callee.frame == frame {
+                    return latest;
+                }
+                if callee.next_sibling == NONE {
+                    callees.insert((caller, callee.frame), latest);
+                }
+                *callees.entry((caller, frame)).or_insert_with(|| tree.add(caller, frame, is_own))
             };
             let Some(folding) = &mut folding else {
                 if let Some(slot) = at_mut(&mut places, stack) {

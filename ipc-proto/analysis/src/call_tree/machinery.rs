@@ -67,7 +67,8 @@ pub(super) fn of(clock: &Clock) -> &'static [Task] {
     match clock {
         Clock::Cpu | Clock::Wall => &[Task::Poll],
         Clock::Exceptions => &[Task::Throw],
-        Clock::Contention | Clock::Waits => &[Task::Lock, Task::Send],
+        Clock::Contention => &[Task::Lock, Task::Send],
+        Clock::Waits => &[Task::Lock, Task::Wait, Task::Send],
         Clock::Allocations | Clock::AllocatedTypes => &[Task::Allocate],
         Clock::Events { provider, event_id } => match KnownProvider::of(provider.as_str().into()) {
             Some(KnownProvider::Runtime) => of_runtime_event(*event_id),

@@ -15,8 +15,8 @@ use super::{ExponentialHistogram, Number, System, Tags, escaped_tags, tags};
 pub struct SampleOf<T> {
     /// The nanoseconds from the start of the trace to the event.
     pub nanoseconds: i64,
-    /// The nanoseconds from 1970-01-01 UTC to the event.
-    pub unix_nanoseconds: i128,
+    /// The nanoseconds from 1970-01-01 UTC to the event; `None` if the trace states no date that exists.
+    pub unix_nanoseconds: Option<i128>,
     /// The id of the process; `None` if the trace states none.
     pub process_id: Option<u64>,
     /// The system: event counters or meters.

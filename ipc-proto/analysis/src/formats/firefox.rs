@@ -27,13 +27,15 @@ impl TimeProfile<'_> {
     /// Frames have the category `Running` or `Waiting`.
     ///
     /// `name` is the name of the trace, and of a process whose name the trace does not state. `process_id` is the
-    /// process of a trace of a runtime, and `unix_start` the start of the trace in nanoseconds since 1970.
+    /// process of a trace of a runtime, and `unix_start` the start of the trace in nanoseconds since
+    /// 1970, if the trace states it.
     ///
     /// Memory: no other format is built as a whole instead of piece by piece. An interval needs some hundred bytes.
     #[cfg_attr(docsrs, doc(cfg(feature = "firefox")))]
     #[must_use]
-    pub fn to_firefox(&self, name: &str, process_id: u32, unix_start: i128) -> Value {
-        let start = ReferenceTimestamp::from_millis_since_unix_epoch(unix_start as f64 / 1e6);
+    pub fn to_firefox(&self, name: &str, process_id: u32, unix_start: Option<i128>) -> Value {
+        let start =
+            ReferenceTimestamp::from_millis_since_unix_epoch(unix_start.unwrap_or_default() as f64 / 1e6);
         let mut profile =
             firefox::Profile::new(self.stacks.title(name), start, SamplingInterval::from_nanos(INTERVAL));
         let running = profile.add_category("Running", CategoryColor::Green);
@@ -107,6 +109,9 @@ impl TimeProfile<'_> {
         }
         // The conversion cannot fail: all keys are strings, and no value is refused.
         let mut profile = serde_json::to_value(&profile).unwrap_or_default();
+        if let (None, Some(start)) = (unix_start, profile.pointer_mut("/meta/startTime")) {
+            *start = Value::Null;
+        }
         let threads = profile.get_mut("threads").and_then(Value::as_array_mut);
         for thread in threads.into_iter().flatten() {
             for key in ["pid", "tid"] {

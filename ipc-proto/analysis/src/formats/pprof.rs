@@ -141,7 +141,7 @@ impl Profile<'_> {
     #[cfg_attr(docsrs, doc(cfg(feature = "pprof")))]
     pub fn write_pprof<E>(
         &self,
-        unix_start: i128,
+        unix_start: Option<i128>,
         mut out: impl FnMut(&[u8]) -> Result<(), E>,
     ) -> Result<(), E> {
         let mut buf = Vec::new();
@@ -164,7 +164,7 @@ impl Profile<'_> {
         let r#type = written.string(name, &mut part);
         let unit = written.string(unit, &mut part);
         part.sample_type.push(ValueType { r#type, unit });
-        part.time_nanos = i64::try_from(unix_start).unwrap_or_default();
+        part.time_nanos = unix_start.and_then(|start| start.try_into().ok()).unwrap_or_default();
         let keys = ["thread_id", "thread", "process_id", "process"];
         let [id_key, name_key, process_id_key, process_key] = keys.map(|key| written.string(key, &mut part));
         let has_several_processes = self.stacks.has_several_processes();

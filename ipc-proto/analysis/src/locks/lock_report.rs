@@ -9,14 +9,21 @@ use crate::samples::{ThreadNumber, ThreadRoles};
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub struct LockReport {
-    /// The length of the recording.
+    /// The length of the recording, or of its part.
     pub span: u64,
+    /// The end of the recording, or of its part, from the start of the trace.
+    pub end: i64,
     /// The locks: first those whose threads can wait indefinitely, then those with the longest waits together.
     pub locks: Vec<ContendedLock>,
     /// The threads that wait for each other.
     pub cycles: Vec<Cycle>,
     /// The threads that have waited since before the recording: first for locks, in methods of the program, and many.
     pub waiting_before: Vec<WaitGroup>,
+    /// The methods of the program that wait on WaitHandles for something else than a lock, by the time of their waits.
+    /// Runtimes report these waits since .NET 9.
+    pub handles: Vec<WaitingMethod>,
+    /// The waits on WaitHandles without a method of the program: of timers, and of idle threads of the pool.
+    pub other_handles: WaitTimes,
     /// The waits for locks that began before the recording, and have ended.
     pub ended: WaitTimes,
     /// The waits whose end was lost. They count, without a time.

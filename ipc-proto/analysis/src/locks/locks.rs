@@ -3,6 +3,7 @@ use alloc::collections::BTreeMap;
 
 use nettrace::TraceEvent;
 
+use super::handles::HandleWaits;
 use super::lock_report::LockReport;
 use super::process_locks::{self, Room};
 use super::process_locks::{ContentionRow, contention_time, runtime_version};
@@ -49,6 +50,7 @@ pub struct Locks {
 #[derive(Debug, Default)]
 pub(crate) struct LockEvents {
     processes: BTreeMap<Option<u64>, ProcessLocks>,
+    handles: HandleWaits,
     room: Room,
 }
 
@@ -91,6 +93,17 @@ impl LockEvents {
                 let stack = tables.stacks.of(event, tables.names);
                 if let Some((process, thread, room)) = self.thread(event, tables.threads) {
                     process.start(thread, event, &row, stack, room);
+                }
+            }
+            RuntimeEvent::WaitHandleWaitStart if is_inside => {
+                if let Some(thread) = tables.threads.of(event) {
+                    let stack = tables.stacks.of(event, tables.names);
+                    self.handles.start(thread, event.nanoseconds(), stack);
+                }
+            }
+            RuntimeEvent::WaitHandleWaitStop if is_inside => {
+                if let Some(thread) = tables.threads.of(event) {
+                    self.handles.stop(thread, event.nanoseconds());
                 }
             }
             RuntimeEvent::ContentionStop if is_inside => {
@@ -162,8 +175,8 @@ impl LockEvents {
     /// Returns the report on the locks of a recording.
     pub(crate) fn finish(self, span: &RecordingSpan, tables: TraceTables<'_>) -> LockReport {
         let (_, end) = span.times();
-        let report = report(self.processes, tables, end);
-        LockReport { span: span.length(), dropped: self.room.dropped, ..report }
+        let report = report(self.processes, self.handles, tables, end);
+        LockReport { span: span.length(), end, dropped: self.room.dropped, ..report }
     }
 }
 

@@ -7,6 +7,7 @@ use core::cmp::Reverse;
 use ipc_proto::wire::to_u64;
 
 use super::frames::{Frames, NamedStack, StackMethod};
+use super::handles::HandleWaits;
 use super::lock_report::{
     ContendedLock, Cycle, CycleThread, HoldingMethod, LockOwner, LockReport, LockThread, OwnerWait,
     WaitGroup, WaitTimes, WaitingMethod, WaitingThread,
@@ -19,6 +20,7 @@ use crate::{StackId, WaitKind};
 /// Makes the report on the locks of all processes. The time `end` is the end of the recording.
 pub(super) fn report(
     processes: BTreeMap<Option<u64>, ProcessLocks>,
+    handles: HandleWaits,
     tables: TraceTables<'_>,
     end: i64,
 ) -> LockReport {
@@ -30,6 +32,7 @@ pub(super) fn report(
         let mut process = ProcessReport { process_id, process, frames, threads, end };
         process.add_to(&mut report);
     }
+    (report.handles, report.other_handles) = handles.finish(end, &mut frames);
     let in_cycles: BTreeSet<_> = report
         .cycles
         .iter()

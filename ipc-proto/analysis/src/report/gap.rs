@@ -8,6 +8,8 @@ pub enum Gap {
     Part,
     /// No wait began or ended, but so many threads wait for locks since before the recording.
     OldWaits(usize),
+    /// Only threads that have nothing to do waited.
+    IdleWaits,
     /// No event that counts has a stack.
     Stacks,
     /// No sample is in managed code.
@@ -29,6 +31,8 @@ impl Gap {
             Self::Part
         } else if uncounted.waiting_before > 0 {
             Self::OldWaits(uncounted.waiting_before)
+        } else if count == 0 && uncounted.idle.total() > 0 {
+            Self::IdleWaits
         } else if samples.weights(clock).any(|(_, _, weight)| weight.total() > 0) {
             Self::Stacks
         } else if *clock == Clock::Cpu && samples.samples() > 0 {

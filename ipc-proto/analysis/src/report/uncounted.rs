@@ -1,11 +1,13 @@
 use crate::call_tree::old_waits;
-use crate::samples::{Clock, Samples, Waits};
+use crate::samples::{Clock, IdleWaits, Samples, Waits};
 
 /// What a clock does not count, because the trace does not have it whole.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Uncounted {
     /// The waits without a start or an end; none for other clocks than [`Clock::Contention`] and [`Clock::Waits`].
     pub waits: Waits,
+    /// The waits of threads that have nothing to do; none for other clocks than [`Clock::Waits`].
+    pub idle: IdleWaits,
     /// The threads that wait for locks since before the recording: see [`old_waits`].
     pub waiting_before: usize,
     /// The events that do not state what they weigh.
@@ -19,9 +21,12 @@ impl Uncounted {
         let unknown = samples.unknown(clock);
         match clock {
             Clock::Contention => {
-                Self { waits: samples.waits(clock), waiting_before: old_waits(samples).len(), unknown }
+                let waiting_before = old_waits(samples).len();
+                Self { waits: samples.waits(clock), waiting_before, unknown, ..Self::default() }
             }
-            Clock::Waits => Self { waits: samples.waits(clock), unknown, ..Self::default() },
+            Clock::Waits => {
+                Self { waits: samples.waits(clock), idle: samples.idle_waits(), unknown, ..Self::default() }
+            }
             _ => Self { unknown, ..Self::default() },
         }
     }

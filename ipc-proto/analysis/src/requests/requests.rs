@@ -312,7 +312,7 @@ impl RequestEvents {
 
     /// Returns the requests of a recording. Those in flight are as old as they were at its end.
     pub(crate) fn finish(self, span: &RecordingSpan, tables: TraceTables<'_>) -> RequestSummary {
-        let (_, end) = span.times();
+        let (start, end) = span.times();
         let cut = tables.stacks.cut();
         let mut groups: Vec<RequestGroup> = Vec::new();
         for (key, number) in &self.numbers {
@@ -387,6 +387,7 @@ impl RequestEvents {
         RequestSummary {
             groups,
             routes,
+            times: (start, end),
             ends_without_start: self.ends_without_start,
             without_end: self.without_end,
             without_activity: self.without_activity,

@@ -22,6 +22,8 @@ pub struct RequestSummary {
     pub groups: Vec<RequestGroup>,
     /// The durations by route, if the trace has `http.server.request.duration`.
     pub routes: Vec<RouteDurations>,
+    /// The start and the end of the recording, or of its part, in nanoseconds from the start of the trace.
+    pub times: (i64, i64),
     /// How many incoming and outgoing requests ended whose start is not in the trace: most began before it.
     pub ends_without_start: [u64; 2],
     /// How many requests lost their end, because another one has the same activity.

@@ -4,6 +4,7 @@ use nettrace::EventSelector;
 use super::Clock;
 use super::allocations::Allocations;
 use super::contention::Contention;
+use super::idle_waits::{IdleStacks, IdleWaits};
 use super::interval::{Interval, Taken};
 use super::interval::{Weight, Weights};
 use super::seen_event::{PROCESSOR_SAMPLE, SeenEvent};
@@ -160,6 +161,16 @@ impl Recording {
             }
             _ => {}
         }
+    }
+
+    /// Moves the waits of threads that have nothing to do to `idle`.
+    pub(super) fn separate_idle_waits(&mut self, stacks: &IdleStacks, idle: &mut IdleWaits) {
+        let Self { weights, count, .. } = self;
+        weights.retain(|(_, stack), weight| {
+            let is_idle = stacks.take(*stack, *weight, idle);
+            *count = count.saturating_sub(if is_idle { weight.count } else { 0 });
+            !is_idle
+        });
     }
 
     /// Removes all weights and the state of all threads.

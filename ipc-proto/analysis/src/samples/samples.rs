@@ -8,6 +8,7 @@ use nettrace::TraceEvent;
 use super::clock::Clock;
 use super::contention::Waits;
 use super::cpu_causes::CpuCauses;
+use super::idle_waits::{IdleStacks, IdleWaits};
 use super::interval::Interval;
 use super::interval::Weight;
 use super::process_names::ProcessNames;
@@ -63,6 +64,7 @@ pub struct Samples {
     has_processor_samples: bool,
     /// The processes that have sampled allocations.
     sampled: BTreeSet<u64>,
+    idle_waits: IdleWaits,
     process_names: ProcessNames,
     /// Whether an event has a stack.
     has_stacks: bool,
@@ -171,6 +173,10 @@ impl Samples {
         for recording in &mut self.recordings {
             recording.finish(end, &self.part, &mut self.dropped, each);
         }
+        if let Some(recording) = self.recordings.iter_mut().find(|of| of.clock == Clock::Waits) {
+            let idle = IdleStacks::new(&mut self.names, &self.stacks);
+            recording.separate_idle_waits(&idle, &mut self.idle_waits);
+        }
     }
 
     /// Returns whether the samples show threads that wait: samples of the processor do not.
@@ -193,6 +199,7 @@ impl Samples {
         self.recordings.iter_mut().for_each(Recording::clear);
         self.threads = Threads::default();
         (self.samples, self.managed, self.dropped) = (0, 0, 0);
+        self.idle_waits = IdleWaits::default();
         if self.stacks.len() > FEW || self.names.addresses() > FEW {
             self.stacks = Stacks::default();
             self.names.forget_addresses();
@@ -286,6 +293,13 @@ impl Samples {
             Some(Meter::Contention(contention)) => contention.waits,
             _ => Waits::default(),
         }
+    }
+
+    /// Returns the waits of threads of the runtime that have nothing to do, which [`Clock::Waits`] does not count. Call it
+    /// after [`finish`](Analysis::finish).
+    #[must_use]
+    pub const fn idle_waits(&self) -> IdleWaits {
+        self.idle_waits
     }
 
     /// Returns whether an event of the trace, of any kind, has a stack.

@@ -24,6 +24,8 @@ impl StackId {
 #[derive(Debug)]
 pub struct Stacks {
     nodes: Vec<StackNode>,
+    /// The stacks by their caller and their address, without [`StackNode::first`]: most stacks of a trace without
+    /// repetition have no other.
     children: BTreeMap<(u32, u32), u32>,
     /// The stacks of the stream that were found lately, by their number and process.
     numbered: BTreeMap<(u32, u64), Numbered>,
@@ -49,6 +51,8 @@ struct StackNode {
     /// It is valid if `turn` equals [`Stacks::turn`].
     latest: u32,
     turn: u32,
+    /// The first stack that this one calls; 0 if there is none.
+    first: u32,
 }
 
 /// A stack of the stream. It is valid for the names of this generation.
@@ -76,7 +80,8 @@ struct RecentCall {
 
 impl Default for Stacks {
     fn default() -> Self {
-        let empty = StackNode { caller: 0, address: AddressId(u32::MAX), ip: 0, latest: 0, turn: 0 };
+        let empty =
+            StackNode { caller: 0, address: AddressId(u32::MAX), ip: 0, latest: 0, turn: 0, first: 0 };
         Self {
             nodes: [empty].into(),
             children: BTreeMap::new(),
@@ -262,15 +267,24 @@ impl Stacks {
     }
 
     fn child(&mut self, caller: StackId, address: AddressId, ip: u64) -> Option<StackId> {
-        if let Some(child) = self.children.get(&(caller.0, address.0)) {
-            return Some(StackId(*child));
+        let first = at(&self.nodes, caller.0).map(|node| node.first).filter(|first| *first != 0);
+        if let Some(first) = first {
+            if at(&self.nodes, first).is_some_and(|node| node.address == address) {
+                return Some(StackId(first));
+            }
+            if let Some(child) = self.children.get(&(caller.0, address.0)) {
+                return Some(StackId(*child));
+            }
         }
         if self.nodes.len() >= Self::LIMIT {
             return None;
         }
         let child = to_u32(self.nodes.len());
-        self.nodes.push(StackNode { caller: caller.0, address, ip, latest: 0, turn: 0 });
-        self.children.insert((caller.0, address.0), child);
+        self.nodes.push(StackNode { caller: caller.0, address, ip, latest: 0, turn: 0, first: 0 });
+        match at_mut(&mut self.nodes, caller.0).filter(|_| first.is_none()) {
+            Some(node) => node.first = child,
+            None => _ = self.children.insert((caller.0, address.0), child),
+        }
         Some(StackId(child))
     }
 }

@@ -14,13 +14,13 @@ pub enum TraceTime {
 }
 
 impl TraceTime {
-    /// Returns the nanoseconds from the start of the trace.
-    fn nanoseconds(self, clock: &TraceClock) -> i64 {
+    /// Returns the nanoseconds from the start of the trace; `None` for a date if the trace states none.
+    fn nanoseconds(self, clock: &TraceClock) -> Option<i64> {
         match self {
-            Self::SinceStart(nanoseconds) => nanoseconds,
+            Self::SinceStart(nanoseconds) => Some(nanoseconds),
             Self::Unix(time) => {
-                let since = time.saturating_sub(clock.unix_start());
-                i64::try_from(since).unwrap_or(if since < 0 { i64::MIN } else { i64::MAX })
+                let since = time.saturating_sub(clock.unix_start()?);
+                Some(i64::try_from(since).unwrap_or(if since < 0 { i64::MIN } else { i64::MAX }))
             }
         }
     }
@@ -148,18 +148,25 @@ impl Part {
 
     fn bounds(&mut self, clock: &TraceClock) -> &Bounds {
         let Self { from, to, bounds, .. } = self;
-        bounds.get_or_insert_with(|| Bounds {
-            ticks: ticks(*from, *to, clock),
-            first: from.map_or(i64::MIN, |from| from.nanoseconds(clock)),
-            last: to.map_or(i64::MAX, |to| to.nanoseconds(clock)),
+        bounds.get_or_insert_with(|| {
+            let (first, last) = times(*from, *to, clock);
+            Bounds { ticks: ticks(*from, *to, clock), first, last }
         })
     }
 }
 
 /// Returns the times from one to another, in ticks of the clock of a trace.
 fn ticks(from: Option<TraceTime>, to: Option<TraceTime>, clock: &TraceClock) -> RangeInclusive<u64> {
+    let (first, last) = times(from, to, clock);
     // Rounded up, to the first tick at or after the time: `ticks` alone rounds down.
-    let first = |from: TraceTime| clock.ticks(from.nanoseconds(clock).saturating_sub(1)).saturating_add(1);
-    let last = |to: TraceTime| clock.ticks(to.nanoseconds(clock));
-    from.map_or(0, first)..=to.map_or(u64::MAX, last)
+    let first = from.map_or(0, |_| clock.ticks(first.saturating_sub(1)).saturating_add(1));
+    first..=to.map_or(u64::MAX, |_| clock.ticks(last))
+}
+
+/// Returns the times from one to another in nanoseconds from the start of the trace. No time is between dates if the
+/// trace states none.
+fn times(from: Option<TraceTime>, to: Option<TraceTime>, clock: &TraceClock) -> (i64, i64) {
+    let first = from.map_or(Some(i64::MIN), |from| from.nanoseconds(clock));
+    let last = to.map_or(Some(i64::MAX), |to| to.nanoseconds(clock));
+    first.zip(last).unwrap_or((i64::MAX, i64::MIN))
 }

@@ -343,7 +343,7 @@ impl<'a> TraceEvent<'a> {
     ///
     /// The trace states its start to the millisecond, so times of two traces compare to a millisecond at best.
     #[must_use]
-    pub fn unix_nanoseconds(&self) -> i128 {
+    pub fn unix_nanoseconds(&self) -> Option<i128> {
         self.clock().unix_nanoseconds(self.timestamp())
     }
 }

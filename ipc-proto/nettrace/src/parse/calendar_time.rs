@@ -120,6 +120,12 @@ impl CalendarTime {
         date && self.hour < 24 && self.minute < 60 && self.second < 60 && self.millisecond < 1000
     }
 
+    /// Returns the time if it exists. The millisecond 1000, which some runtimes state, is the next second.
+    pub(crate) fn date(self) -> Option<Self> {
+        let in_second = Self { millisecond: self.millisecond.min(999), ..self };
+        (in_second.is_valid() && self.millisecond <= 1000).then_some(self)
+    }
+
     /// Returns the milliseconds from 1970-01-01 00:00 UTC, negative before it.
     ///
     /// Values that are out of range count as well: 1000 milliseconds are a second.

@@ -15,12 +15,12 @@ use crate::parse::trace::Trace;
 /// let clock = TraceClock::new(&trace);
 /// assert_eq!(clock.nanoseconds(1003), 300);
 /// assert_eq!(clock.ticks(300), 1003);
-/// assert_eq!(clock.unix_nanoseconds(1003), 86_400_005_000_300);
+/// assert_eq!(clock.unix_nanoseconds(1003), Some(86_400_005_000_300));
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TraceClock {
-    /// Milliseconds from 1970-01-01 UTC to the start of the trace.
-    unix_start: i64,
+    /// Milliseconds from 1970-01-01 UTC to the start of the trace, if its date exists.
+    unix_start: Option<i64>,
     /// The timestamp of the start of the trace.
     ticks: u64,
     frequency: u64,
@@ -37,7 +37,7 @@ impl TraceClock {
     pub fn new(trace: &Trace<'_>) -> Self {
         let Trace { sync_time, sync_ticks: ticks, frequency, .. } = *trace;
         let frequency = if frequency == 0 { NANOSECONDS } else { frequency };
-        Self { unix_start: sync_time.unix_milliseconds(), ticks, frequency }
+        Self { unix_start: sync_time.date().map(|date| date.unix_milliseconds()), ticks, frequency }
     }
 
     /// Returns the nanoseconds from the start of the trace to `ticks`, rounded down; negative before the start.
@@ -48,16 +48,19 @@ impl TraceClock {
         if self.frequency == NANOSECONDS { ticks } else { scale(ticks, NANOSECONDS, self.frequency) }
     }
 
-    /// Returns the nanoseconds from 1970-01-01 UTC to `ticks`; negative before that day.
+    /// Returns the nanoseconds from 1970-01-01 UTC to `ticks`; negative before that day. `None` if the trace states no
+    /// date that exists.
     #[must_use]
-    pub fn unix_nanoseconds(&self, ticks: u64) -> i128 {
-        self.unix_start().wrapping_add(self.nanoseconds(ticks).into())
+    pub fn unix_nanoseconds(&self, ticks: u64) -> Option<i128> {
+        Some(self.unix_start()?.wrapping_add(self.nanoseconds(ticks).into()))
     }
 
-    /// Returns the nanoseconds from 1970-01-01 UTC to the start of the trace, a whole number of milliseconds.
+    /// Returns the nanoseconds from 1970-01-01 UTC to the start of the trace, a whole number of milliseconds. `None` if
+    /// the trace states no date that exists, as [`CalendarTime::is_valid`](crate::CalendarTime::is_valid) defines; but
+    /// 1000 milliseconds are a second.
     #[must_use]
-    pub fn unix_start(&self) -> i128 {
-        i128::from(self.unix_start).wrapping_mul(1_000_000)
+    pub fn unix_start(&self) -> Option<i128> {
+        Some(i128::from(self.unix_start?).wrapping_mul(1_000_000))
     }
 
     /// Returns the last tick that is at most `nanoseconds` after the start of the trace.
@@ -70,7 +73,7 @@ impl TraceClock {
 /// The clock of a trace that starts at 1970-01-01 with tick 0, and whose ticks are nanoseconds.
 impl Default for TraceClock {
     fn default() -> Self {
-        Self { unix_start: 0, ticks: 0, frequency: NANOSECONDS }
+        Self { unix_start: Some(0), ticks: 0, frequency: NANOSECONDS }
     }
 }
 
@@ -152,7 +155,8 @@ mod tests {
             for ticks in [0, 1, 1 << 62, u64::MAX] {
                 let nanoseconds = clock.nanoseconds(ticks);
                 assert_eq!(nanoseconds < 0, ticks < 1 << 63);
-                assert_eq!(clock.unix_nanoseconds(ticks), clock.unix_start() + i128::from(nanoseconds));
+                let start = clock.unix_start().unwrap();
+                assert_eq!(clock.unix_nanoseconds(ticks), Some(start + i128::from(nanoseconds)));
             }
             for nanoseconds in [i64::MIN, -1, 1, i64::MAX] {
                 let _ = clock.ticks(nanoseconds);

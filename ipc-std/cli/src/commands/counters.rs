@@ -20,6 +20,7 @@ use self::show::{Origin, Show};
 use crate::args::process_arg::ProcessArg;
 use crate::args::socket_path;
 use crate::args::time_range_args::TimeRangeArgs;
+use crate::args::zone_args::ZoneArgs;
 use crate::counters::condition::{self, Condition};
 use crate::counters::feed::Feed;
 use crate::counters::http_server;
@@ -97,6 +98,8 @@ pub(crate) struct Args {
     process: ProcessArg,
     #[command(flatten)]
     times: TimeRangeArgs,
+    #[command(flatten)]
+    zone: ZoneArgs,
     #[command(flatten)]
     connection: ConnectionArgs,
 }
@@ -272,7 +275,7 @@ impl Args {
                     let take = move |key: Option<_>| key.is_none_or(|key| sender.send(key).is_ok());
                     return Ok(Output::Table(Box::new(Table::new(has_all)), FullScreen::enter(take)?, keys));
                 }
-                Output::SampleLines(SampleLines::new(style, stdout()?, has_all))
+                Output::SampleLines(SampleLines::new(style, stdout()?, self.zone.zone()?, has_all))
             }
         })
     }

@@ -2,7 +2,7 @@
 use core::fmt::Write as _;
 use core::time::Duration;
 use std::ffi::OsString;
-use std::io;
+use std::io::{self, IsTerminal as _};
 use std::path::Path;
 use std::process::{Command, ExitCode};
 
@@ -15,7 +15,7 @@ use serde_json::{Map, Value};
 
 use crate::output::stdout::{json_to_stdout, to_stdout};
 use crate::recording::args::RecordingArgs;
-use crate::recording::trace_profile::TraceProfile;
+use crate::recording::trace_profile::{TraceProfile, has_separators};
 use crate::run::{Failure, Globals, Kind};
 
 /// Print the environment variables with which a process traces itself
@@ -45,9 +45,9 @@ pub(crate) struct Args {
     /// The runtime that reads the variables: netN, netN-aot or netN-mono
     #[arg(long, value_name = "RUNTIME", value_parser = parse_runtime)]
     runtime: Option<Runtime>,
-    /// The form of the output
-    #[arg(long, value_enum, value_name = "FORMAT", default_value = "shell")]
-    format: VariableFormat,
+    /// The form of the output [default: shell]
+    #[arg(long, value_enum, value_name = "FORMAT")]
+    format: Option<VariableFormat>,
     /// Run this command with the variables instead of printing them
     #[arg(last = true, value_name = "COMMAND", conflicts_with = "format")]
     command: Vec<OsString>,
@@ -67,10 +67,15 @@ enum VariableFormat {
     Json,
 }
 
-/// Returns the parser of profiles that variables can express: the arguments of the others have commas or colons.
+/// Returns the parser of profiles. It offers those that variables can express: the arguments of the others have commas or
+/// colons. `sick` is accepted without its meters, and nothing useful would remain of `database`.
 fn profiles() -> impl clap::builder::TypedValueParser<Value = TraceProfile> {
-    let offered = TraceProfile::value_variants().iter().filter(|profile| !profile.has_separators());
-    PossibleValuesParser::new(offered.filter_map(ValueEnum::to_possible_value))
+    let accepted = TraceProfile::value_variants().iter().filter(|profile| **profile != TraceProfile::Database);
+    let values = accepted.filter_map(|profile| {
+        let is_hidden = profile.providers().iter().any(has_separators);
+        profile.to_possible_value().map(|value| value.hide(is_hidden))
+    });
+    PossibleValuesParser::new(values)
         .try_map(|name| TraceProfile::from_str(&name, false))
 }
 
@@ -108,7 +113,7 @@ pub(crate) fn run(args: &Args, globals: &Globals) -> Result<ExitCode, Failure> {
             "--duration and --no-resume are for the session of a client: a process traces itself to its end";
         return Err(Failure::usage(message));
     }
-    let plan = args.recording.startup_plan()?;
+    let (plan, left_out) = args.recording.startup_plan()?;
     let providers = plan.providers()?;
     let config = plan.config(&providers);
     let trace = StartupTrace {
@@ -120,7 +125,7 @@ pub(crate) fn run(args: &Args, globals: &Globals) -> Result<ExitCode, Failure> {
     let runtime = args.runtime.unwrap_or_default();
     let variables = trace.variables(&runtime).map_err(|e| failure(e, &trace))?;
     let variables: Vec<(&str, String)> = variables.map(|v| (v.name, v.value.to_string())).collect();
-    let format = if globals.json { VariableFormat::Json } else { args.format };
+    let format = if globals.json { VariableFormat::Json } else { args.format.unwrap_or(VariableFormat::Shell) };
     let is_by_line =
         matches!(format, VariableFormat::Docker | VariableFormat::EnvFile | VariableFormat::Systemd);
     if is_by_line && variables.iter().any(|(_, value)| value.contains(['\n', '\r'])) {
@@ -128,6 +133,9 @@ pub(crate) fn run(args: &Args, globals: &Globals) -> Result<ExitCode, Failure> {
     }
     for note in notes(&trace, &runtime) {
         globals.note(&note);
+    }
+    for provider in left_out {
+        globals.note(&format!("without {provider}: the variables cannot express its arguments"));
     }
     if let [program, arguments @ ..] = &*args.command {
         let mut command = Command::new(program);
@@ -137,6 +145,10 @@ pub(crate) fn run(args: &Args, globals: &Globals) -> Result<ExitCode, Failure> {
             Err(e) => e,
         };
         return Err(Failure::io(format_args!("cannot run {}", program.to_string_lossy()), &e));
+    }
+    let has_quotes = variables.iter().any(|(_, value)| *for_shell(value) != **value);
+    if args.format.is_none() && !globals.json && has_quotes && !io::stdout().is_terminal() {
+        globals.note("only a shell can read these quotes: `eval \"$(...)\"`, and not `env $(...)`; or run `-- COMMAND`");
     }
     match format {
         VariableFormat::Json => {

@@ -11,13 +11,14 @@ use dotnet_ipc_sans_io::syntax::only_arg::OnlyArg;
 use ipc_proto::Guid;
 use ipc_std::{Client, TraceReader, TraceSession};
 use memmap2::Mmap;
-use nettrace::{BytesOrder, End, EventAssembler, EventOrder, Metadata, ReadOptions};
+use nettrace::{BytesOrder, End, EventAssembler, EventOrder, Metadata, ReadOptions, TraceClock, Value};
 use nettrace_analysis::names::Names;
 
 use self::output::{EventOutput, FlushingReader};
 use crate::args::process_arg::ProcessArg;
 use crate::args::time_range_args::report_skipped;
 use crate::args::until_event;
+use crate::args::zone_args::ZoneArgs;
 use crate::events::field::{self, FieldCondition};
 use crate::events::lines::ShownEvent;
 use crate::events::native_path::NativePath;
@@ -26,6 +27,7 @@ use crate::events::summary::EventSummary;
 use crate::input::source::{self, Source};
 use crate::input::trace_file;
 use crate::output::bulk_stdout::BulkStdout;
+use crate::output::dates::Dates;
 use crate::output::stdout::to_stdout;
 use crate::process::connection_args::ConnectionArgs;
 use crate::process::target::Target;
@@ -67,6 +69,8 @@ pub(crate) struct Args {
     until: Vec<OnlyArg>,
     #[command(flatten)]
     part: PartArgs,
+    #[command(flatten)]
+    zone: ZoneArgs,
     /// Sort the events by time, instead of showing them in the order of the trace, thread by thread
     #[arg(long)]
     ordered: bool,
@@ -110,7 +114,7 @@ fn show_file(file: &Path, args: &Args, part: TracePart, globals: &Globals) -> Re
         false => None,
     };
     // Only a regular file is read with output in the background: lines from a pipe must be visible as soon as possible.
-    let output = EventOutput::new(BulkStdout::open(source.is_regular())?, globals);
+    let output = EventOutput::new(BulkStdout::open(source.is_regular())?, args.zone.zone()?, globals);
     // Blocks outside of a part of the trace are skipped from the first event on, so that event must come soon.
     let may_delay = source.is_regular() && part.is_whole();
     let bytes = if may_delay { source.map(globals)? } else { None };
@@ -153,7 +157,7 @@ fn show_process(
     let plan = args.session.live_plan(args.stacks)?;
     plan.check_until(&args.until)?;
     let (client, wire_log) = args.connection.session_client(target)?;
-    let output = EventOutput::new(BulkStdout::live()?, globals);
+    let output = EventOutput::new(BulkStdout::live()?, args.zone.zone()?, globals);
     let LiveSession { session, resumed, notes: _notes, .. } =
         session::start(client.clone(), &plan, None, globals)?;
     // The names are read after the session has started, so that no method is compiled in between.
@@ -318,7 +322,12 @@ impl<'a, R: Read> Events<'a, R> {
             _ if !is_shown => {}
             Some(summary) => summary.add(&event, metadata.as_ref(), payload),
             None if !args.columns.is_empty() => {
-                let value = |name: &String| field::value(&event, metadata.as_ref(), payload, name);
+                let date = output.borrow().lines.date(&event);
+                let date = date.as_deref().map(|date| Value::Text(date.into()));
+                let value = |name: &String| {
+                    let value = field::value(&event, metadata.as_ref(), payload, name);
+                    value.or_else(|| date.filter(|_| name == "time"))
+                };
                 let values: Vec<_> = args.columns.iter().map(value).collect();
                 let fields = self.column_fields.iter_mut().zip(&values);
                 fields.for_each(|(field, value)| field.add(value.is_some()));
@@ -362,6 +371,10 @@ impl<'a, R: Read> Events<'a, R> {
         }
         if let Some(times) = self.trace.summary().time_filter {
             report_skipped(times, globals);
+        }
+        if let Some(trace) = self.trace.summary().trace {
+            let zone = self.trace.get_ref().output.borrow().lines.zone.clone();
+            Dates::new(zone, TraceClock::new(&trace).unix_start()).report(globals);
         }
         trace_file::report_late(&self.trace, globals);
     }

@@ -102,6 +102,7 @@ pub(crate) fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
     let runtime = FakeRuntime::start_in(&dir, Profile { suspended: args.suspend, ports, ..profile })
         .map_err(|e| Failure::io(format_args!("cannot listen in {}", dir.display()), &e))?;
     let socket = runtime.path().to_string_lossy();
+    signals::ignored_note().iter().for_each(|note| globals.note(note));
     json_to_stdout(&StartedRuntime { process_id: runtime.process_id(), socket })?;
     spawn("stdin", move || {
         // An error counts as the end of the input.

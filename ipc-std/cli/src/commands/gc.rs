@@ -8,6 +8,7 @@ use nettrace_analysis::gc::{Collection, Collections, GcReport, GcStatistics, Gen
 use nettrace_analysis::{Durations, Part};
 use serde::Serialize;
 
+use crate::output::dates::{DateField, Dates};
 use crate::output::integer::Integer;
 use crate::output::rows::{milliseconds, milliseconds_at, time_cell};
 use crate::output::tables::{Cells, table_of_rows, write_table};
@@ -42,6 +43,8 @@ struct CollectionRow {
     #[serde(rename = "type")]
     collection_type: Option<String>,
     reason: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    start: DateField,
     start_ms: Option<f64>,
     pause_start_ms: Option<f64>,
     pause_ms: Option<f64>,
@@ -177,7 +180,7 @@ impl FindingsView for GcView {
         Ok(())
     }
 
-    fn row(collection: &Collection) -> CollectionRow {
+    fn row(collection: &Collection, dates: &Dates) -> CollectionRow {
         let heap = collection.heap.as_ref();
         let part = |part: usize| heap.and_then(|heap| heap.after.get(part)).map(|size| megabytes(*size));
         CollectionRow {
@@ -186,6 +189,7 @@ impl FindingsView for GcView {
             generation: collection.generation,
             collection_type: collection.collection_type.map(|of| of.to_string()),
             reason: collection.reason.map(|of| of.to_string()),
+            start: dates.field(collection.start),
             start_ms: collection.start.map(milliseconds_at),
             pause_start_ms: collection.pause_start.map(milliseconds_at),
             pause_ms: collection.pause.map(milliseconds),
@@ -223,15 +227,14 @@ fn statistics_cells(name: &str, statistics: &GenerationStatistics) -> Cells<11> 
     ]
 }
 
-fn cells(collection: &Collection) -> Cells<9> {
+fn cells(collection: &Collection, dates: &Dates) -> Cells<9> {
     let size =
         |bytes: Option<u64>| bytes.map_or_else(String::new, |bytes| format!("{:.3}", megabytes(bytes)));
     let time = |time: Option<u64>| time.map_or_else(String::new, time_cell);
-    let start = collection.start.map_or_else(String::new, |start| format!("{:.3}", milliseconds_at(start)));
     [
         ("NUMBER", collection.number.to_string()),
         ("GEN", collection.generation.to_string()),
-        ("START ms", start),
+        dates.cell(collection.start),
         ("PAUSE ms", time(collection.pause)),
         ("SUSPEND", time(collection.suspension)),
         ("AFTER MB", size(collection.heap.map(|heap| heap.total_after()))),

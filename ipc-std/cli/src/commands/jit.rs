@@ -9,6 +9,7 @@ use nettrace_analysis::Part;
 use nettrace_analysis::jit::{Compilation, Compilations, JitReport, TierStatistics};
 use serde::Serialize;
 
+use crate::output::dates::{DateField, Dates};
 use crate::output::integer::Integer;
 use crate::output::rows::{milliseconds, milliseconds_at, time_cell};
 use crate::output::tables::{Cells, table_of_rows, write_table};
@@ -38,6 +39,8 @@ struct JitView;
 struct CompilationRow {
     process_id: Option<Integer>,
     method: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    start: DateField,
     start_ms: f64,
     jit_ms: Option<f64>,
     il_size: Option<u64>,
@@ -148,12 +151,13 @@ impl FindingsView for JitView {
         Ok(())
     }
 
-    fn row(compilation: &Compilation) -> CompilationRow {
+    fn row(compilation: &Compilation, dates: &Dates) -> CompilationRow {
         let Compilation { process_id, method, start, duration, il_size, native_size, tier, thread, .. } =
             compilation;
         CompilationRow {
             process_id: process_id.map(Integer),
             method: (!method.is_empty()).then(|| method.clone()),
+            start: dates.field(Some(*start)),
             start_ms: milliseconds_at(*start),
             jit_ms: duration.map(milliseconds),
             il_size: *il_size,
@@ -180,11 +184,11 @@ fn statistics_cells(name: &str, statistics: &TierStatistics) -> Cells<9> {
     ]
 }
 
-fn cells(compilation: &Compilation) -> Cells<6> {
+fn cells(compilation: &Compilation, dates: &Dates) -> Cells<6> {
     let size = |size: Option<u64>| size.map_or_else(String::new, |size| size.to_string());
     [
         ("JIT ms", compilation.duration.map_or_else(String::new, time_cell)),
-        ("START ms", format!("{:.3}", milliseconds_at(compilation.start))),
+        dates.cell(Some(compilation.start)),
         ("IL", size(compilation.il_size)),
         ("NATIVE", size(compilation.native_size)),
         ("TIER", compilation.tier.map_or_else(String::new, |tier| tier.to_string())),

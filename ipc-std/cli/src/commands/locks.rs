@@ -8,6 +8,8 @@ use nettrace_analysis::locks::{LockReport, Locks};
 use self::shown_threads::ShownThreads;
 use self::text::LockText;
 use crate::args::frame_args::OwnArgs;
+use crate::args::zone_args::ZoneArgs;
+use crate::output::dates::Dates;
 use crate::output::stdout::{json_to_stdout, show_next, to_stdout};
 use crate::process::trace_target::TraceTargetArgs;
 use crate::recording::analysis_input::{AnalysisArgs, InputRead, Needs};
@@ -28,21 +30,25 @@ pub(crate) struct Args {
     #[command(flatten)]
     own: OwnArgs,
     #[command(flatten)]
+    zone: ZoneArgs,
+    #[command(flatten)]
     analysis: AnalysisArgs,
 }
 
 pub(crate) fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
+    let zone = args.zone.zone()?;
     let input = args.analysis.input(&args.target, globals)?;
     let own = args.own.code();
     let locks = Locks::default().of_part(input.part.part()).with_own_code(own.clone());
-    let (report, InputRead { lost, process_id, result: read, .. }) =
+    let (report, InputRead { lost, process_id, span, result: read, .. }) =
         input.analyse(Needs::of_locks(), locks, globals)?;
     let threads = ShownThreads::new(input.target, process_id);
+    let dates = Dates::new(zone, span.start);
     if globals.json {
-        json_to_stdout(&json::to_json(&report, lost, args.short, &threads))?;
+        json_to_stdout(&json::to_json(&report, lost, args.short, &threads, &dates))?;
     } else {
         let (top, is_short) = (args.top, args.short);
-        let text = LockText { report: &report, threads: &threads, own: &own, top, is_short };
+        let text = LockText { report: &report, threads: &threads, dates: &dates, own: &own, top, is_short };
         to_stdout(|out| text.write(out))?;
         let has_waits = !(report.locks.is_empty() && report.waiting_before.is_empty());
         let target = input.target.argument();
@@ -52,6 +58,7 @@ pub(crate) fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
             _ => {}
         }
     }
+    dates.report(globals);
     remarks(&report, input.is_live() || !input.part.is_whole())
         .iter()
         .for_each(|remark| globals.note(remark));
@@ -63,7 +70,8 @@ pub(crate) fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
 fn remarks(report: &LockReport, is_recorded: bool) -> Vec<String> {
     let mut remarks = Vec::new();
     let waits = report.locks.iter().fold(0_u64, |sum, lock| sum.saturating_add(lock.waits.count));
-    let has_others = report.ended.count > 0 || !report.waiting_before.is_empty();
+    let has_others =
+        report.ended.count > 0 || !report.waiting_before.is_empty() || report.other_handles.count > 0;
     if waits == 0 && !has_others && !is_recorded {
         remarks.push(
             "the trace has no waits for locks; if there were any, record them with \

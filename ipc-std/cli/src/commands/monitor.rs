@@ -76,6 +76,7 @@ fn listen(args: &Args, globals: &Globals, stderr: &LiveStderr) -> Result<ExitCod
             true
         }
     })?;
+    signals::ignored_note().iter().for_each(|note| globals.note(note));
     let child = match args.command.split_first() {
         Some((program, arguments)) => {
             if std::env::var("DOTNET_EnableDiagnostics").is_ok_and(|value| value == "0") {

@@ -19,14 +19,14 @@ use crate::recording::{sample_gaps, thread_samples};
 use crate::run::{Failure, Globals};
 
 pub(crate) fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
-    let query = args.query()?;
+    let (query, zone) = (args.query()?, args.zone.zone()?.unwrap_or_default());
     // A mistake on the command line is reported before the older trace is read, which can take long.
     let input = args.analysis.input(&args.target, globals)?;
     let samples = || args.frames.samples(query.clock.recorded(), args.short);
     let older = args.diff.as_deref().map(|file| older::read(file, samples(), &query.clock, globals));
     let mut older = older.transpose()?;
     let needs = Needs::of(core::slice::from_ref(&query.clock));
-    let (mut samples, InputRead { lost, cpu, client, result: read, .. }) =
+    let (mut samples, InputRead { lost, span, cpu, client, result: read, .. }) =
         input.analyse(needs, samples().of_part(input.part.part()), globals)?;
     if let (Clock::Contention, Some(client), Ok(()), true) =
         (&query.clock, &client, &read, samples.part().is_whole())
@@ -40,7 +40,8 @@ pub(crate) fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
         // That the trace cannot be read explains why nothing was found.
         return read;
     }
-    let rows = ReportRows::new(&report, args, lost, cpu.as_ref());
+    let span = (!input.is_live()).then_some(span);
+    let rows = ReportRows::new(&report, args, lost, span.map(|span| span.row(&zone)), cpu.as_ref());
     if globals.json {
         json_to_stdout(&rows)?;
     }

@@ -12,6 +12,8 @@ use serde::Serialize;
 
 use self::json::{FinishedRow, InFlightRow, OutgoingRow, RouteRow};
 use crate::args::frame_args::OwnArgs;
+use crate::args::zone_args::ZoneArgs;
+use crate::output::dates::{DateField, Dates};
 use crate::output::rows::milliseconds;
 use crate::output::stdout::{json_to_stdout, show_next, to_stdout};
 use crate::output::tables::write_more;
@@ -37,21 +39,25 @@ pub(crate) struct Args {
     #[command(flatten)]
     own: OwnArgs,
     #[command(flatten)]
+    zone: ZoneArgs,
+    #[command(flatten)]
     analysis: AnalysisArgs,
 }
 
 pub(crate) fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
     args.analysis.part.check_no_threads("a request can move from thread to thread")?;
+    let zone = args.zone.zone()?;
     let input = args.analysis.input(&args.target, globals)?;
     let requests = Requests::default().of_part(input.part.part()).with_own_code(args.own.code());
-    let (summary, InputRead { lost, result: read, .. }) =
+    let (summary, InputRead { lost, span, result: read, .. }) =
         input.analyse(Needs::of_requests(!args.no_waits), requests, globals)?;
-    let report = RequestReport { summary, top: args.top, lost };
+    let report = RequestReport { summary, top: args.top, lost, dates: Dates::new(zone, span.start) };
     if globals.json {
         json_to_stdout(&report.to_json())?;
     } else {
         to_stdout(|out| report.write(out))?;
     }
+    report.dates.report(globals);
     report.remarks(input.target).iter().for_each(|remark| globals.note(remark));
     read?;
     report.check(input.target)?;
@@ -65,6 +71,10 @@ pub(crate) fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
 /// The report as JSON.
 #[derive(Serialize)]
 struct RequestsRow<'r> {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    start: DateField,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    end: DateField,
     in_flight: Vec<InFlightRow<'r>>,
     finished: Vec<FinishedRow<'r>>,
     outgoing: Vec<OutgoingRow<'r>>,
@@ -96,6 +106,7 @@ struct RequestReport {
     top: usize,
     /// The number of events that the runtime dropped.
     lost: u64,
+    dates: Dates,
 }
 
 impl RequestReport {
@@ -174,10 +185,13 @@ impl RequestReport {
 
     fn to_json(&self) -> RequestsRow<'_> {
         let [incoming, outgoing] = self.summary.ends_without_start;
+        let (start, end) = self.summary.times;
         RequestsRow {
-            in_flight: self.in_flight().take(self.top).map(json::in_flight).collect(),
+            start: self.dates.field(Some(start)),
+            end: self.dates.field(Some(end)),
+            in_flight: self.in_flight().take(self.top).map(|group| json::in_flight(group, self.oldest(group))).collect(),
             finished: self.finished().into_iter().take(self.top).map(json::finished).collect(),
-            outgoing: self.summary.outgoing().take(self.top).map(json::sent).collect(),
+            outgoing: self.summary.outgoing().take(self.top).map(|group| json::sent(group, self.oldest(group))).collect(),
             routes: self.summary.routes.iter().take(self.top).map(json::route).collect(),
             totals: TotalsRow {
                 in_flight: in_flight_of(self.summary.incoming()),
@@ -191,6 +205,12 @@ impl RequestReport {
             dropped_methods: self.summary.dropped_methods,
             lost: self.lost,
         }
+    }
+
+    /// Returns the date at which the oldest request in flight began, if dates are wanted.
+    fn oldest(&self, group: &RequestGroup) -> DateField {
+        let start = group.oldest.map(|age| self.summary.times.1.saturating_sub_unsigned(age));
+        self.dates.field(start)
     }
 
     /// Returns the name of a kind of requests, with its process if the trace has several.
@@ -218,6 +238,9 @@ impl RequestReport {
         if !parts.is_empty() {
             writeln!(out, "{}", parts.join("; "))?;
         }
+        if let Some((start, end)) = self.dates.of(self.summary.times.0).zip(self.dates.of(self.summary.times.1)) {
+            writeln!(out, "from {start} to {end}")?;
+        }
         self.write_in_flight(width, out)?;
         self.write_finished(width, out)?;
         self.write_routes(width, out)?;
@@ -235,6 +258,9 @@ impl RequestReport {
             let name = self.named(group, &incoming_name(group));
             let (name, oldest) = (cut_middle(&name, width.saturating_sub(INDENT)), group.oldest);
             writeln!(out, "{:>9} {:>10}  {name}", group.in_flight, whole(oldest.unwrap_or_default()))?;
+            if let Some(start) = self.oldest(group).flatten() {
+                writeln!(out, "{:INDENT$}the oldest began at {start}", "")?;
+            }
             write_methods(["waits", "in"], &group.methods, INDENT, width, out)?;
         }
         write_more(groups.len(), self.top, "", out)
@@ -291,7 +317,8 @@ impl RequestReport {
             writeln!(out, "{:INDENT$}{name}", "")?;
             write_methods(["sent", "by"], &group.methods, INDENT, width, out)?;
             if let Some(oldest) = group.oldest {
-                writeln!(out, "{:INDENT$}in flight for up to {} ms", "", whole(oldest))?;
+                let since = self.oldest(group).flatten().map_or_else(String::new, |start| format!(", since {start}"));
+                writeln!(out, "{:INDENT$}in flight for up to {} ms{since}", "", whole(oldest))?;
             }
         }
         write_more(groups.len(), self.top, "", out)

@@ -24,13 +24,16 @@ use self::point_order::PointOrder;
 use self::processes::{ProcessRow, Processes};
 use self::references::References;
 use crate::args::process_arg::ProcessArg;
+use crate::args::zone_args::ZoneArgs;
 use crate::events::digest::EventDigest;
 use crate::input::source::{self, Source};
+use crate::output::dates::{RecordedSpan, SpanRow};
 use crate::output::stdout::{json_to_stdout, show_next, to_stdout};
 use crate::output::tables::{table_of_numbers, write_fields, write_table};
 use crate::process::trace_target::TraceTarget;
 use crate::recording::part_args::{PartArgs, TracePart};
 use crate::run::{Failure, Globals};
+use crate::text::date::Zone;
 use crate::text::printable::{printable, printable_name};
 
 /// Count the events, blocks, stacks and losses of a trace, and show how it ends
@@ -47,10 +50,13 @@ pub(crate) struct Args {
     process: ProcessArg,
     #[command(flatten)]
     part: PartArgs,
+    #[command(flatten)]
+    zone: ZoneArgs,
 }
 
 pub(crate) fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
     // Before the trace is read, which a pipe allows only once.
+    let zone = args.zone.zone()?.unwrap_or_default();
     let mut stats =
         Stats { part: args.part.part(TraceTarget::File(&args.file), globals)?, ..Stats::default() };
     let (mut steps, mut source) = Source::open(&args.file)?.records(globals)?;
@@ -86,9 +92,9 @@ pub(crate) fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
     };
     let digest = digest.map(EventDigest::finish).transpose()?;
     if globals.json {
-        json_to_stdout(&stats.to_json(end, digest.as_deref()))?;
+        json_to_stdout(&stats.to_json(end, digest.as_deref(), stats.span(&zone)))?;
     } else {
-        to_stdout(|out| stats.write(end, digest, out))?;
+        to_stdout(|out| stats.write(end, digest, stats.span(&zone), out))?;
         show_next(&format!("dotnet-ipc diagnose {}", TraceTarget::File(&args.file).argument()), globals)?;
     }
     source::check(end, source.name())?;
@@ -106,8 +112,9 @@ struct Stats {
     clock: TraceClock,
     /// The part of the trace whose events are counted.
     part: TracePart,
-    /// The time of the last sequence point or event.
+    /// The time of the last sequence point or event, and the largest one.
     now: u64,
+    last: u64,
     /// Names and counts in the order of their first blocks, and their indices by name.
     blocks: Vec<(String, u64)>,
     block_places: HashMap<String, usize>,
@@ -154,6 +161,8 @@ struct LossyThread {
 #[derive(Serialize)]
 struct StatsRow<'s> {
     version: Option<u32>,
+    #[serde(flatten)]
+    span: Option<SpanRow>,
     blocks: Map<String, Value>,
     events: u64,
     by_event: Vec<KindRow<'s>>,
@@ -190,6 +199,7 @@ impl Stats {
             Record::Trace(trace) => {
                 (self.version, self.pointer_size) = (Some(trace.version), trace.pointer_size);
                 (self.clock, self.now) = (TraceClock::new(trace), trace.sync_ticks);
+                self.last = self.now;
                 self.pairs = pairs(trace.pairs);
             }
             Record::Metadata(record) => {
@@ -203,6 +213,7 @@ impl Stats {
             Record::SequencePoint(point) => {
                 self.order.point(point);
                 self.now = point.timestamp;
+                self.last = self.last.max(self.now);
                 self.sequence_points = self.sequence_points.saturating_add(1);
                 self.flush = point.flushes_metadata();
             }
@@ -293,6 +304,7 @@ impl Stats {
     /// Counts an event, and returns whether it is one of the process and of the part.
     fn event(&mut self, event: &Event<'_>, process: &ProcessArg) -> bool {
         self.now = event.timestamp;
+        self.last = self.last.max(self.now);
         if self.next_number == Some((event.capture_thread, event.sequence)) {
             // The next number shows no loss.
             self.loss.event(event);
@@ -354,12 +366,19 @@ impl Stats {
         kinds
     }
 
-    fn to_json<'s>(&'s self, end: End, digest: Option<&'s str>) -> StatsRow<'s> {
+    /// Returns when the trace was recorded, unless it has no header.
+    fn span(&self, zone: &Zone) -> Option<SpanRow> {
+        let span = RecordedSpan { start: self.clock.unix_start(), end: self.clock.nanoseconds(self.last) };
+        self.version.map(|_| span.row(zone))
+    }
+
+    fn to_json<'s>(&'s self, end: End, digest: Option<&'s str>, span: Option<SpanRow>) -> StatsRow<'s> {
         let blocks = self.blocks.iter().map(|(name, count)| (name.clone(), Value::from(*count)));
         let (end, offset, reason) = ended(end);
         let losses = self.losses();
         StatsRow {
             version: self.number,
+            span,
             blocks: blocks.collect(),
             events: self.events,
             by_event: self.kinds().into_iter().map(EventKind::to_json).collect(),
@@ -382,7 +401,7 @@ impl Stats {
         }
     }
 
-    fn write(&self, end: End, digest: Option<String>, out: &mut dyn Write) -> io::Result<()> {
+    fn write(&self, end: End, digest: Option<String>, span: Option<SpanRow>, out: &mut dyn Write) -> io::Result<()> {
         let blocks: Vec<String> =
             self.blocks.iter().map(|(name, count)| format!("{count} {}", printable(name))).collect();
         let version = self.number.map(|version| version.to_string());
@@ -398,6 +417,7 @@ impl Stats {
         };
         let mut rows = vec![
             ("version", version.unwrap_or_else(|| "(unknown)".to_owned())),
+            ("recorded", span.map_or_else(|| "(unknown)".to_owned(), |span| span.to_string())),
             ("events", self.events.to_string()),
             ("processes", self.processes.text()),
             ("lost", lost),

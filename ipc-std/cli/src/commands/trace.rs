@@ -73,7 +73,7 @@ pub(crate) fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
     });
     drop(compiled);
     progress.finish();
-    let is_complete = session.is_complete() && recorded.is_ok();
+    let is_complete = session_failure::is_complete(&session, &output) && recorded.is_ok();
     let summary = RecordingSummary::new(&output, started.elapsed());
     report(&summary, &session, &output, is_complete, &plan, globals)?;
     if let Some(warning) = summary.warning(plan.buffer_mb, plan.blocks(&session)) {

@@ -182,6 +182,7 @@ impl Feed {
                 stops
             }
         })?;
+        signals::ignored_note().iter().for_each(|note| globals.note(note));
         let (sender, receiver) = sync_channel(WAITING);
         let next_scan = Instant::now();
         let (running, known, observer) = (0, None, None);

@@ -1,7 +1,6 @@
 //! Samples as lines: for people, as JSON and as CSV.
 use core::fmt::Write as _;
 use std::io::{self, Write};
-use std::time::SystemTime;
 
 use nettrace_analysis::counters::{Measurement, Number, OwnedSample, System, Tags};
 use serde::{Serialize, Serializer};
@@ -12,7 +11,8 @@ use super::report::Process;
 use super::series_details::{Detail, tag_texts, unique};
 use super::unique_labels::UniqueLabels;
 use super::units::{MAX_UNIT, plain, printable_unit, shortest, with_unit};
-use crate::output::rows::text_cell;
+use crate::output::rows::{milliseconds_at, text_cell};
+use crate::text::date::Zone;
 use crate::text::printable::{integer, json_line, not_a_number, printable, printable_name};
 
 /// How samples are written.
@@ -27,6 +27,8 @@ pub(crate) enum LineFormat {
 pub(crate) struct SampleLines<W: Write> {
     style: LineFormat,
     out: W,
+    /// The time zone of times, if the user chose it.
+    zone: Option<Zone>,
     /// Whether lines of text and CSV state their process.
     shows_process: bool,
     has_header: bool,
@@ -34,18 +36,27 @@ pub(crate) struct SampleLines<W: Write> {
 }
 
 impl<W: Write> SampleLines<W> {
-    pub(crate) fn new(style: LineFormat, out: W, shows_process: bool) -> Self {
-        Self { style, out, shows_process, has_header: false, labels: UniqueLabels::default() }
+    pub(crate) fn new(style: LineFormat, out: W, zone: Option<Zone>, shows_process: bool) -> Self {
+        Self { style, out, zone, shows_process, has_header: false, labels: UniqueLabels::default() }
     }
 
     pub(crate) fn add(&mut self, process: &Process, sample: &OwnedSample) -> io::Result<()> {
+        let digits = if self.style == LineFormat::Json { 6 } else { 3 };
+        let zone = self.zone.as_ref().unwrap_or(&Zone::Utc);
+        let date = sample.unix_nanoseconds.and_then(|time| zone.date(time, digits));
         match self.style {
-            LineFormat::Json => writeln!(self.out, "{}", json_line(&SampleLine::new(process, sample))),
+            LineFormat::Json => writeln!(self.out, "{}", json_line(&SampleLine::new(process, sample, date))),
             LineFormat::Text => {
                 let (_, name) =
                     self.labels.of_series(process, sample, |details| series_name(sample, details));
                 let process = self.shows_process.then_some(process);
-                writeln!(self.out, "{}", text(process, sample, &name))
+                let time = match &date {
+                    // The time of day is enough for lines that follow each other.
+                    Some(date) if self.zone.is_none() => date.get("2026-11-20T".len()..).unwrap_or(date),
+                    Some(date) => date,
+                    None => &format!("{:.3} s", milliseconds_at(sample.nanoseconds) / 1e3),
+                };
+                writeln!(self.out, "{time}{}", text(process, sample, &name))
             }
             LineFormat::Csv => {
                 if !core::mem::replace(&mut self.has_header, true) {
@@ -56,7 +67,7 @@ impl<W: Write> SampleLines<W> {
                 }
                 let id = process.id.map(|id| id.to_string()).unwrap_or_default();
                 let (shown, _) = self.labels.of_series(process, sample, |details| csv_label(sample, details));
-                for row in csv_rows(sample, &shown.details(sample)) {
+                for row in csv_rows(sample, &date.unwrap_or_default(), &shown.details(sample)) {
                     self.record(row.each_ref().map(|cell| &**cell), &id)?;
                 }
                 Ok(())
@@ -89,14 +100,6 @@ impl<W: Write> SampleLines<W> {
     }
 }
 
-/// Returns the time of a sample, as in RFC 3339.
-fn time(sample: &OwnedSample) -> String {
-    let time = ipc_std::system_time(sample.unix_nanoseconds).filter(|time| *time >= SystemTime::UNIX_EPOCH);
-    // The formatter accepts years up to 9999.
-    let time = time.filter(|_| sample.unix_nanoseconds < 253_402_300_800_000_000_000);
-    humantime::format_rfc3339_micros(time.unwrap_or(SystemTime::UNIX_EPOCH)).to_string()
-}
-
 /// Returns a number as JSON. A number that JSON cannot represent becomes its name in JavaScript.
 /// JavaScript would round a [`Number::Whole`], which is a text.
 pub(crate) fn number(number: impl Into<Number>) -> Value {
@@ -119,7 +122,7 @@ fn tags_json(tags: Tags<'_>) -> Value {
 /// A sample as JSON.
 #[derive(Serialize)]
 struct SampleLine<'s> {
-    time: String,
+    time: Option<String>,
     process_id: Option<Value>,
     system: &'static str,
     provider: &'s str,
@@ -180,9 +183,9 @@ fn integers<S: Serializer>(numbers: &&[u64], serializer: S) -> Result<S::Ok, S::
 }
 
 impl<'s> SampleLine<'s> {
-    fn new(process: &Process, sample: &'s OwnedSample) -> Self {
+    fn new(process: &Process, sample: &'s OwnedSample, time: Option<String>) -> Self {
         Self {
-            time: time(sample),
+            time,
             process_id: process.id.map(integer),
             system: sample.system.name(),
             provider: &sample.provider,
@@ -269,12 +272,9 @@ fn tags_text(sample: &OwnedSample) -> String {
     tag_texts(sample).join(",")
 }
 
-/// Returns a sample as a line for people: time, name, and numbers with their units.
+/// Returns a sample as a line for people after its time: name, and numbers with their units.
 fn text(process: Option<&Process>, sample: &OwnedSample, name: &str) -> String {
-    let time = time(sample);
-    // The time of day is enough for lines that follow each other.
-    let clock = time.get(11..23).unwrap_or(&time);
-    let mut line = String::from(clock);
+    let mut line = String::new();
     // Writing to a string cannot fail.
     if let Some(process) = process {
         let id = process.id.map_or_else(|| "?".to_owned(), |id| id.to_string());
@@ -368,9 +368,7 @@ fn csv_label(sample: &OwnedSample, details: &[Detail<'_>]) -> String {
 }
 
 /// Returns the rows that dotnet-counters writes for a sample.
-fn csv_rows(sample: &OwnedSample, details: &[Detail<'_>]) -> Vec<[String; 5]> {
-    let time = time(sample);
-    let time = time.get(..23).unwrap_or(&time).replace('T', " ");
+fn csv_rows(sample: &OwnedSample, time: &str, details: &[Detail<'_>]) -> Vec<[String; 5]> {
     let name = display_name(sample);
     let seconds =
         sample.interval.filter(|seconds| *seconds < 1e9).map_or(1.0, |seconds| seconds.round().max(1.0));
@@ -382,7 +380,7 @@ fn csv_rows(sample: &OwnedSample, details: &[Detail<'_>]) -> Vec<[String; 5]> {
     let row = |label: &str, more: &str, kind: &str, value: Number| {
         let label = csv_name(label, tags.iter().cloned().chain([more.to_owned()]));
         let value = not_a_number(value.as_f64()).map_or_else(|| value.to_string(), str::to_owned);
-        [time.clone(), sample.provider.clone(), label, kind.to_owned(), value]
+        [time.to_owned(), sample.provider.clone(), label, kind.to_owned(), value]
     };
     match &sample.measurement {
         Measurement::Mean { mean, .. } => vec![row(&plain, "", "Metric", (*mean).into())],
@@ -428,7 +426,7 @@ mod tests {
         let quantiles = vec![Quantile { quantile: 5e-324, value: 1.0 }; 1_000];
         sample.measurement = Measurement::Histogram { quantiles, count: Some(1), sum: Some(1.0) };
         sample.unit = "\u{202e}".repeat(1_000);
-        let rows = csv_rows(&sample, &[]);
+        let rows = csv_rows(&sample, "", &[]);
         assert!(rows.len() == 16 && rows.iter().flatten().all(|cell| cell.len() < 256), "{rows:?}");
         let line = numbers(&sample);
         assert!(line.len() < 16 * 64, "{line}");

@@ -96,21 +96,22 @@ impl Batch {
         let interval = sample.interval.filter(|seconds| *seconds >= 0.0 && *seconds < 1e9);
         // The filter above permits at most 1e9 seconds, so the conversion cannot fail.
         let interval = interval.map_or(0, |seconds| core::time::Duration::from_secs_f64(seconds).as_nanos());
-        let time = u128::try_from(sample.unix_nanoseconds).unwrap_or_default();
-        let start_of_interval = time.saturating_sub(interval);
+        let time = sample.unix_nanoseconds.and_then(|time| u128::try_from(time).ok());
+        let start_of_interval = time.map(|time| time.saturating_sub(interval));
         let is_known = || self.starts.len() >= MAX_STARTS || self.starts.contains_key(process);
-        if sample.system == System::Meter && !is_known() {
-            self.starts.insert(process.clone(), start_of_interval);
+        if let (System::Meter, false, Some(start)) = (sample.system, is_known(), start_of_interval) {
+            self.starts.insert(process.clone(), start);
         }
         let start = match &sample.measurement {
-            _ if is_interval => Some(start_of_interval),
+            _ if is_interval => start_of_interval,
             Measurement::UpDownCounter { since_start: true, .. } => self.starts.get(process).copied(),
             _ => None,
         };
         // Writing to a string cannot fail.
-        let _ = write!(point, ",\"timeUnixNano\":{}", nanoseconds(time));
-        if let Some(start) = start {
-            let _ = write!(point, ",\"startTimeUnixNano\":{}", nanoseconds(start));
+        for (name, time) in [("timeUnixNano", time), ("startTimeUnixNano", start)] {
+            if let Some(time) = time {
+                let _ = write!(point, ",\"{name}\":{}", nanoseconds(time));
+            }
         }
         let (shown, _) = self.labels.of_series(process, sample, |details| label(sample, details));
         let tags = attributes_of(sample, &shown.details(sample));

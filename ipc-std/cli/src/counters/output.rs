@@ -295,7 +295,7 @@ mod tests {
 
     fn lines(samples: &[(Process, OwnedSample)], style: LineFormat) -> Vec<String> {
         let mut out = Vec::new();
-        let mut lines = SampleLines::new(style, &mut out, true);
+        let mut lines = SampleLines::new(style, &mut out, None, true);
         samples.iter().for_each(|(process, sample)| lines.add(process, sample).unwrap());
         String::from_utf8(out).unwrap().lines().map(str::to_owned).collect()
     }

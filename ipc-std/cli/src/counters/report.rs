@@ -2,7 +2,7 @@
 use std::io::Read;
 
 use ipc_std::TraceReader;
-use nettrace_analysis::counters::{CounterEvent, Instrument, OwnedSample};
+use nettrace_analysis::counters::{CounterEvent, Instrument, OwnedSample, Problem};
 
 use crate::input::trace_file;
 use crate::run::Failure;
@@ -32,6 +32,8 @@ pub(crate) enum Report {
     EnumerationComplete,
     /// Samples are missing, for this reason.
     Problem(String),
+    /// The meters have no samples, because another session reads them.
+    OtherSession(String),
     /// The last report of the process.
     Ended(Result<(), Failure>),
 }
@@ -73,6 +75,9 @@ impl Report {
             }
             CounterEvent::Published(instrument) => Self::Published(Box::new(instrument.into())),
             CounterEvent::EnumerationComplete => Self::EnumerationComplete,
+            CounterEvent::Problem(problem @ Problem::OtherSession(_)) => {
+                Self::OtherSession(problem.to_string())
+            }
             CounterEvent::Problem(problem) => Self::Problem(problem.to_string()),
             _ => return None,
         })

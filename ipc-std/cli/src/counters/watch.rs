@@ -114,8 +114,7 @@ impl Watch {
                 self.is_limited = true;
                 continue;
             }
-            let taken =
-                Coverage::take(previous, sample.unix_nanoseconds, sample.interval, term.holds(sample));
+            let taken = Coverage::take(previous, time(sample), sample.interval, term.holds(sample));
             self.holding.entry(key).or_default().insert(series, taken, term.hold());
             self.len = self.len.saturating_add(usize::from(previous.is_none()));
         }
@@ -128,7 +127,7 @@ impl Watch {
             let key = (n, process.clone());
             let Some(stored) = holding.get_mut(&key) else { return false };
             let before = stored.series.len();
-            stored.remove_silent(sample.unix_nanoseconds, term.hold());
+            stored.remove_silent(time(sample), term.hold());
             *len = len.saturating_sub(before.saturating_sub(stored.series.len()));
             let is_satisfied = stored.satisfied > 0;
             if stored.series.is_empty() {
@@ -162,6 +161,11 @@ impl Watch {
         let mut terms = self.condition.terms.iter().enumerate();
         terms.find(|(n, _)| !self.seen.contains(n)).map(|(_, term)| &term.series)
     }
+}
+
+/// Returns the time of a sample. A trace without a date has only one session, with times since its start.
+fn time(sample: &OwnedSample) -> i128 {
+    sample.unix_nanoseconds.unwrap_or_else(|| sample.nanoseconds.into())
 }
 
 #[cfg(test)]
@@ -206,9 +210,9 @@ mod tests {
     impl Model {
         fn holds(&mut self, sample: &OwnedSample, is_satisfied: bool, hold: i128) -> bool {
             let previous = self.0.get(&sample.tag_text).copied();
-            let taken = Coverage::take(previous, sample.unix_nanoseconds, sample.interval, is_satisfied);
+            let taken = Coverage::take(previous, time(sample), sample.interval, is_satisfied);
             self.0.insert(sample.tag_text.clone(), taken);
-            let now = sample.unix_nanoseconds;
+            let now = time(sample);
             self.0.retain(|_, series| now <= series.silent_after());
             self.0.values().any(|series| series.covers(hold))
         }
@@ -225,7 +229,7 @@ mod tests {
             let (mut model, mut now) = (Model::default(), 0);
             for _ in 0..200 {
                 now += random.i128(-1..12) * 100_000_000;
-                (sample.unix_nanoseconds, sample.tag_text) = (now, format!("k={}", random.u32(0..8)));
+                (sample.unix_nanoseconds, sample.tag_text) = (Some(now), format!("k={}", random.u32(0..8)));
                 sample.interval = random.bool().then_some(1.0);
                 let is_satisfied = random.u32(0..8) > 0;
                 let value = Some(if is_satisfied { 2.0 } else { 0.0 }.into());
@@ -256,7 +260,7 @@ mod tests {
         }
         assert_eq!((watch.len, limited), (MAX_ALL, 1));
         // The series that are silent make room.
-        sample.unix_nanoseconds += 60_000_000_000;
+        sample.unix_nanoseconds = Some(time(&sample) + 60_000_000_000);
         let process = Process { id: Some(0), name: String::new() };
         assert!(!watch.holds(&process, &sample));
         sample.tag_text = "k=0".to_owned();

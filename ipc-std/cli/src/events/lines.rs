@@ -12,6 +12,7 @@ use super::line_buffer::LineBuffer;
 use super::stack_texts::StackTexts;
 use super::templates::{KindFields, Templates};
 use crate::events::stack_names::{NamedStack, STACK_LIMIT};
+use crate::text::date::Zone;
 use crate::text::printable::printable_name;
 
 /// A buffer of lines.
@@ -22,6 +23,8 @@ pub(crate) struct Lines {
     stacks: StackTexts,
     /// The facts that all events of the trace have in common, once the first one is read.
     trace: Option<TraceFacts>,
+    /// The time zone of dates, if the user wants them.
+    pub(crate) zone: Option<Zone>,
 }
 
 /// An event with the facts that its line shows.
@@ -49,12 +52,13 @@ const FIELDS_LIMIT: (usize, usize) = (4096, 64);
 const NAMES_LIMIT: usize = 64 << 10;
 
 impl Lines {
-    pub(crate) fn new(json: bool) -> Self {
+    pub(crate) fn new(json: bool, zone: Option<Zone>) -> Self {
         Self {
             buffer: LineBuffer::new(json),
             templates: Templates::default(),
             stacks: StackTexts::new(),
             trace: None,
+            zone,
         }
     }
 
@@ -78,6 +82,11 @@ impl Lines {
     fn json(&mut self, shown: ShownEvent<'_, '_>) {
         let ShownEvent { event, metadata, payload, stack } = shown;
         self.buffer.with(b"{\"time_ns\":").signed(event.nanoseconds());
+        if self.zone.is_some() {
+            let date = self.date(event);
+            let date = date.as_deref().map(Str::from);
+            self.buffer.with(b",\"time\":").or_null(date, LineBuffer::string);
+        }
         self.buffer.with(b",\"thread_id\":").id_or_null(event.known_thread_id());
         self.buffer.with(b",\"process_id\":").id_or_null(event.process_id());
         match metadata {
@@ -262,18 +271,10 @@ impl Lines {
 
     fn text(&mut self, shown: ShownEvent<'_, '_>) {
         let ShownEvent { event, metadata, payload, stack } = shown;
-        let nanoseconds = event.nanoseconds();
-        let seconds = nanoseconds.unsigned_abs() / 1_000_000_000;
-        let fraction = nanoseconds.unsigned_abs() % 1_000_000_000;
-        if nanoseconds < 0 {
-            self.buffer.raw(b"-");
+        match self.date(event) {
+            Some(date) => self.buffer.raw(date.as_bytes()),
+            None => self.seconds(event.nanoseconds()),
         }
-        self.buffer.number(seconds);
-        self.buffer.raw(b".");
-        // The first of the ten digits is the added 1, which keeps the zeros after it.
-        let mut digits = itoa::Buffer::new();
-        let digits = digits.format(fraction.saturating_add(1_000_000_000)).as_bytes();
-        self.buffer.raw(digits.get(1..).unwrap_or_default());
         self.buffer.raw(b" [");
         // A process is shown if it is not that of the trace.
         let process = event.process_id();
@@ -327,6 +328,26 @@ impl Lines {
         }
     }
 
+    /// Adds a time in seconds.
+    fn seconds(&mut self, nanoseconds: i64) {
+        let seconds = nanoseconds.unsigned_abs() / 1_000_000_000;
+        let fraction = nanoseconds.unsigned_abs() % 1_000_000_000;
+        if nanoseconds < 0 {
+            self.buffer.raw(b"-");
+        }
+        self.buffer.number(seconds);
+        self.buffer.raw(b".");
+        // The first of the ten digits is the added 1, which keeps the zeros after it.
+        let mut digits = itoa::Buffer::new();
+        let digits = digits.format(fraction.saturating_add(1_000_000_000)).as_bytes();
+        self.buffer.raw(digits.get(1..).unwrap_or_default());
+    }
+
+    /// Returns the date of an event, if the user wants dates and the trace states one.
+    pub(crate) fn date(&self, event: &TraceEvent<'_>) -> Option<String> {
+        self.zone.as_ref()?.date(event.unix_nanoseconds()?, 9)
+    }
+
     /// Adds the fields of a payload, without braces around them. Returns the bytes of the payload after the fields, and
     /// the error if a field did not fit.
     fn fields<'p>(
@@ -373,7 +394,7 @@ mod tests {
                 continue;
             }
             for json in [false, true] {
-                let [mut lines, mut others] = [Lines::new(json), Lines::new(json)];
+                let [mut lines, mut others] = [Lines::new(json, None), Lines::new(json, None)];
                 let mut trace = TraceReader::new(File::open(&path).unwrap());
                 while let Some(event) = trace.next_event().unwrap() {
                     others.templates.set_fields(event.kind(), None);

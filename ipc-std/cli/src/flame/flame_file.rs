@@ -131,7 +131,7 @@ impl FlameFileArgs {
             is_any_clock,
             samples: samples().of_part(part),
             old,
-            unix_start: 0,
+            unix_start: None,
         })
     }
 }
@@ -151,8 +151,8 @@ pub(crate) struct FlameFile<'a> {
     timeline: Option<Timeline>,
     /// The older trace to compare with.
     old: Option<(TraceTarget<'a>, Samples)>,
-    /// The start of the trace, in nanoseconds since 1970.
-    unix_start: i128,
+    /// The start of the trace, in nanoseconds since 1970, if the trace states it.
+    unix_start: Option<i128>,
 }
 
 impl FlameFile<'_> {

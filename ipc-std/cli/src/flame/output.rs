@@ -51,8 +51,8 @@ pub(super) struct AddedUp<'r, 's> {
     pub(super) clock: &'r Clock,
     /// Whether a graph has all frames, with their exact names.
     pub(super) is_exact: bool,
-    /// The start of the trace, in nanoseconds since 1970.
-    pub(super) unix_start: i128,
+    /// The start of the trace, in nanoseconds since 1970, if the trace states it.
+    pub(super) unix_start: Option<i128>,
 }
 
 /// Stacks in the order of time.
@@ -60,8 +60,8 @@ pub(super) struct InTime<'r> {
     pub(super) profile: &'r TimeProfile<'r>,
     pub(super) name: &'r str,
     pub(super) process_id: u32,
-    /// The start of the trace, in nanoseconds since 1970.
-    pub(super) unix_start: i128,
+    /// The start of the trace, in nanoseconds since 1970, if the trace states it.
+    pub(super) unix_start: Option<i128>,
 }
 
 impl FlameOutput {

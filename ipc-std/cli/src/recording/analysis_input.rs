@@ -9,7 +9,7 @@ use dotnet_ipc_sans_io::syntax::keywords::{self, RUNTIME_PROVIDER};
 use dotnet_ipc_sans_io::syntax::provider::{self, ProviderSpec};
 use ipc_proto::types::EventLevel;
 use ipc_std::{Client, TraceReader, TraceSession};
-use nettrace::{End, EventAssembler, EventOrder, ReadOptions, TraceEvent};
+use nettrace::{End, EventAssembler, EventOrder, ReadOptions, TraceClock, TraceEvent};
 use nettrace_analysis::Analysis;
 use nettrace_analysis::samples::Clock;
 
@@ -21,6 +21,7 @@ use super::summary::{RecordedAmount, lost_warning};
 use super::trace_profile::TraceProfile;
 use crate::args::process_arg::ProcessArg;
 use crate::input::trace_file;
+use crate::output::dates::RecordedSpan;
 use crate::process::connection_args::ConnectionArgs;
 use crate::process::cpu_usage::{CpuTimes, CpuUsage};
 use crate::process::target::Target;
@@ -118,7 +119,7 @@ impl Needs {
 
     /// Returns waits for locks, samples, and the numbers of threads.
     pub(crate) fn of_locks() -> Self {
-        let mut needs = Self::of(&[Clock::Contention, Clock::Wall]);
+        let mut needs = Self::of(&[Clock::Contention, Clock::Waits, Clock::Wall]);
         let threads = ProviderSpec::new(RUNTIME_PROVIDER, keywords::THREADING, EventLevel::INFORMATIONAL, "");
         // This cannot fail: the provider has no arguments.
         let _ = provider::add(&mut needs.providers, &threads);
@@ -166,6 +167,8 @@ pub(crate) struct InputRead {
     pub(crate) process_id: Option<u32>,
     /// The time of the last sequence point in nanoseconds, up to which the recording lasted at least.
     pub(crate) last_point: Option<i64>,
+    /// When the input was recorded.
+    pub(crate) span: RecordedSpan,
     /// The CPU time of the process during the recording, if this system shows the process.
     pub(crate) cpu: Option<CpuUsage>,
     /// The client of the process, if one was recorded.
@@ -180,7 +183,9 @@ impl InputRead {
         let lost = trace_file::lost(trace);
         let process_id = trace.summary().trace.and_then(|trace| trace.process_id);
         let last_point = trace.summary().last_point;
-        Self { lost, process_id, last_point, cpu: None, client: None, result }
+        let start = trace.summary().trace.and_then(|trace| TraceClock::new(&trace).unix_start());
+        let span = RecordedSpan { start, end: last_point.unwrap_or_default() };
+        Self { lost, process_id, last_point, span, cpu: None, client: None, result }
     }
 
     /// Makes an analysis last as long as the recording.
@@ -222,8 +227,9 @@ impl AnalysisInput<'_> {
         mut take: impl FnMut(&TraceEvent<'_>) -> ControlFlow<()>,
     ) -> Result<InputRead, Failure> {
         let process = &self.args.process;
-        let mut part = self.part.clone();
+        let (mut part, mut end) = (self.part.clone(), 0);
         let take = |event: &TraceEvent<'_>| {
+            end = end.max(event.nanoseconds());
             if !process.includes(event) {
                 return ControlFlow::Continue(());
             }
@@ -243,6 +249,7 @@ impl AnalysisInput<'_> {
             TraceTarget::Process(target) => self.record(target, needs, is_output, globals, take)?,
         };
         read.last_point.into_iter().for_each(|time| part.extend_to(time));
+        read.span.end = read.span.end.max(end);
         read.result = read.result.and_then(|()| part.check(self.target));
         Ok(read)
     }

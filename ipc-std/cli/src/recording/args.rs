@@ -198,12 +198,21 @@ impl RecordingArgs {
     /// Returns [`plan`](Self::plan) for a trace that a process records of itself. The default rundown replaces that of a
     /// profile, because variables select no other. The process blocks only if the user requests it, because the tool
     /// does not know its version.
-    pub(crate) fn startup_plan(&self) -> Result<SessionPlan<'_>, Failure> {
+    ///
+    /// Also returns the names of providers that are left out: those of a profile whose arguments have separators of the
+    /// variables.
+    pub(crate) fn startup_plan(&self) -> Result<(SessionPlan<'_>, Vec<String>), Failure> {
         let plan = self.plan()?;
+        let named: Vec<_> =
+            self.session.providers.iter().flat_map(|ProviderList(providers)| providers).collect();
+        let (left_out, providers): (Vec<_>, _) = plan.providers.into_iter().partition(|spec| {
+            trace_profile::has_separators(spec) && !named.iter().any(|named| named.is_named(&spec.name))
+        });
         let is_default = !self.no_rundown && self.rundown_keyword.is_none();
         let rundown_keyword = if is_default { DEFAULT_RUNDOWN } else { plan.rundown_keyword };
         let buffering = if plan.buffering == Buffering::Auto { Buffering::Drop } else { plan.buffering };
-        Ok(SessionPlan { rundown_keyword, buffering, ..plan })
+        let left_out = left_out.into_iter().map(|spec| spec.name.into_owned()).collect();
+        Ok((SessionPlan { rundown_keyword, buffering, providers, ..plan }, left_out))
     }
 }
 

@@ -118,6 +118,11 @@ impl EventCounter {
         self.clock
     }
 
+    /// Returns whether the trace has its end mark, which bytes can follow.
+    pub(crate) const fn is_complete(&self) -> bool {
+        matches!(self.end, Some(End::Complete))
+    }
+
     /// Returns where and why the counter could not parse the trace. The counts are then those of the valid part.
     pub(crate) const fn corrupt(&self) -> Option<End> {
         match self.end {

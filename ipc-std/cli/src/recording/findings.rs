@@ -7,6 +7,8 @@ use nettrace_analysis::{Analysis, Part};
 use serde::Serialize;
 
 use super::analysis_input::{AnalysisArgs, Needs};
+use crate::args::zone_args::ZoneArgs;
+use crate::output::dates::Dates;
 use crate::output::rows::rows_to_stdout;
 use crate::output::stdout::{json_to_stdout, show_next, to_stdout};
 use crate::output::tables::{Cells, table_of_rows, write_table};
@@ -25,6 +27,8 @@ pub(crate) struct FindingsArgs {
     summary: bool,
     #[arg(long, conflicts_with = "json")]
     csv: bool,
+    #[command(flatten)]
+    zone: ZoneArgs,
     #[command(flatten)]
     pub(crate) analysis: AnalysisArgs,
 }
@@ -51,7 +55,7 @@ pub(crate) trait FindingsView: Sized {
     fn pop(analysis: &mut Self::Analysis) -> Option<Self::Finding>;
     /// Returns the findings that `pop` has not returned.
     fn rest(report: &mut ViewReport<Self>) -> Vec<Self::Finding>;
-    fn row(finding: &Self::Finding) -> Self::Row;
+    fn row(finding: &Self::Finding, dates: &Dates) -> Self::Row;
     fn process_id(finding: &Self::Finding) -> Option<u64>;
     /// Returns the key of a finding with its number; `None` if it is incomplete.
     fn key(finding: &Self::Finding, number: u64) -> Option<Self::Key>;
@@ -69,33 +73,37 @@ type ViewReport<V> = <<V as FindingsView>::Analysis as Analysis>::Report;
 impl FindingsArgs {
     /// Shows the findings of the process or of the trace.
     pub(crate) fn run<V: FindingsView>(&self, needs: Needs, globals: &Globals) -> Result<(), Failure> {
+        let zone = self.zone.zone()?;
         let input = self.analysis.input(&self.target, globals)?;
         let (mut shown, mut report, mut count) = (ShownFindings::new(), ViewReport::<V>::default(), 0_u64);
+        let mut dates = Dates::new(zone, None);
         let top = if self.summary { 0 } else { self.top };
-        let read = |is_output, show: &mut dyn FnMut(&V::Finding) -> ControlFlow<()>| {
-            let mut take = |finding: V::Finding| {
+        let empty = V::row(&V::Finding::default(), &dates);
+        let read = |is_output, show: &mut dyn FnMut(&V::Finding, &Dates) -> ControlFlow<()>| {
+            let mut take = |finding: V::Finding, dates: &Dates| {
                 count = count.saturating_add(1);
-                show(&finding)?;
+                show(&finding, dates)?;
                 shown.add(finding, count, top);
                 ControlFlow::Continue(())
             };
             let mut analysis = V::of_part(input.part.part());
             let read = input.read(needs, is_output, globals, |event| {
+                dates.begin(event.clock());
                 analysis.event(event);
-                core::iter::from_fn(|| V::pop(&mut analysis)).try_for_each(&mut take)
+                core::iter::from_fn(|| V::pop(&mut analysis)).try_for_each(|finding| take(finding, &dates))
             });
             report = analysis.finish();
             // The break is ignored: the output reports its error itself.
-            let _ = V::rest(&mut report).into_iter().try_for_each(take);
+            let _ = V::rest(&mut report).into_iter().try_for_each(|finding| take(finding, &dates));
             read?.result
         };
         if self.csv || (globals.json && !self.summary) {
-            let empty = V::row(&V::Finding::default());
             rows_to_stdout(self.csv, input.is_live(), &empty, |add| {
-                read(true, &mut |finding| add(&V::row(finding)))
+                read(true, &mut |finding, dates| add(&V::row(finding, dates)))
             })?;
         } else {
-            let read = read(false, &mut |_| ControlFlow::Continue(()));
+            let read = read(false, &mut |_, _| ControlFlow::Continue(()));
+            shown.dates = dates.clone();
             if globals.json {
                 json_to_stdout(&V::to_json(&report, shown.incomplete))?;
             } else if count > 0 {
@@ -104,6 +112,7 @@ impl FindingsArgs {
             }
             read?;
         }
+        dates.report(globals);
         V::remarks(&report).iter().for_each(|remark| globals.note(remark));
         if count == 0 {
             let target = input.target;
@@ -126,12 +135,14 @@ pub(crate) struct ShownFindings<V: FindingsView> {
     pub(crate) first_incomplete: Vec<V::Finding>,
     /// The complete findings with the largest keys.
     pub(crate) largest: BTreeMap<V::Key, V::Finding>,
+    dates: Dates,
 }
 
 impl<V: FindingsView> ShownFindings<V> {
     fn new() -> Self {
         let (first_incomplete, largest) = (Vec::new(), BTreeMap::new());
-        Self { first_process: None, are_several: false, incomplete: 0, first_incomplete, largest }
+        let dates = Dates::default();
+        Self { first_process: None, are_several: false, incomplete: 0, first_incomplete, largest, dates }
     }
 
     fn add(&mut self, finding: V::Finding, number: u64, top: usize) {
@@ -156,7 +167,7 @@ impl<V: FindingsView> ShownFindings<V> {
         &self,
         texts: &[usize],
         findings: impl Iterator<Item = &'f V::Finding>,
-        cells: fn(&V::Finding) -> Cells<M>,
+        cells: fn(&V::Finding, &Dates) -> Cells<M>,
         out: &mut dyn Write,
     ) -> io::Result<()>
     where
@@ -166,7 +177,7 @@ impl<V: FindingsView> ShownFindings<V> {
         let texts: Vec<_> = texts.iter().map(|place| place.saturating_add(added)).collect();
         let rows = findings.map(|finding| {
             let process_id = V::process_id(finding).map_or_else(String::new, |id| id.to_string());
-            [("PROCESS", process_id)].into_iter().take(added).chain(cells(finding))
+            [("PROCESS", process_id)].into_iter().take(added).chain(cells(finding, &self.dates))
         });
         write_table(&table_of_rows(rows, &texts), out)
     }

@@ -107,6 +107,11 @@ impl TraceOutput {
         lock(&self.written).counter.has_until()
     }
 
+    /// Returns whether the trace has its end mark, which bytes can follow.
+    pub(super) fn is_complete(&self) -> bool {
+        lock(&self.written).counter.is_complete()
+    }
+
     /// Returns the path, if the file did not exist before.
     pub(crate) fn created(&self) -> Option<&Path> {
         self.created.as_deref()

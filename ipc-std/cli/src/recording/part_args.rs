@@ -13,6 +13,7 @@ use nettrace_analysis::samples::{Clock, Samples};
 use crate::args::time_range_args::TimeRangeArgs;
 use crate::input::source::Source;
 use crate::input::trace_file;
+use crate::output::dates::NO_DATE;
 use crate::process::trace_target::TraceTarget;
 use crate::run::{Failure, Globals, Kind};
 use crate::text::printable::printable_name;
@@ -164,6 +165,8 @@ pub(crate) struct TracePart {
     is_found: bool,
     /// The first and the last time of an event, in nanoseconds from the start of the trace.
     times: Option<(i64, i64)>,
+    /// Whether the trace states no date that exists, so that its times cannot be compared with dates.
+    lacks_date: bool,
 }
 
 impl TracePart {
@@ -216,6 +219,7 @@ impl TracePart {
             let time = clock.nanoseconds(ticks);
             let (first, last) = self.times.unwrap_or((time, time));
             self.times = Some((first.min(time), last.max(time)));
+            self.lacks_date = clock.unix_start().is_none();
         }
         is_inside
     }
@@ -243,7 +247,8 @@ impl TracePart {
         };
         let seconds = |time: i64| time as f64 / 1e9;
         let of = self.threads.as_ref().map_or_else(String::new, |threads| format!(" of thread {threads}"));
-        Err(failure(format!("{name}: no event{of} between --from and --to")).with_hint(format!(
+        let why = if self.lacks_date { format!(", and {NO_DATE}") } else { String::new() };
+        Err(failure(format!("{name}: no event{of} between --from and --to{why}")).with_hint(format!(
             "the events are from {:.3} s to {:.3} s since the start of the trace",
             seconds(first),
             seconds(last)

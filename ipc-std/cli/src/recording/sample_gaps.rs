@@ -70,6 +70,10 @@ pub(crate) fn failure(gap: Gap, clock: &Clock, has_stacks: bool, target: TraceTa
         (Gap::OldWaits(count), _) => {
             (&*format!(": no wait began or ended, but {}", old_waits(count)), SHOW_WAITS)
         }
+        (Gap::IdleWaits, _) => (
+            ": only timers and idle threads of the pool waited on WaitHandles",
+            "record for longer, while the program waits",
+        ),
         (Gap::Stacks, _) => (&*format!(": {NO_STACK}"), &*why_no_stack),
         (Gap::Running, _) => {
             (": no sample is in managed code", "--wall and --thread-time also have threads that wait")
@@ -160,11 +164,17 @@ fn old_waits(count: usize) -> String {
 
 /// Returns what is not counted, in sentences.
 pub(crate) fn remarks(uncounted: &Uncounted) -> Vec<String> {
-    let Uncounted { waits: Waits { open, without_end, without_start, .. }, waiting_before, unknown } =
+    let Uncounted { waits: Waits { open, without_end, without_start, .. }, idle, waiting_before, unknown } =
         *uncounted;
     let mut remarks = Vec::new();
     if waiting_before > 0 {
         remarks.push(format!("{}: {SHOW_WAITS}", old_waits(waiting_before)));
+    }
+    for (waits, of) in [(idle.timers, "timers"), (idle.pool, "idle threads of the pool")] {
+        if waits.total() > 0 {
+            let (count, seconds) = (waits.count, waits.total() as f64 / 1e9);
+            remarks.push(format!("not counted: {count} waits of {of}, {seconds:.3} s"));
+        }
     }
     if open > 0 {
         remarks.push(format!("waits that had not ended: {open}; they count up to the end of the trace"));

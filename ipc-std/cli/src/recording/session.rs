@@ -88,13 +88,18 @@ pub(crate) fn start(
         // The session is stopped, so that the trace still gets its end.
         session.stop();
     }
-    let notes = Notes::start(plan.limitations(&session), globals)?;
+    let notes = Notes::start(
+        plan.limitations(&session).into_iter().chain(signals::ignored_note()).collect(),
+        globals,
+    )?;
     Ok(LiveSession { session, started, resumed, stopping, notes })
 }
 
 /// Reports an unexpected end of a complete trace.
 pub(crate) fn report_end(session: &TraceSession, globals: &Globals) {
-    if !session.is_stopping() {
+    if !session.is_complete() {
+        globals.note("bytes follow the end of the trace, which readers ignore");
+    } else if !session.is_stopping() {
         globals.note("the process exited, which ended the trace");
     }
     if let Some(e) = session.stop_error() {

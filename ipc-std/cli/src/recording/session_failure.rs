@@ -73,6 +73,11 @@ pub(super) fn check_resumed(
     Err(failure.with_hint("resume it with `dotnet-ipc resume`, or record without --no-resume"))
 }
 
+/// Returns whether the trace has its end mark. The session is not complete if bytes follow it.
+pub(crate) fn is_complete(session: &TraceSession, output: &TraceOutput) -> bool {
+    session.is_complete() || output.is_complete()
+}
+
 /// Fails if the trace has no end.
 pub(crate) fn check_end(
     session: &TraceSession,
@@ -81,7 +86,7 @@ pub(crate) fn check_end(
     output: &TraceOutput,
 ) -> Result<(), Failure> {
     check_resumed(session, no_resume, process_id)?;
-    if session.is_complete() {
+    if is_complete(session, output) {
         return Ok(());
     }
     let message = format!(

@@ -5,7 +5,7 @@ use std::hash::RandomState;
 use clap::ValueEnum;
 use dotnet_ipc_sans_io::syntax::keywords::{
     ALLOCATION_SAMPLING, ASSEMBLY_LOADER, COMPILATION, CONTENTION, EXCEPTION, GC, GC_HANDLE, JIT,
-    JITTED_METHOD_IL_TO_NATIVE_MAP, LOADER, PRIVATE_PROVIDER, RUNTIME_PROVIDER, THREADING,
+    JITTED_METHOD_IL_TO_NATIVE_MAP, LOADER, PRIVATE_PROVIDER, RUNTIME_PROVIDER, THREADING, WAIT_HANDLE,
 };
 use dotnet_ipc_sans_io::syntax::provider::{self, ProviderSpec};
 use ipc_proto::Guid;
@@ -59,8 +59,8 @@ const DATABASE: &str = "FilterAndPayloadSpecs=\"\
     Microsoft.EntityFrameworkCore/Microsoft.EntityFrameworkCore.Database.Command.CommandExecuted@Activity2Stop:\"";
 
 /// The keywords of the profile sick. Level verbose is that of the starts of compilations, and of allocations before
-/// .NET 10.
-const SICK: u64 = GC | LOADER | JIT | CONTENTION | EXCEPTION | THREADING | ALLOCATION_SAMPLING;
+/// .NET 10, and of waits on WaitHandles.
+const SICK: u64 = GC | LOADER | JIT | CONTENTION | EXCEPTION | THREADING | ALLOCATION_SAMPLING | WAIT_HANDLE;
 
 /// The meters of the profile sick, in the session that all clients of a process share.
 const METERS: &str = "SessionId=SHARED;Metrics=System.Runtime,Microsoft.AspNetCore.Hosting,\
@@ -109,11 +109,6 @@ impl TraceProfile {
         }
     }
 
-    /// Returns whether the arguments of a provider have a separator of the variables of EventPipe.
-    pub(crate) fn has_separators(self) -> bool {
-        self.providers().iter().any(|provider| provider.arguments.contains([',', ':']))
-    }
-
     /// Returns the keywords of the rundown that the profile needs.
     pub(crate) const fn rundown_keyword(self) -> u64 {
         match self {
@@ -123,6 +118,11 @@ impl TraceProfile {
             _ => ipc_proto::plan::DEFAULT_RUNDOWN,
         }
     }
+}
+
+/// Returns whether the arguments of a provider have a separator of the variables of EventPipe.
+pub(crate) fn has_separators(provider: &ProviderSpec) -> bool {
+    provider.arguments.contains([',', ':'])
 }
 
 /// Returns the providers to record.

@@ -15,7 +15,8 @@ pub(super) fn listen(
     thread.spawn(move || signals.forever().for_each(&mut on)).map(drop)
 }
 
-fn is_ignored(signal: i32) -> bool {
+/// Returns whether the parent process made the tool ignore a signal.
+pub(super) fn is_ignored(signal: i32) -> bool {
     let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
     let mask =
         status.lines().find_map(|line| u64::from_str_radix(line.strip_prefix("SigIgn:")?.trim(), 16).ok());

@@ -8,7 +8,7 @@ use core::sync::atomic::{AtomicBool, Ordering};
 use core::time::Duration;
 use std::sync::mpsc;
 use std::sync::{Mutex, TryLockError};
-use std::thread;
+use std::{process, thread};
 
 #[cfg(unix)]
 use self::unix as system;
@@ -64,6 +64,15 @@ pub(crate) fn handle_ends() -> Result<(), Failure> {
     // If the lock is taken, another thread holds the handler, so a handler exists.
     let is_missing = HANDLER.try_lock().is_ok_and(|handler| handler.is_none());
     if is_missing { handle(|_| false) } else { Ok(()) }
+}
+
+/// Returns a note for a command that runs until Ctrl-C, if the tool ignores it.
+pub(crate) fn ignored_note() -> Option<String> {
+    let id = process::id();
+    let note = format!(
+        "this process ignores Ctrl-C (SIGINT), as background commands of scripts do: `kill {id}` ends it properly"
+    );
+    system::ignores_interrupt().then_some(note)
 }
 
 /// Returns whether a signal has arrived.

@@ -88,6 +88,52 @@ fn lost_events() {
     );
 }
 
+/// Whether a process reports a counter is not known if another session reads its meters.
+#[test]
+fn no_counter_is_missing_beside_another_session() {
+    let mut space = [0; 256];
+    let fields = [
+        &[("Name", Scalar::Utf16String)][..],
+        &["Mean", "StandardDeviation", "Min", "Max"].map(|name| (name, Scalar::Double)),
+    ];
+    let mut counter = Metadata::new(1, "System.Runtime", 2, "EventCounters");
+    let fields = fields.concat();
+    counter.fields = Fields::build(&fields, &mut space).unwrap();
+    let mut space = [0; 64];
+    let mut other = Metadata::new(2, "System.Diagnostics.Metrics", 15, "MultipleSessionsNotSupportedError");
+    other.fields = Fields::build(&[("runningSessionId", Scalar::Utf16String)], &mut space).unwrap();
+    let (mut buf, mut trace) = (vec![0; 64 << 10], Vec::new());
+    let mut writer = TraceWriter::new(&Trace::new(Version::V4), &mut buf).unwrap();
+    put!(trace, writer.describe(&counter));
+    put!(trace, writer.describe(&other));
+    let payloads = [[&b"c\0\0\0"[..], &[0; 32]].concat(), utf16("other")];
+    for (metadata_id, payload) in (1..).zip(&payloads) {
+        let event = Event {
+            metadata_id,
+            sequence: metadata_id,
+            thread: 1,
+            capture_thread: 1,
+            payload,
+            ..Event::default()
+        };
+        put!(trace, writer.event(&event));
+    }
+    trace.extend_from_slice(&writer.finish());
+    let runtime = FakeRuntime::start(Profile::net10()).unwrap();
+    for code in COLLECT_TRACING {
+        let trace = trace.clone();
+        runtime.on(code, move |_| Response::Trace(trace.clone()));
+    }
+    let ran = counters(&runtime, &["System.Runtime", "Lab.Meter", "--duration", "0.2s"]);
+    assert!(ran.stderr.contains("another session reads the meters of the process"), "{ran:?}");
+    assert!(
+        ran.text().contains("System.Runtime/c 0") && !ran.stderr.contains("no process reports"),
+        "{ran:?}"
+    );
+    let ran = counters(&runtime, &["Lab.Meter", "--duration", "0.2s"]);
+    assert!(ran.stderr.contains("error: this session does not report Lab.Meter"), "{ran:?}");
+}
+
 #[test]
 fn json_is_what_an_independent_decoder_finds() {
     for name in

@@ -25,6 +25,7 @@ mod counters;
 mod counters_file;
 mod counters_served;
 mod cpu;
+mod dates;
 mod decode;
 #[cfg(target_os = "linux")]
 mod diagnose;

@@ -222,6 +222,34 @@ fn an_ignored_signal_stays_ignored() {
     assert_eq!(finish(child).status, Some(4));
 }
 
+/// As shells without job control start `command &`.
+#[test]
+#[cfg(target_os = "linux")]
+fn a_background_process_states_which_signal_ends_it() {
+    let runtime = crate::counters::running();
+    for command in [&["events"][..], &["counters"], &["monitor", "--", "true"]] {
+        let socket = ["--socket", runtime.path().to_str().unwrap()];
+        let socket = if command[0] == "monitor" { &[][..] } else { &socket };
+        let command = tool(&[command, socket].concat());
+        let mut shell = program("sh");
+        shell
+            .args(["-c", "trap '' INT; exec \"$0\" \"$@\""])
+            .arg(command.get_program())
+            .args(command.get_args());
+        let mut child =
+            shell.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
+        let mut notes = BufReader::new(child.stderr.take().unwrap()).lines();
+        let note = notes.find_map(|note| note.ok().filter(|note| note.contains("ignores"))).unwrap();
+        let kill = format!(
+            "this process ignores Ctrl-C (SIGINT), as background commands of scripts do: `kill {}` ",
+            child.id()
+        );
+        assert!(note.contains(&kill), "{note}");
+        kill_process(Pid::from_child(&child), Signal::TERM).unwrap();
+        child.wait().unwrap();
+    }
+}
+
 #[test]
 fn a_trace_ends_properly_if_the_runtime_cannot_be_resumed() {
     let runtime = traced(Profile::net8(), stream());
@@ -397,6 +425,19 @@ fn the_exit_of_the_process_ends_its_trace() {
     assert_eq!(ran.status, Some(0), "{ran:?}");
     assert!(ran.stderr.contains("note: the process exited"), "{ran:?}");
     assert!(fs::read(&file).unwrap() == stream());
+}
+
+#[test]
+fn bytes_after_the_end_of_a_trace_are_no_exit() {
+    let runtime = FakeRuntime::start(Profile::net8()).unwrap();
+    let stream = [stream(), b"more".to_vec()].concat();
+    let answer = [b"DOTNET_IPC_V1\0\x1c\0\xff\0\0\0", &[7; 8][..], &stream].concat();
+    runtime.on(COLLECT_TRACING_2, move |_| Response::Raw(answer.clone()));
+    let (_directory, file, path) = output();
+    let ran = ask(runtime.path(), &["trace", "-o", &path, "--json"]);
+    assert_eq!((ran.status, &ran.json()["complete"]), (Some(0), &json!(true)), "{ran:?}");
+    assert!(ran.stderr.contains("bytes follow the end") && !ran.stderr.contains("exited"), "{ran:?}");
+    assert!(fs::read(&file).unwrap() == stream);
 }
 
 #[test]

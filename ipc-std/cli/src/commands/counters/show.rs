@@ -13,6 +13,7 @@ use crate::counters::problems::Problems;
 use crate::counters::report::{OwnedInstrument, Process, Report};
 use crate::counters::series_filter::SeriesFilter;
 use crate::counters::watch::Watch;
+use crate::output::dates::NO_DATE;
 use crate::output::direct_stdout::cannot_write;
 use crate::output::output_file::already_exists;
 use crate::run::{Failure, Globals, Kind};
@@ -52,6 +53,8 @@ pub(super) struct Show<'a> {
     has_many: bool,
     /// Whether an instrument has begun.
     has_instruments: bool,
+    /// Whether another session reads the meters of a process, which may report what is missing.
+    has_other_session: bool,
     pub(super) samples: u64,
     /// The condition of `--until` that holds, and so ends the command.
     pub(super) held: Option<String>,
@@ -86,6 +89,7 @@ impl<'a> Show<'a> {
             notes_levels: (false, false),
             has_many: origin == Origin::AllProcesses,
             has_instruments: false,
+            has_other_session: false,
             samples: 0,
             held: None,
             written: Ok(()),
@@ -116,6 +120,10 @@ impl<'a> Show<'a> {
             Report::Begin(instrument) => self.begin(process, *instrument),
             Report::End(prefix) => self.output.ended(process, Some(&prefix)),
             Report::Problem(problem) => self.problem(process, &problem),
+            Report::OtherSession(problem) => {
+                self.has_other_session = true;
+                self.problem(process, &problem);
+            }
             Report::Published(_) | Report::EnumerationComplete | Report::Ended(_) => {}
         }
         ControlFlow::Continue(())
@@ -148,6 +156,9 @@ impl<'a> Show<'a> {
         self.samples = self.samples.saturating_add(1);
         for named in [&mut self.missing, &mut self.silent] {
             named.retain(|one| !one.contains(sample));
+        }
+        if self.samples == 1 && sample.unix_nanoseconds.is_none() {
+            self.note(&format!("{NO_DATE}, and so its samples have none"));
         }
         if let Measurement::UpDownCounter { since_start: true, .. } = sample.measurement {
             self.note_level(&sample.name);
@@ -222,6 +233,9 @@ impl<'a> Show<'a> {
         if self.samples == 0 {
             return self.note("no sample so far");
         }
+        if self.has_other_session {
+            return;
+        }
         for series in core::mem::take(&mut self.missing) {
             self.note(&format!("no process reports {series}"));
         }
@@ -232,8 +246,11 @@ impl<'a> Show<'a> {
         if self.samples == 0 || self.held.is_some() {
             return;
         }
-        for series in core::mem::take(&mut self.missing) {
-            self.globals.note(&self.missing_text(series));
+        // The other session is the reason, which was noted.
+        if !self.has_other_session {
+            for series in core::mem::take(&mut self.missing) {
+                self.globals.note(&self.missing_text(series));
+            }
         }
         for series in core::mem::take(&mut self.silent) {
             self.globals.note(&format!("{series} exists, and nothing was measured"));
@@ -264,12 +281,12 @@ impl<'a> Show<'a> {
         Ok(())
     }
 
-    const fn is_trace(&self) -> bool {
-        matches!(self.origin, Origin::Trace { .. })
-    }
-
     fn missing_text(&self, series: impl core::fmt::Display) -> String {
-        let owner = if self.is_trace() { "the trace has no counter" } else { "no process reports" };
+        let owner = match self.origin {
+            Origin::Trace { .. } => "the trace has no counter",
+            _ if self.has_other_session => "this session does not report",
+            Origin::Process | Origin::AllProcesses => "no process reports",
+        };
         format!("{owner} {series}")
     }
 

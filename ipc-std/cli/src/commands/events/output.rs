@@ -9,6 +9,7 @@ use crate::events::json;
 use crate::events::lines::{Lines, ShownEvent};
 use crate::output::bulk_stdout::BulkStdout;
 use crate::run::{Failure, Globals};
+use crate::text::date::Zone;
 use crate::text::printable::{is_rounded, write_json_string};
 
 /// A reader that flushes the output before each read, so that all events are visible while the read waits.
@@ -32,8 +33,8 @@ pub(super) struct EventOutput {
 }
 
 impl EventOutput {
-    pub(super) fn new(stdout: BulkStdout, globals: &Globals) -> Rc<RefCell<Self>> {
-        Rc::new(RefCell::new(Self { json: globals.json, lines: Lines::new(globals.json), stdout }))
+    pub(super) fn new(stdout: BulkStdout, zone: Option<Zone>, globals: &Globals) -> Rc<RefCell<Self>> {
+        Rc::new(RefCell::new(Self { json: globals.json, lines: Lines::new(globals.json, zone), stdout }))
     }
 
     pub(super) fn add(&mut self, shown: ShownEvent<'_, '_>) {

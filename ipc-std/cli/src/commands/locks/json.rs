@@ -8,17 +8,24 @@ use serde::{Serialize, Serializer};
 use serde_json::Value;
 
 use super::shown_threads::ShownThreads;
+use crate::output::dates::{DateField, Dates};
 use crate::output::rows::milliseconds;
 use crate::text::printable::{hexadecimal, integer, printable_name};
 
 #[derive(Serialize)]
 struct LocksRow<L: Serialize, C: Serialize, G: Serialize> {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    start: DateField,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    end: DateField,
     duration_ms: f64,
     #[serde(flatten)]
     waits: WaitsRow,
     locks: L,
     cycles: C,
     waiting_before: G,
+    handles: Vec<LockMethodRow>,
+    other_handles: WaitsRow,
     ended_before: WaitsRow,
     without_end: u64,
     without_stack: u64,
@@ -73,6 +80,8 @@ struct LockThreadRow {
 struct WaitingRow {
     #[serde(flatten)]
     thread: LockThreadRow,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    start: DateField,
     wait_ms: f64,
     method: Option<String>,
 }
@@ -95,6 +104,8 @@ struct OwnerWaitRow {
 #[derive(Serialize)]
 struct CycleRow {
     process_id: Option<Value>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    start: DateField,
     wait_ms: f64,
     threads: Vec<CycleThreadRow>,
 }
@@ -124,16 +135,21 @@ pub(super) fn to_json<'a>(
     lost: u64,
     is_short: bool,
     threads: &'a ShownThreads,
+    dates: &'a Dates,
 ) -> impl Serialize + use<'a> {
-    let json = LockJson { is_short, threads };
+    let json = LockJson { is_short, threads, dates, end: report.end };
     let mut all = WaitTimes::default();
     report.locks.iter().for_each(|lock| all.merge(lock.waits));
     LocksRow {
+        start: json.start(report.span),
+        end: json.start(0),
         duration_ms: milliseconds(report.span),
         waits: all.into(),
         locks: LazyRows(&report.locks, move |lock: &ContendedLock| json.lock(lock)),
         cycles: LazyRows(&report.cycles, move |cycle: &Cycle| json.cycle(cycle)),
         waiting_before: LazyRows(&report.waiting_before, move |group: &WaitGroup| json.group(group)),
+        handles: report.handles.iter().map(|of| json.waits_in(of)).collect(),
+        other_handles: report.other_handles.into(),
         ended_before: report.ended.into(),
         without_end: report.without_end,
         without_stack: report.without_stack,
@@ -167,9 +183,17 @@ impl<T, R: Serialize, F: Fn(&T) -> R> Serialize for LazyRows<'_, T, F> {
 struct LockJson<'a> {
     is_short: bool,
     threads: &'a ShownThreads,
+    dates: &'a Dates,
+    /// The end of the recording.
+    end: i64,
 }
 
 impl LockJson<'_> {
+    /// Returns the date of the start of a wait that lasts at the end.
+    fn start(&self, time: u64) -> DateField {
+        self.dates.field(Some(self.end.saturating_sub_unsigned(time)))
+    }
+
     fn method(&self, name: impl AsRef<str>) -> String {
         let name = name.as_ref();
         printable_name(if self.is_short { short_name(name) } else { name })
@@ -183,16 +207,20 @@ impl LockJson<'_> {
         LockThreadRow { thread_id: Some(integer(thread.id)), thread_name: self.threads.name(thread) }
     }
 
-    fn lock(&self, lock: &ContendedLock) -> LockRow {
-        let method = |of: &WaitingMethod| LockMethodRow {
+    fn waits_in(&self, of: &WaitingMethod) -> LockMethodRow {
+        LockMethodRow {
             method: of.method.as_ref().map(|name| self.method(name)),
             own: of.is_own,
             waits: of.waits.into(),
-        };
+        }
+    }
+
+    fn lock(&self, lock: &ContendedLock) -> LockRow {
         let held =
             lock.held_in.iter().map(|of| HoldingRow { method: self.method(&of.method), samples: of.samples });
         let waiting = |of: &WaitingThread| WaitingRow {
             thread: self.thread(&of.thread),
+            start: self.start(of.time),
             wait_ms: milliseconds(of.time),
             method: of.method.as_ref().map(|name| self.method(name)),
         };
@@ -201,7 +229,7 @@ impl LockJson<'_> {
             lock: lock.id.map(hexadecimal),
             object: lock.object.map(hexadecimal),
             waits: lock.waits.into(),
-            methods: lock.methods.iter().map(method).collect(),
+            methods: lock.methods.iter().map(|of| self.waits_in(of)).collect(),
             held_in: held.collect(),
             held_samples: lock.held_samples,
             waiting: lock.waiting.iter().map(waiting).collect(),
@@ -231,6 +259,7 @@ impl LockJson<'_> {
         });
         CycleRow {
             process_id: cycle.process_id.map(integer),
+            start: self.start(cycle.time),
             wait_ms: milliseconds(cycle.time),
             threads: threads.collect(),
         }

@@ -10,6 +10,7 @@ use nettrace_analysis::names::short_name;
 use nettrace_analysis::{OwnCode, WaitKind};
 
 use super::shown_threads::ShownThreads;
+use crate::output::dates::Dates;
 use crate::output::rows::milliseconds;
 use crate::text::columns::terminal_width;
 use crate::text::function_name::function_name;
@@ -19,6 +20,7 @@ use crate::text::printable::{hexadecimal, printable_name};
 pub(super) struct LockText<'a> {
     pub(super) report: &'a LockReport,
     pub(super) threads: &'a ShownThreads,
+    pub(super) dates: &'a Dates,
     pub(super) own: &'a OwnCode,
     /// The number of locks and of groups to show.
     pub(super) top: usize,
@@ -36,7 +38,7 @@ const CYCLE: usize = 6;
 
 impl LockText<'_> {
     pub(super) fn write(&self, out: &mut dyn Write) -> io::Result<()> {
-        let LockReport { locks, cycles, ended, span, .. } = self.report;
+        let LockReport { locks, cycles, ended, span, end, .. } = self.report;
         let mut all = WaitTimes::default();
         locks.iter().for_each(|lock| all.merge(lock.waits));
         let of_locks = if locks.len() == 1 { "1 lock".to_owned() } else { format!("{} locks", locks.len()) };
@@ -60,6 +62,10 @@ impl LockText<'_> {
                 time(ended.longest)
             )?;
         }
+        let start = end.saturating_sub_unsigned(*span);
+        if let Some((start, end)) = self.dates.of(start).zip(self.dates.of(*end)) {
+            writeln!(out, "from {start} to {end}")?;
+        }
         let stuck = locks.iter().filter(|lock| lock.owner_is_stuck());
         for (lock, owner) in stuck.filter_map(|lock| Some((lock, lock.owner.as_ref()?))).take(self.top) {
             let count = lock.waiting.len();
@@ -75,7 +81,28 @@ impl LockText<'_> {
             writeln!(out, "\n{more} more {of_locks}; --top {} shows all", locks.len())?;
         }
         let others = [WaitKind::ReaderWriterLock, WaitKind::Semaphore, WaitKind::Task];
-        others.into_iter().try_for_each(|kind| self.write_groups(kind, out))
+        others.into_iter().try_for_each(|kind| self.write_groups(kind, out))?;
+        self.write_handles(out)
+    }
+
+    /// Writes the methods of the program that wait on handles.
+    fn write_handles(&self, out: &mut dyn Write) -> io::Result<()> {
+        let LockReport { handles, other_handles, .. } = self.report;
+        let mut all = WaitTimes::default();
+        handles.iter().for_each(|of| all.merge(of.waits));
+        if all.count > 0 {
+            let (total, longest) = (time(all.total), time(all.longest));
+            writeln!(out, "\n{} on handles, not for locks: {total}, the longest {longest}", waits(all.count))?;
+        }
+        for of in handles.iter().take(self.top) {
+            let head = format!("{:>12}  ", time(of.waits.total).to_string());
+            writeln!(out, "{head}{}", self.method(of.method.as_deref().unwrap_or_default(), head.len()))?;
+        }
+        if other_handles.count > 0 {
+            let (count, total) = (waits(other_handles.count), time(other_handles.total));
+            writeln!(out, "\nnot of the program: {count} on handles, {total}, of timers and idle threads")?;
+        }
+        Ok(())
     }
 
     fn write_cycle(&self, cycle: &Cycle, out: &mut dyn Write) -> io::Result<()> {
@@ -90,7 +117,7 @@ impl LockText<'_> {
                 _ => {}
             }
         }
-        writeln!(out, ", for {}", time(cycle.time))?;
+        writeln!(out, ", for {}{}", time(cycle.time), self.since(cycle.time))?;
         for of in cycle.threads.iter().take(CYCLE) {
             let lock = of.lock.map(hexadecimal).unwrap_or_default();
             writeln!(out, "  {} waits for lock {lock}", self.thread(&of.thread))?;
@@ -169,7 +196,7 @@ impl LockText<'_> {
         let count = lock.waiting.len();
         let longest = lock.waiting.first().map_or(0, |thread| thread.time);
         let waiting = if count == 1 { "1 thread" } else { &format!("{count} threads") };
-        writeln!(out, "  waiting at the end: {waiting}, {} so far", time(longest))?;
+        writeln!(out, "  waiting at the end: {waiting}, {} so far{}", time(longest), self.since(longest))?;
         match &lock.owner {
             Some(owner) => self.write_owner(owner, out),
             None => writeln!(out, "  owner: the runtime does not know it"),
@@ -200,6 +227,12 @@ impl LockText<'_> {
             0 => Ok(()),
             more => writeln!(out, "      and {more} more frames"),
         }
+    }
+
+    /// Returns the date at which a wait began that lasts at the end, if dates are wanted.
+    fn since(&self, time: u64) -> String {
+        let date = self.dates.of(self.report.end.saturating_sub_unsigned(time));
+        date.map_or_else(String::new, |date| format!(", since {date}"))
     }
 
     /// Returns a thread: its id and its name.

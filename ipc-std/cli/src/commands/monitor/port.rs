@@ -370,7 +370,7 @@ impl<'p> Port<'p> {
             }
         });
         let summary = RecordingSummary::new(&output, started.elapsed());
-        let is_complete = session.is_complete() && recorded.is_ok();
+        let is_complete = session_failure::is_complete(&session, &output) && recorded.is_ok();
         self.report(runtime, &Event::Recorded { summary: &summary, is_complete });
         let blocks = self.plan.as_ref().is_some_and(|plan| plan.blocks(&session));
         if let Some(warning) = summary.warning(options.buffer, blocks) {

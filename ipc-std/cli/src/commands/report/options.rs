@@ -8,6 +8,7 @@ use nettrace_analysis::samples::Clock;
 
 use crate::args::clock_args::ClockArgs;
 use crate::args::frame_args::FrameArgs;
+use crate::args::zone_args::ZoneArgs;
 use crate::process::trace_target::TraceTargetArgs;
 use crate::recording::analysis_input::AnalysisArgs;
 use crate::run::Failure;
@@ -40,6 +41,8 @@ pub(crate) struct Args {
     /// Show the functions whose shares differ most from those in OLD
     #[arg(long, value_name = "OLD", conflicts_with_all = ["threads", "tree"])]
     pub(super) diff: Option<PathBuf>,
+    #[command(flatten)]
+    pub(super) zone: ZoneArgs,
     #[command(flatten)]
     pub(super) analysis: AnalysisArgs,
 }

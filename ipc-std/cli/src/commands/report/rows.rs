@@ -8,7 +8,9 @@ use super::frame::{CallRow, FunctionRow, calls};
 use super::options::Args;
 use super::threads::ThreadRow;
 use super::types::TypeRows;
+use crate::output::dates::SpanRow;
 use crate::output::integer::Integer;
+use crate::output::rows::milliseconds;
 use crate::process::cpu_usage::CpuUsage;
 
 /// The report. Shares are in percent.
@@ -20,6 +22,9 @@ pub(super) struct ReportRows<'s> {
     pub(super) total: Integer,
     pub(super) samples: u64,
     pub(super) lost: u64,
+    /// When a trace was recorded.
+    #[serde(flatten)]
+    pub(super) span: Option<SpanRow>,
     pub(super) unnamed_frames: f64,
     pub(super) not_own: f64,
     #[serde(flatten)]
@@ -62,7 +67,17 @@ pub(super) struct OlderTotals {
 #[derive(Serialize)]
 struct Waits {
     waits: WaitCounts,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    idle_waits: Option<IdleWaitsRow>,
     waiting_before: usize,
+}
+
+#[derive(Serialize)]
+struct IdleWaitsRow {
+    timers: u64,
+    timers_ms: f64,
+    pool: u64,
+    pool_ms: f64,
 }
 
 #[derive(Serialize)]
@@ -89,6 +104,7 @@ impl<'s> ReportRows<'s> {
         report: &'s CallReport<'s>,
         args: &Args,
         lost: u64,
+        span: Option<SpanRow>,
         system: Option<&'s CpuUsage>,
     ) -> Self {
         let CallReport { clock, tree, samples, uncounted, .. } = report;
@@ -120,6 +136,7 @@ impl<'s> ReportRows<'s> {
             total: Integer(tree.total()),
             samples: samples.count(clock),
             lost,
+            span,
             unnamed_frames: tree.unnamed_share(names),
             not_own: tree.share(tree.not_own()),
             before: report
@@ -133,6 +150,12 @@ impl<'s> ReportRows<'s> {
                     without_end: uncounted.waits.without_end,
                     without_start: uncounted.waits.without_start,
                 },
+                idle_waits: (*clock == Clock::Waits).then(|| IdleWaitsRow {
+                    timers: uncounted.idle.timers.count,
+                    timers_ms: milliseconds(uncounted.idle.timers.total()),
+                    pool: uncounted.idle.pool.count,
+                    pool_ms: milliseconds(uncounted.idle.pool.total()),
+                }),
                 waiting_before: uncounted.waiting_before,
             }),
             uncounted: Some(uncounted.unknown).filter(|unknown| *unknown > 0),

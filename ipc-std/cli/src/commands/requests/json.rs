@@ -3,6 +3,7 @@ use nettrace_analysis::Durations;
 use nettrace_analysis::requests::{OwnMethod, RequestGroup, RouteDurations};
 use serde::Serialize;
 
+use crate::output::dates::DateField;
 use crate::output::rows::milliseconds;
 
 #[derive(Serialize)]
@@ -12,6 +13,8 @@ pub(super) struct InFlightRow<'r> {
     #[serde(flatten)]
     path: PathRow<'r>,
     count: u64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    oldest_start: DateField,
     oldest_ms: Option<f64>,
     methods: Vec<WaitMethodRow<'r>>,
 }
@@ -35,6 +38,8 @@ pub(super) struct OutgoingRow<'r> {
     #[serde(flatten)]
     path: PathRow<'r>,
     in_flight: u64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    oldest_start: DateField,
     oldest_ms: Option<f64>,
     #[serde(flatten)]
     times: TimesRow,
@@ -74,10 +79,10 @@ struct WaitMethodRow<'r> {
     count: u64,
 }
 
-pub(super) fn in_flight(group: &RequestGroup) -> InFlightRow<'_> {
+pub(super) fn in_flight(group: &RequestGroup, oldest_start: DateField) -> InFlightRow<'_> {
     let RequestGroup { process_id, method, in_flight, oldest, .. } = group;
     let (path, methods, oldest_ms) = (path(group), methods(group), oldest.map(milliseconds));
-    InFlightRow { process_id: *process_id, method, path, count: *in_flight, oldest_ms, methods }
+    InFlightRow { process_id: *process_id, method, path, count: *in_flight, oldest_start, oldest_ms, methods }
 }
 
 pub(super) fn finished(group: &RequestGroup) -> FinishedRow<'_> {
@@ -86,12 +91,13 @@ pub(super) fn finished(group: &RequestGroup) -> FinishedRow<'_> {
     FinishedRow { process_id: *process_id, method, path, times, max_ms, failed: *failed }
 }
 
-pub(super) fn sent(group: &RequestGroup) -> OutgoingRow<'_> {
+pub(super) fn sent(group: &RequestGroup, oldest_start: DateField) -> OutgoingRow<'_> {
     OutgoingRow {
         process_id: group.process_id,
         origin: &group.origin,
         path: path(group),
         in_flight: group.in_flight,
+        oldest_start,
         oldest_ms: group.oldest.map(milliseconds),
         times: times(&group.durations),
         max_ms: longest(&group.durations),

@@ -19,6 +19,11 @@ pub(super) fn listen_for_stop(on: fn(i32)) -> io::Result<()> {
     signal_listener::listen("stops", &[SIGTSTP], move |_| on(SIGINT))
 }
 
+/// Returns whether the tool ignores SIGINT: shells start background commands so that do not control jobs.
+pub(super) fn ignores_interrupt() -> bool {
+    signal_listener::is_ignored(SIGINT)
+}
+
 /// Handles SIGXFSZ by a handler without an effect: the write then fails. Programs that the tool starts inherit no handler.
 pub(super) fn refuse_long_files() -> io::Result<()> {
     flag::register(Signal::XFSZ.as_raw(), Arc::default()).map(drop)

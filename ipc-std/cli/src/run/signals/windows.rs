@@ -13,6 +13,11 @@ const INTERRUPT: i32 = 2;
 /// The number of SIGHUP on Unix, for the end of the console or of the session.
 const HANG_UP: i32 = 1;
 
+/// Returns whether the tool ignores Ctrl-C.
+pub(super) const fn ignores_interrupt() -> bool {
+    false
+}
+
 /// Calls `on` for the events of the console, on a thread of its own, instead of their default actions.
 pub(super) fn listen(on: fn(i32)) -> io::Result<()> {
     ON.get_or_init(|| on);
