@@ -8,6 +8,8 @@
 //! * The events of each kind have an index of their own, so that lost events are found. A graph states what is missing.
 //!   After lost references nobody knows to which object the later references belong: such a graph has none.
 //! * A type is described once in a session of the target. If another session was there first, a type has no name.
+//! * Types of programs that were compiled ahead of time have no name: [`Graph::native_images`] returns which symbols of
+//!   the program have them.
 //! * A snapshot ends with its collection. A runtime that sends no collections ends it when the program runs again, a
 //!   browser with the trace.
 //! * Contents of objects are never recorded.
@@ -16,6 +18,7 @@
 mod addresses;
 mod edges;
 mod graph;
+mod native_types;
 mod node_columns;
 mod rows;
 mod snapshot;

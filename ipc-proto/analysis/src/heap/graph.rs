@@ -36,7 +36,7 @@ use crate::RuntimeEvent;
 /// ```
 #[derive(Debug, Clone)]
 pub struct Graph {
-    types: Vec<HeapType>,
+    pub(super) types: Vec<HeapType>,
     /// `edges` has the place of each node's first reference in `references`.
     nodes: NodeColumns,
     /// For each reference 1 + the difference of the nodes' numbers, or 0 if no node is at the address.

@@ -12,6 +12,8 @@ use regex::Regex;
 use self::types::{HeapTypes, TypeOrder};
 use crate::args::frame_args::OwnArgs;
 use crate::args::process_arg::ProcessArg;
+use crate::args::symbol_args::SymbolArgs;
+use crate::input::symbol_file::SymbolsOf;
 use crate::input::trace_file;
 use crate::output::stdout::{json_to_stdout, show_next, to_stdout};
 use crate::process::connection_args::ConnectionArgs;
@@ -37,6 +39,8 @@ pub(crate) struct Args {
     #[command(flatten)]
     own: OwnArgs,
     #[command(flatten)]
+    symbols: SymbolArgs,
+    #[command(flatten)]
     process: ProcessArg,
     /// Size of the runtime's event buffer in MB, in the memory of the process [default: 64 since .NET 11, else 256]
     #[arg(long, value_name = "MB", value_parser = clap::value_parser!(u32).range(1..))]
@@ -47,7 +51,7 @@ pub(crate) struct Args {
 
 pub(crate) fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
     let target = args.target.target(args.buffer.is_some() || args.connection.is_used())?;
-    let (snapshots, read) = match target {
+    let (mut snapshots, read) = match target {
         TraceTarget::File(path) => read(path, &args.process, globals)?,
         TraceTarget::Process(process) => {
             globals.note(
@@ -56,11 +60,13 @@ pub(crate) fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
             (collection::collect(process, args.buffer, &args.connection, globals)?, Ok(()))
         }
     };
-    let Some(snapshot) = snapshots.first() else {
+    let Some(snapshot) = snapshots.first_mut() else {
         read?;
         let failure = Failure::new(Kind::NothingFound, format!("{target} has no heap snapshot"));
         return Err(failure.with_hint("take one with `dotnet-ipc heap PID`"));
     };
+    let graph = &mut snapshot.graph;
+    args.symbols.read(graph.native_images(), SymbolsOf::Types, |image, symbols| graph.native_symbols(image, symbols))?;
     let types = HeapTypes::new(snapshot, &args.own.code(), args.type_pattern.as_ref(), args.sort);
     if globals.json {
         json_to_stdout(&types.to_json())?;
@@ -109,6 +115,13 @@ fn remarks(snapshots: &[HeapSnapshot]) -> Vec<String> {
             ));
         } else if !shown.is_complete {
             remarks.push("the end of the snapshot is missing: the counts may be too low".to_owned());
+        }
+        if !shown.graph.native_images().is_empty() {
+            remarks.push(
+                "a program that was compiled ahead of time sends no names of types: --symbols reads them from the .dbg that \
+                 was published beside it"
+                    .to_owned(),
+            );
         }
         if shown.graph.types().iter().any(|of_type| of_type.raw_name.is_none()) {
             remarks.push(

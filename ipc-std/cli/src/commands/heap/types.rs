@@ -85,8 +85,10 @@ impl HeapTypes {
             if !pattern.is_none_or(is_shown) {
                 continue;
             }
-            let stem = module.map_or("", |module| module.rsplit_once('.').map_or(module, |(stem, _)| stem));
-            let is_own = of_type.raw_name.as_deref().is_some_and(|raw| !raw.is_empty())
+            let stem = module.map_or("", |module| module.strip_suffix(".dll").unwrap_or(module));
+            // A symbol as it is names a type of the runtime.
+            let is_symbol = |raw: &str| of_type.is_native() && raw.starts_with('_');
+            let is_own = of_type.raw_name.as_deref().is_some_and(|raw| !raw.is_empty() && !is_symbol(raw))
                 && own.owns(&format!("{stem}!{name}"));
             let known =
                 rows.entry((name.clone(), module.map(ToOwned::to_owned))).or_insert_with(|| HeapTypeRow {
