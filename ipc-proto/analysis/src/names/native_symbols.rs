@@ -98,8 +98,13 @@ fn generated_method(method: &str) -> String {
         name => name.to_owned(),
     };
     let generated = method.strip_prefix('_').and_then(|rest| {
-        let (owner, number) = rest.rsplit_once("_b__")?;
-        Some(format!("<{}>b__{number}", plain(owner)))
+        if let Some((owner, number)) = rest.rsplit_once("_b__") {
+            return Some(format!("<{}>b__{number}", plain(owner)));
+        }
+        let (owner, function) = rest.split_once("_g__")?;
+        let name = function.trim_end_matches(|c: char| c.is_ascii_digit() || c == '_');
+        let numbers = function.strip_prefix(name)?.strip_prefix('_')?;
+        Some(format!("<{}>g__{name}|{numbers}", plain(owner)))
     });
     generated.unwrap_or_else(|| plain(method))
 }
@@ -226,7 +231,9 @@ fn assembly<'a>(head: &'a str, program: &str) -> Option<(String, &'a str)> {
     let namespaces = ["System", "Internal", "Microsoft", "Interop"].into_iter();
     let begins =
         namespaces.filter(|begin| private.is_some() || first == *begin || first == "System").chain([first]);
-    let place = begins.filter_map(|begin| body.find(&format!("_{begin}_"))).min()?;
+    // A type without a namespace is the last word.
+    let words = format!("{body}_");
+    let place = begins.filter_map(|begin| words.find(&format!("_{begin}_"))).min()?;
     let (module, rest) = body.split_at_checked(place)?;
     let prefix = if private.is_some() { "System.Private." } else { "" };
     Some((format!("{prefix}{}", module.replace('_', ".")), rest.get(1..)?))
@@ -290,6 +297,11 @@ mod tests {
                 "LabHeap.Build+<>c__DisplayClass21_0.<Start>b__0",
             ),
             ("Workload_CounterSource___c____ctor_b__6_0", "Workload", "CounterSource+<>c.<.ctor>b__6_0"),
+            (
+                "Workload_Work___c__DisplayClass9_0___Loop_g__Round_1",
+                "Workload",
+                "Work+<>c__DisplayClass9_0.<Loop>g__Round|1",
+            ),
             ("Workload_CounterSource___c___ctor", "Workload", "CounterSource+<>c..ctor"),
             ("Workload_Work__Activity_d__7__MoveNext", "Workload", "Work+<Activity>d__7.MoveNext"),
             (
@@ -303,6 +315,11 @@ mod tests {
                 "System.Threading.AsyncLocal<System.Boolean>.get_Value",
             ),
             ("S_P_CoreLib_Interop_Sys__Read", "System.Private.CoreLib", "Interop.Sys.Read"),
+            (
+                "S_P_CoreLib_Interop___GetExceptionForIoErrno_g__ParentDirectoryExists_17_0",
+                "System.Private.CoreLib",
+                "Interop.<GetExceptionForIoErrno>g__ParentDirectoryExists|17_0",
+            ),
         ] {
             assert_eq!(method_of_symbol(symbol, "Workload"), Some((module.into(), name.into())), "{symbol}");
         }
