@@ -11,7 +11,7 @@
 //! * Types of programs that were compiled ahead of time have no name: [`Graph::native_images`] returns which symbols of
 //!   the program have them.
 //! * A snapshot ends with its collection. A runtime that sends no collections ends it when the program runs again, a
-//!   browser with the trace.
+//!   browser with the rundown.
 //! * Contents of objects are never recorded.
 //!
 //! A graph takes 24 bytes for each object, about 3 for each reference, and the names of the types.
@@ -25,6 +25,6 @@ mod snapshot;
 mod snapshots;
 mod type_table;
 
-pub use graph::{Graph, Missing, Node, Reachable, Root, RootKind, TypeRow};
+pub use graph::{Graph, LARGE_OBJECT, Missing, Node, Reachable, Root, RootKind, TypeRow};
 pub use snapshots::{HeapSnapshot, Snapshots};
 pub use type_table::{HeapType, dotnet_name};

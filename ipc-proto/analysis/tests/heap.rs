@@ -224,6 +224,18 @@ fn the_last_complete_snapshot_counts() {
     assert_eq!(snapshots(&trace.bytes())[0].graph.len(), 1);
 }
 
+/// A browser sends no end of the collection.
+#[test]
+fn a_rundown_ends_a_snapshot() {
+    let mut trace = Written::new();
+    trace.event(0, 1, START, &numbers(&[5, 2, 1, 0]));
+    four_objects(&mut trace);
+    assert!(!snapshots(&trace.bytes())[0].is_complete);
+    trace.event_of("Microsoft-Windows-DotNETRuntimeRundown", 8, 1, (154, 2), &[0; 28]);
+    let found = snapshots(&trace.bytes());
+    assert_eq!((found[0].graph.len(), found[0].is_complete), (4, true));
+}
+
 #[test]
 fn a_snapshot_without_a_collection_ends_when_the_program_runs_again() {
     let mut trace = Written::new();

@@ -179,6 +179,7 @@ mod process {
     pub(crate) mod cpu_lines;
     pub(crate) mod cpu_usage;
     pub(crate) mod descriptors;
+    pub(crate) mod memory;
     pub(crate) mod process_fields;
     pub(crate) mod process_name;
     pub(crate) mod profiler;

@@ -126,6 +126,10 @@ impl Process {
                 head.each(r, |r| TypeElement::read(r).map(|element| self.types.describe(&element)));
             }
             RuntimeEvent::ModuleLoad | RuntimeEvent::ModuleDCStart | RuntimeEvent::ModuleDCEnd => {
+                if of_runtime == RuntimeEvent::ModuleDCEnd {
+                    // The program was stopped for the snapshot, so a rundown begins after it. A browser sends no other end.
+                    self.end(now, true);
+                }
                 let row = ModuleRow::decode(event.payload()).ok()?;
                 self.modules.insert(row.module, [row.program().0, owned(row.build_id)].map(Into::into));
             }

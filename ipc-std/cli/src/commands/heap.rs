@@ -9,6 +9,7 @@ use nettrace_analysis::Analysis as _;
 use nettrace_analysis::heap::{HeapSnapshot, Snapshots};
 use regex::Regex;
 
+use self::collection::{Collected, CollectionArgs};
 use self::types::{HeapTypes, TypeOrder};
 use crate::args::frame_args::OwnArgs;
 use crate::args::process_arg::ProcessArg;
@@ -16,7 +17,6 @@ use crate::args::symbol_args::SymbolArgs;
 use crate::input::symbol_file::SymbolsOf;
 use crate::input::trace_file;
 use crate::output::stdout::{json_to_stdout, show_next, to_stdout};
-use crate::process::connection_args::ConnectionArgs;
 use crate::process::trace_target::{TraceTarget, TraceTargetArgs};
 use crate::run::{Failure, Globals, Kind};
 
@@ -42,23 +42,15 @@ pub(crate) struct Args {
     symbols: SymbolArgs,
     #[command(flatten)]
     process: ProcessArg,
-    /// Size of the runtime's event buffer in MB, in the memory of the process [default: 64 since .NET 11, else 256]
-    #[arg(long, value_name = "MB", value_parser = clap::value_parser!(u32).range(1..))]
-    buffer: Option<u32>,
     #[command(flatten)]
-    connection: ConnectionArgs,
+    collection: CollectionArgs,
 }
 
 pub(crate) fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
-    let target = args.target.target(args.buffer.is_some() || args.connection.is_used())?;
+    let target = args.target.target(args.collection.is_used())?;
     let (mut snapshots, read) = match target {
         TraceTarget::File(path) => read(path, &args.process, globals)?,
-        TraceTarget::Process(process) => {
-            globals.note(
-                "a heap snapshot stops the program for a full collection, and until all objects are written",
-            );
-            (collection::collect(process, args.buffer, &args.connection, globals)?, Ok(()))
-        }
+        TraceTarget::Process(process) => args.collection.collect(process, globals)?,
     };
     let Some(snapshot) = snapshots.first_mut() else {
         read?;
@@ -79,11 +71,7 @@ pub(crate) fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
 }
 
 /// Returns the snapshots of a trace.
-fn read(
-    path: &Path,
-    process: &ProcessArg,
-    globals: &Globals,
-) -> Result<(Vec<HeapSnapshot>, Result<(), Failure>), Failure> {
+fn read(path: &Path, process: &ProcessArg, globals: &Globals) -> Result<Collected, Failure> {
     let mut snapshots = Snapshots::default();
     let mut trace = trace_file::open(path, false, globals)?;
     let read = trace_file::read_all(&mut trace, globals, |event| {

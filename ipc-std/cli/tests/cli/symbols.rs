@@ -135,16 +135,44 @@ fn report(trace: &[u8]) -> String {
     named.into_text()
 }
 
-#[test]
-fn code_of_a_native_program_has_the_names_of_its_symbols() {
+/// Returns a trace of the program at a path.
+fn native_program(path: &str) -> Vec<u8> {
     let start = [BASE.to_le_bytes(), [0; 8], [2, 0, 0, 0, 0, 0, 0, 0]].concat();
-    let paths = [utf16(""), utf16("/no/such/Workload"), vec![0; 2]].concat();
+    let paths = [utf16(""), utf16(path), vec![0; 2]].concat();
     let pdb = [vec![0; 20], utf16("")].concat();
     let module = [start, paths, pdb.clone(), pdb, utf16(&BUILD_ID.to_uppercase())].concat();
-    let trace = trace("Microsoft-Windows-DotNETRuntimeRundown", &[(154, "", &[], module)]);
-    let text = report(&trace);
+    trace("Microsoft-Windows-DotNETRuntimeRundown", &[(154, "", &[], module)])
+}
+
+#[test]
+fn code_of_a_native_program_has_the_names_of_its_symbols() {
+    let text = report(&native_program("/no/such/Workload"));
     assert!(text.contains("Workload!LabHeap.Build.Grow"), "{text}");
     assert!(text.contains("Workload!_ZN3WKS7gc_heap11set_gc_doneEv"), "{text}");
+}
+
+#[cfg(unix)]
+#[test]
+fn a_trace_uses_only_files_of_its_build_id() {
+    let folder = TempDir::new().unwrap();
+    let program = folder.path().join("Workload");
+    let trace = native_program(program.to_str().unwrap());
+    let is_named = || {
+        run_with(&["report", "-", "--tree"], &*trace).well().text().contains("Workload!LabHeap.Build.Grow")
+    };
+    assert!(!is_named());
+    // Reading a pipe would block.
+    let made = std::process::Command::new("mkfifo").arg(&program).status().unwrap();
+    assert!(made.success() && !is_named());
+    let symbols = fs::read(symbols()).unwrap();
+    let beside = folder.path().join("Workload.dbg");
+    fs::write(&beside, &symbols).unwrap();
+    assert!(is_named());
+    let mut other = symbols;
+    let id = other.windows(4).position(|bytes| *bytes == [0x0e, 0x28, 0x59, 0x3a]).unwrap();
+    other[id] = 0;
+    fs::write(&beside, other).unwrap();
+    assert!(!is_named());
 }
 
 #[test]

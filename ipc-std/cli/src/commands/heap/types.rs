@@ -47,6 +47,7 @@ struct HeapTypeRow {
     count: u64,
     bytes: u64,
     largest: u64,
+    large: u64,
     own: bool,
 }
 
@@ -97,11 +98,13 @@ impl HeapTypes {
                     count: 0,
                     bytes: 0,
                     largest: 0,
+                    large: 0,
                     own: is_own,
                 });
             known.count = known.count.saturating_add(row.count);
             known.bytes = known.bytes.saturating_add(row.bytes);
             known.largest = known.largest.max(row.largest);
+            known.large = known.large.saturating_add(row.large);
         }
         let mut rows: Vec<HeapTypeRow> = rows.into_values().collect();
         match sort {
@@ -170,11 +173,12 @@ impl HeapTypes {
                 ("%", format!("{}.{}", share / 10, share % 10)),
                 ("objects", HumanCount(row.count).to_string()),
                 ("largest", HumanCount(row.largest).to_string()),
+                ("LOH", HumanCount(row.large).to_string()),
                 ("type", row.name.clone()),
                 ("module", row.module.clone().unwrap_or_default()),
             ]
         });
-        write_table(&table_of_rows(shown, &[4, 5]), out)?;
+        write_table(&table_of_rows(shown, &[5, 6]), out)?;
         let (all, shown) = (rows.len(), rows.len().min(top.max(1)));
         write_more(all, shown, " types", out)?;
         let rest = rows.iter().skip(shown).fold(0, |sum: u64, row| sum.saturating_add(row.bytes));
