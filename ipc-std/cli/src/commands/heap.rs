@@ -22,7 +22,7 @@ use crate::run::{Failure, Globals, Kind};
 
 /// Show what fills the memory: the objects on the heap of a process or of a trace, by type
 #[derive(Debug, clap::Args)]
-#[command(mut_arg("timeout", |arg| arg.help("Give up after DURATION when connecting, and when no object has arrived [default: 10s]")))]
+#[command(mut_arg("timeout", |arg| arg.help("Give up after DURATION when connecting, and when no more objects arrive [default: 10s]")))]
 #[command(after_help = include_str!("heap.txt"))]
 pub(crate) struct Args {
     #[command(flatten)]

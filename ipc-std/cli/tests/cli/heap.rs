@@ -121,14 +121,14 @@ fn a_snapshot_that_lost_events_says_which_buffer_is_enough() {
 #[test]
 fn a_process_that_ends_leaves_what_it_sent() {
     let trace = fs::read(snapshot("net10-linux")).unwrap();
-    let output = heap_of(&[], &trace[..trace.len() / 2], &[]);
+    let output = heap_of(&[], &trace[..trace.len() / 2], &["--timeout", "1s"]);
     assert_eq!(output.status, Some(7), "{}", output.stderr);
     assert!(
         output.text().contains("All types:") && output.stderr.contains("the process exited"),
         "{output:?}"
     );
     let other = fs::read(path("gen-net10-small-mixed.nettrace")).unwrap();
-    let output = heap_of(&[], &other, &[]);
+    let output = heap_of(&[], &other, &["--timeout", "1s"]);
     assert_eq!(output.status, Some(9), "{}", output.stderr);
     assert!(output.stderr.contains("started no collection"), "{}", output.stderr);
 }

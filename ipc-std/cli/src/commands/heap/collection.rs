@@ -31,7 +31,7 @@ const BLOCKS: u32 = 11;
 const BLOCKING_BUFFER: u32 = 64;
 /// The buffer of older runtimes in MB, which drop events when it is full.
 const DROPPING_BUFFER: u32 = 256;
-/// How long a collection may take before its first object.
+/// How long the next objects may take.
 const PATIENCE: Duration = Duration::from_secs(10);
 
 /// The size of a heap in MB from which on it is recorded only with `--force`.
@@ -67,6 +67,8 @@ impl CollectionArgs {
         let (client, wire_log) = connection.session_client(target)?;
         let version = client.process_info()?.clr_product_version.to_string();
         let major: Option<u32> = version.split('.').next().and_then(|major| major.parse().ok());
+        // Each of the sessions can take as long as `--timeout` states.
+        let client = client.with_deadline(None);
         self.check_size(&client, target)?;
         let buffer = self.buffer(major, target, globals);
         let live = LiveArgs { duration: None, buffer, no_resume: false };
@@ -80,7 +82,7 @@ impl CollectionArgs {
         let trace = TraceReader::with_assembler(session, EventAssembler::new(EventOrder::BY_TIME, options));
         let patience = connection.timeout.given().unwrap_or(PATIENCE);
         let mut events =
-            SnapshotEvents { trace, snapshots: Snapshots::default(), events: 0, progress, started, patience };
+            SnapshotEvents { trace, snapshots: Snapshots::default(), events: 0, progress, arrived: started, patience };
         let (end, read) = session::read_events(&mut events);
         let SnapshotEvents { trace, snapshots, events, progress, .. } = events;
         progress.finish();
@@ -195,15 +197,20 @@ struct SnapshotEvents {
     snapshots: Snapshots,
     events: u64,
     progress: Progress,
-    started: Instant,
-    /// How long the first object may take.
+    /// When the last objects arrived.
+    arrived: Instant,
+    /// How long the next objects may take.
     patience: Duration,
 }
 
 impl LiveEvents for SnapshotEvents {
     fn advance(&mut self) -> io::Result<Option<End>> {
         let Some(event) = self.trace.next_event()? else { return Ok(self.trace.summary().end) };
+        let before = self.snapshots.objects();
         self.snapshots.event(&event);
+        if self.snapshots.objects() != before {
+            self.arrived = Instant::now();
+        }
         self.events = self.events.saturating_add(1);
         let (bytes, lost) = (self.trace.get_ref().received(), trace_file::lost(&self.trace));
         self.progress.update(bytes, self.snapshots.objects(), lost);
@@ -212,8 +219,7 @@ impl LiveEvents for SnapshotEvents {
 
     /// The session ends with the snapshot. The names of modules follow.
     fn is_done(&self) -> bool {
-        self.snapshots.has_ended()
-            || (self.snapshots.objects() == 0 && self.started.elapsed() >= self.patience)
+        self.snapshots.has_ended() || self.arrived.elapsed() >= self.patience
     }
 
     fn session(&mut self) -> &mut TraceSession {
