@@ -44,8 +44,8 @@ pub(super) struct Modules {
     ids: BTreeMap<(u64, u64), u32>,
     /// The modules whose files belong to a framework.
     of_framework: BTreeSet<u32>,
-    /// The modules of symbols, by name.
-    named: BTreeMap<Arc<str>, u32>,
+    /// The modules of symbols, by name: those of methods of .NET, and of others.
+    named: [BTreeMap<Arc<str>, u32>; 2],
     /// The mapped files by process and start.
     mappings: BTreeMap<(u64, u64), Mapping>,
     /// The start of each mapping by process and id.
@@ -54,8 +54,6 @@ pub(super) struct Modules {
     metadata: BTreeMap<u64, ElfMetadata>,
     /// The programs that were compiled ahead of time, by process and base address.
     programs: BTreeMap<(u64, u64), NativeProgram>,
-    /// The modules of symbols that are no methods of .NET, by name.
-    native: BTreeMap<Arc<str>, u32>,
     dropped: u64,
 }
 
@@ -72,30 +70,23 @@ impl Modules {
         module
     }
 
-    /// Returns the module of a name that a symbol has.
-    pub(super) fn of_name(&mut self, name: &str) -> u32 {
-        if let Some(module) = self.named.get(name) {
+    /// Returns the module of a name that a symbol has. A symbol that `is_native` is no method of .NET, and so no code of
+    /// the program.
+    pub(super) fn of_name(&mut self, name: &str, is_native: bool) -> u32 {
+        let [methods, native] = &self.named;
+        if let Some(module) = if is_native { native } else { methods }.get(name) {
             return *module;
         }
         let name: Arc<str> = name.into();
         let module = self.add(Some(name.clone()));
         if module != NO_MODULE {
-            self.named.insert(name, module);
-        }
-        module
-    }
-
-    /// Returns the module of a file for a symbol that is no method of .NET. It is no code of the program.
-    pub(super) fn of_native(&mut self, path: &str) -> u32 {
-        let name = module_name(path);
-        if let Some(module) = self.native.get(name) {
-            return *module;
-        }
-        let name: Arc<str> = name.into();
-        let module = self.add(Some(name.clone()));
-        if module != NO_MODULE {
-            self.of_framework.insert(module);
-            self.native.insert(name, module);
+            let [methods, native] = &mut self.named;
+            if is_native {
+                self.of_framework.insert(module);
+                native.insert(name, module);
+            } else {
+                methods.insert(name, module);
+            }
         }
         module
     }
@@ -210,7 +201,7 @@ impl Modules {
         let start = id.and_then(|id| self.mapping_ids.get(&(process, id)));
         let mapping = start.and_then(|start| self.mappings.get(&(process, *start)));
         match mapping.map(|mapping| mapping.module) {
-            Some(NO_MODULE) => self.of_name("unknown"),
+            Some(NO_MODULE) => self.of_name("unknown", false),
             module => module.unwrap_or(NO_MODULE),
         }
     }

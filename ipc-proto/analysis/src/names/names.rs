@@ -142,16 +142,11 @@ impl Names {
         for NativeSymbol { start, size, name } in symbols {
             let start = start.wrapping_add(image.bias);
             let range = start..start.saturating_add(*size);
-            match method_of_symbol(name, program) {
-                Some((assembly, method)) => {
-                    let module = self.modules.of_name(cut(&assembly, MAX_METHOD));
-                    self.named_range(image.process, range, &method, module);
-                }
-                None => {
-                    let module = self.modules.of_native(&image.path);
-                    self.named_range(image.process, range, name, module);
-                }
-            }
+            let (module, method) = match method_of_symbol(name, program) {
+                Some((assembly, method)) => (self.modules.of_name(cut(&assembly, MAX_METHOD), false), method),
+                None => (self.modules.of_name(program, true), name.clone()),
+            };
+            self.named_range(image.process, range, &method, module);
         }
     }
 
@@ -350,7 +345,7 @@ impl Names {
             return;
         }
         let (module, method) = match split_managed(name) {
-            Some((module, method)) => (self.modules.of_name(module_name(module)), method),
+            Some((module, method)) => (self.modules.of_name(module_name(module), false), method),
             None => (module, name),
         };
         for part in self.code.unnamed(process, range) {

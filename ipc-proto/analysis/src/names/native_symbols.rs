@@ -43,51 +43,37 @@ pub(super) fn method_of_symbol(symbol: &str, program: &str) -> Option<NativeName
 /// Splits a symbol between its type and its method: at `__` outside of type arguments.
 fn split_method(symbol: &str) -> Option<(&str, &str)> {
     let outer = symbol.split_once('<').map_or(symbol, |(head, _)| head);
-    let place = match outer.find("__") {
-        Some(place) if !outer.get(place..)?.strip_prefix("__")?.is_empty() => {
-            let generated = generated_type(outer.get(place..)?).map_or(0, |(_, len)| len);
-            place.saturating_add(generated)
-        }
-        _ => outer.len(),
-    };
+    let place = outer.find("__").unwrap_or(outer.len());
+    let generated = generated_type(outer.get(place..)?).map_or(0, |(_, len)| len);
+    let place = place.saturating_add(generated);
     let mut depth = 0_u32;
-    for (at, character) in symbol.get(place..)?.char_indices() {
+    symbol.get(place..)?.char_indices().find_map(|(at, character)| {
         match character {
             '<' => depth = depth.saturating_add(1),
             '>' => depth = depth.saturating_sub(1),
-            '_' if depth == 0 => {
-                let (of_type, rest) = symbol.split_at_checked(place.saturating_add(at))?;
-                let method = rest.strip_prefix("__").filter(|method| !method.is_empty());
-                if let Some(method) = method {
-                    return Some((of_type, method));
-                }
-            }
             _ => {}
         }
-    }
-    None
+        let (of_type, rest) = symbol.split_at_checked(place.saturating_add(at))?;
+        let method = rest.strip_prefix("__").filter(|method| depth == 0 && !method.is_empty())?;
+        Some((of_type, method))
+    })
 }
 
 /// Returns the name of a type that the compiler made, at the start of a text, and its length there. Such a name begins
 /// with `<`, so that it follows `__` in a symbol: closures, and state machines of methods.
 fn generated_type(text: &str) -> Option<(String, usize)> {
-    let digits =
-        |text: &str| text.len().saturating_sub(text.trim_start_matches(|c: char| c.is_ascii_digit()).len());
     if let Some(rest) = text.strip_prefix("___c") {
-        let tail = rest.strip_prefix("__DisplayClass").map_or(0, |numbers| {
-            let number = |c: char| c.is_ascii_digit() || c == '_';
-            let end = numbers.find(|c| !number(c)).unwrap_or(numbers.len());
-            let end = numbers.get(..end).and_then(|part| part.find("__")).unwrap_or(end);
-            "__DisplayClass".len().saturating_add(end)
-        });
-        let is_end = tail > 0 || rest.is_empty() || rest.starts_with("__") || rest.starts_with(['<', '_']);
-        let tail = rest.get(..tail).filter(|_| is_end)?;
-        return Some((format!("<>c{tail}"), "___c".len().saturating_add(tail.len())));
+        let class =
+            rest.strip_prefix("__DisplayClass").and_then(|rest| rest.split('<').next()?.split("__").next());
+        let class = class.map_or_else(String::new, |numbers| format!("__DisplayClass{numbers}"));
+        let is_end = !class.is_empty() || rest.is_empty() || rest.starts_with(['_', '<']);
+        return is_end.then(|| (format!("<>c{class}"), "___c".len().saturating_add(class.len())));
     }
-    let (name, number) = text.strip_prefix("__")?.split_once("_d__")?;
-    let number = number.get(..digits(number)).filter(|number| !number.is_empty())?;
+    let (name, rest) =
+        text.strip_prefix("__")?.split_once("_d__").filter(|(name, _)| !name.contains("__"))?;
+    let number = rest.split(|c: char| !c.is_ascii_digit()).next().filter(|number| !number.is_empty())?;
     let len = "___d__".len().saturating_add(name.len()).saturating_add(number.len());
-    (!name.contains("__")).then(|| (format!("<{name}>d__{number}"), len))
+    Some((format!("<{name}>d__{number}"), len))
 }
 
 /// Returns the name of a method: that of a constructor, a lambda or a local function as the compiler wrote it.
@@ -131,32 +117,17 @@ fn type_name(mangled: &str, program: &str, depth: u32) -> Option<NativeName> {
     };
     let arguments = list.map_or_else(Vec::new, |list| arguments_of(list, program));
     let (module, rest) = assembly(head, program)?;
-    let generated = rest.find("__").and_then(|place| {
-        let (name, len) = generated_type(rest.get(place..)?)?;
-        // What follows is the number of the method's type parameters, which its type does not state.
-        Some((place, name, rest.get(place.saturating_add(len)..)?))
-    });
-    let outer = generated.as_ref().and_then(|(place, ..)| rest.get(..*place)).unwrap_or(rest);
+    let place = rest.find("__").unwrap_or(rest.len());
+    let (outer, generated) = match generated_type(rest.get(place..)?) {
+        Some((name, _)) => (rest.get(..place)?, Some(name)),
+        None => (rest, None),
+    };
     let is_number = |part: &&str| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit());
     let (arity, parts): (Vec<&str>, Vec<&str>) = outer.split('_').partition(is_number);
     let stated = arity.iter().filter_map(|part| part.parse().ok()).fold(0_usize, usize::saturating_add);
     let mut name = parts.join(".");
     match generated {
-        Some((_, generated, of_method)) => {
-            let of_method: usize =
-                of_method.strip_prefix('_').and_then(|of| of.parse().ok()).unwrap_or_default();
-            let all = stated.saturating_add(of_method);
-            // The last number of a closure in a generic method is that of its type parameters.
-            let last = generated
-                .rsplit_once('_')
-                .filter(|(_, last)| last.parse() == Ok(arguments.len().abs_diff(all)));
-            let generated = match last {
-                Some((generated, _)) if arguments.len() > all => generated,
-                _ => generated.as_str(),
-            };
-            name.push('+');
-            name.push_str(generated);
-        }
+        Some(generated) => name.push_str(&format!("+{generated}")),
         None if !arguments.is_empty() && stated != arguments.len() => return None,
         None => {}
     }
@@ -265,7 +236,7 @@ mod tests {
             (
                 "_ZTV93System_Diagnostics_DiagnosticSource_System_Diagnostics_Metrics_Meter___c__DisplayClass42_0_1<Double>",
                 "System.Diagnostics.DiagnosticSource",
-                "System.Diagnostics.Metrics.Meter+<>c__DisplayClass42_0<System.Double>",
+                "System.Diagnostics.Metrics.Meter+<>c__DisplayClass42_0_1<System.Double>",
             ),
             ("_ZTV30Workload_Work__Activity_d__7", "Workload", "Work+<Activity>d__7"),
         ] {

@@ -1,5 +1,4 @@
 //! The symbols of a program or library, from its file or from the file beside it that has only symbols.
-use std::fmt::Write as _;
 use std::fs::File;
 use std::io::{Read, Seek};
 use std::path::{Path, PathBuf};
@@ -45,12 +44,8 @@ impl SymbolFile {
             return Err(unsupported(path, form(&begin)));
         }
         let mut file = Self { path: path.to_owned(), cache: ReadCache::new(file), build_id: String::new() };
-        let mut build_id = String::new();
-        for byte in file.elf()?.build_id().ok().flatten().unwrap_or_default() {
-            // Writing to a string cannot fail.
-            let _ = write!(build_id, "{byte:02x}");
-        }
-        file.build_id = build_id;
+        let build_id = file.elf()?.build_id().ok().flatten().unwrap_or_default().to_vec();
+        file.build_id = build_id.iter().flat_map(|byte| [byte >> 4, byte & 0xf]).map(hex_digit).collect();
         Ok(file)
     }
 
@@ -87,6 +82,10 @@ impl SymbolFile {
         }
         Ok((!is_empty).then_some(found))
     }
+}
+
+fn hex_digit(number: u8) -> char {
+    char::from_digit(number.into(), 16).unwrap_or_default()
 }
 
 /// Returns whether a path is that of a bundle with symbols of macOS.

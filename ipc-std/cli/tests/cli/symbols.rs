@@ -104,8 +104,11 @@ const BASE: u64 = 0x5555_0000_0000;
 /// Addresses of the functions `Workload_LabHeap_Build__Grow` and `_ZN3WKS7gc_heap11set_gc_doneEv`.
 const CODE: [u64; 2] = [0x33_efc4, 0x18_ee10];
 
+/// The id and the name of an event, its fields and its payload.
+type Row<'a> = (u32, &'a str, &'a [(&'a str, Scalar)], Vec<u8>);
+
 /// Returns a trace of a sample with a stack at [`CODE`], in which one event describes the program.
-fn trace(provider: &str, events: &[(u32, &str, &[(&str, Scalar)], Vec<u8>)]) -> Vec<u8> {
+fn trace(provider: &str, events: &[Row<'_>]) -> Vec<u8> {
     let (mut buf, mut trace) = (vec![0; 64 << 10], Vec::new());
     let mut writer = TraceWriter::new(&Trace::new(Version::V4), &mut buf).unwrap();
     put!(trace, writer.describe(&Metadata::new(1, "Microsoft-DotNETCore-SampleProfiler", 0, "")));
@@ -189,7 +192,7 @@ fn mapped_native_code_has_the_names_of_its_symbols() {
         NUMBERS.map(|name| (name, Scalar::UInt64)).into_iter().chain([("FileName", Scalar::Utf16String)]);
     let of_mapping: Vec<_> = of_mapping.collect();
     let of_metadata = [("Id", Scalar::UInt64), ("SymbolMetadata", Scalar::Utf16String)];
-    let events: [(u32, &str, &[(&str, Scalar)], Vec<u8>); 2] =
+    let events: [Row<'_>; 2] =
         [(3, "ProcessMapping", &of_mapping, mapping), (5, "ProcessMappingMetadata", &of_metadata, metadata)];
     let text = report(&trace("Universal.System", &events));
     assert!(text.contains("Workload!LabHeap.Build.Grow"), "{text}");
