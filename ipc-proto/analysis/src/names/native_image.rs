@@ -74,10 +74,8 @@ impl ElfMetadata {
         };
         let number = |name| {
             let text = field(name)?;
-            match text.strip_prefix("0x") {
-                Some(digits) => u64::from_str_radix(digits, 16).ok(),
-                None => text.parse().ok(),
-            }
+            let radix = if text.starts_with("0x") { 16 } else { 10 };
+            u64::from_str_radix(text.trim_start_matches("0x"), radix).ok()
         };
         let is_id = |id: &&str| !id.is_empty() && id.bytes().all(|digit| digit.is_ascii_hexdigit());
         let build_id = field("\"build_id\"").filter(is_id)?.to_owned();

@@ -51,17 +51,18 @@ impl SymbolArgs {
                 let file = SymbolFile::open(path).ok().filter(|file| file.build_id == image.build_id)?;
                 file.symbols(&image, of).ok()?
             });
+            is_used |= found.is_some() && given.is_none();
             found.inspect(|symbols| take(&image, symbols));
             other = format!("{} has the build ID {}", image.path, image.build_id);
         }
-        match given.filter(|_| !is_used) {
-            Some((path, SymbolFile { build_id, .. })) => {
-                let path = path.display();
-                let text = format!("{path} has the symbols of another program: its build ID is {build_id:?}");
-                Err(Failure::new(Kind::Different, text).with_hint(other))
+        let Some(path) = self.symbols.as_deref().filter(|_| !is_used) else { return Ok(()) };
+        let text = match given {
+            Some((_, file)) => {
+                format!("has the symbols of another program: its build ID is {:?}", file.build_id)
             }
-            None => Ok(()),
-        }
+            None => "has no file with the symbols of the program".to_owned(),
+        };
+        Err(Failure::new(Kind::Different, format!("{} {text}", path.display())).with_hint(other))
     }
 
     /// Returns the files that may have the symbols.

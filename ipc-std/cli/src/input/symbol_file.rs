@@ -45,7 +45,7 @@ impl SymbolFile {
         }
         let mut file = Self { path: path.to_owned(), cache: ReadCache::new(file), build_id: String::new() };
         let build_id = file.elf()?.build_id().ok().flatten().unwrap_or_default().to_vec();
-        file.build_id = build_id.iter().flat_map(|byte| [byte >> 4, byte & 0xf]).map(hex_digit).collect();
+        file.build_id = build_id.iter().map(|byte| format!("{byte:02x}")).collect();
         Ok(file)
     }
 
@@ -68,10 +68,10 @@ impl SymbolFile {
             is_empty = false;
             let (start, size) = (symbol.address().wrapping_sub(base), symbol.size());
             let is_wanted = match of {
-                SymbolsOf::Code if symbol.kind() == SymbolKind::Text => {
-                    image.wanted.range(start..start.saturating_add(size)).next().is_some()
+                SymbolsOf::Code => {
+                    let end = start.saturating_add(size);
+                    symbol.kind() == SymbolKind::Text && image.wanted.range(start..end).next().is_some()
                 }
-                SymbolsOf::Code => false,
                 SymbolsOf::Types => image.wanted.contains(&start),
             };
             let Some(name) = symbol.name().ok().filter(|_| is_wanted) else { continue };
@@ -82,10 +82,6 @@ impl SymbolFile {
         }
         Ok((!is_empty).then_some(found))
     }
-}
-
-fn hex_digit(number: u8) -> char {
-    char::from_digit(number.into(), 16).unwrap_or_default()
 }
 
 /// Returns whether a path is that of a bundle with symbols of macOS.

@@ -53,7 +53,13 @@ fn types_have_the_names_of_their_symbols() {
 fn symbols_are_searched_by_build_id() {
     let folder = TempDir::new().unwrap();
     let is_named = |folder: &Path| heap(folder).text().contains("LabHeap.Node");
-    assert!(!is_named(folder.path()));
+    let none = heap(folder.path());
+    assert!(
+        none.status == Some(8) && none.stderr.contains("has no file with the symbols"),
+        "{}",
+        none.stderr
+    );
+    assert!(none.stderr.contains(BUILD_ID), "{}", none.stderr);
     fs::write(folder.path().join("readme.txt"), "no symbols").unwrap();
     let file = folder.path().join("any.name");
     fs::copy(symbols(), &file).unwrap();
