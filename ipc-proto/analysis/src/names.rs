@@ -7,7 +7,8 @@
 //! | `Microsoft-Windows-DotNETRuntime` | MethodLoadVerbose, MethodUnloadVerbose | code that was compiled or freed during the session, dynamic methods too |
 //! | `Microsoft-Windows-DotNETRuntimeRundown` | MethodDCStartVerbose, MethodDCEndVerbose | all code that exists when the session starts or ends; the only source for precompiled methods |
 //! | both | ModuleLoad, ModuleDCStart, ModuleDCEnd | the modules of these methods |
-//! | `Universal.System` (V6) | ProcessMapping, ProcessSymbol | mapped files and symbols of each process |
+//! | `Universal.System` (V6) | ProcessMapping, ProcessSymbol, ProcessMappingMetadata | mapped files and symbols of each process |
+//! | symbols of native code | | see [`Names::native_images`]: the caller reads the files |
 //! | a perf map | lines `START SIZE name` | see [`Names::perf_map_line`] |
 //!
 //! # What a name looks like
@@ -42,6 +43,8 @@ mod code_map;
 mod frames;
 mod modules;
 mod names;
+mod native_image;
+mod native_symbols;
 mod own_code;
 mod rows;
 mod spelling;
@@ -50,7 +53,10 @@ pub use self::frames::{AddressId, FrameId};
 pub(crate) use self::frames::{at, at_mut};
 pub use self::names::Names;
 pub(crate) use self::names::process_of;
+pub(crate) use self::native_image::ImagePlace;
+pub use self::native_image::{NativeImage, NativeSymbol};
+pub(crate) use self::native_symbols::type_of_symbol;
 pub use self::own_code::OwnCode;
-pub(crate) use self::rows::{MethodNames, MethodRow, ThreadRow};
-pub(crate) use self::spelling::{cut, method_name};
+pub(crate) use self::rows::{MethodNames, MethodRow, ModuleRow, ThreadRow};
+pub(crate) use self::spelling::{cut, method_name, module_name};
 pub use self::spelling::{short_name, source_name};

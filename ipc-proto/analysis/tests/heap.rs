@@ -15,6 +15,7 @@ use std::fs;
 
 use nettrace_analysis::Analysis as _;
 use nettrace_analysis::heap::{Graph, HeapSnapshot, Missing, RootKind, Snapshots};
+use nettrace_analysis::names::NativeSymbol;
 
 use crate::runtime_events::{Written, each_event, numbers, path, utf16};
 
@@ -223,6 +224,18 @@ fn the_last_complete_snapshot_counts() {
     assert_eq!(snapshots(&trace.bytes())[0].graph.len(), 1);
 }
 
+/// A browser sends no end of the collection.
+#[test]
+fn a_rundown_ends_a_snapshot() {
+    let mut trace = Written::new();
+    trace.event(0, 1, START, &numbers(&[5, 2, 1, 0]));
+    four_objects(&mut trace);
+    assert!(!snapshots(&trace.bytes())[0].is_complete);
+    trace.event_of("Microsoft-Windows-DotNETRuntimeRundown", 8, 1, (154, 2), &[0; 28]);
+    let found = snapshots(&trace.bytes());
+    assert_eq!((found[0].graph.len(), found[0].is_complete), (4, true));
+}
+
 #[test]
 fn a_snapshot_without_a_collection_ends_when_the_program_runs_again() {
     let mut trace = Written::new();
@@ -267,4 +280,26 @@ fn counts_that_lie_take_nothing() {
     assert_eq!((missing.elements, missing.edge_events), (u64::from(u32::MAX) - 1, 3));
     assert_eq!(missing.references, u64::MAX - 1);
     assert_ne!(*missing, Missing::default());
+}
+
+/// The program is a native one, so its types have no names. Its symbols have the names of all of them.
+#[test]
+fn native_types_have_the_names_of_symbols() {
+    let mut graph = recorded("net11-aot-linux").graph;
+    let images = graph.native_images();
+    let [image] = &images[..] else { panic!("{images:?}") };
+    assert_eq!((&*image.path, image.wanted.len()), ("/opt/lab/net11-aot-linux/Workload", 685));
+    assert_eq!(image.build_id, "0e28593a110399f343913571333a1d767d4a36ed");
+    let symbol = |start, name: &str| NativeSymbol { start, size: 0, name: name.into() };
+    let symbols = [
+        symbol(0x424b70, "_ZTV21Workload_LabHeap_Node"),
+        symbol(0x424bc0, "__GCStaticEEType_01"),
+        symbol(0x424b71, "_ZTV21Workload_LabHeap_Tree"),
+    ];
+    graph.native_symbols(image, &symbols);
+    let counts = counts(&graph);
+    let count = |name: &str, module: &str| counts.get(&(name.to_owned(), module.to_owned())).copied();
+    assert_eq!(count("LabHeap.Node", "Workload"), Some(1000));
+    assert_eq!(count("__GCStaticEEType_01", "Workload"), Some(4095));
+    assert_eq!(graph.native_images()[0].wanted.len(), 683);
 }

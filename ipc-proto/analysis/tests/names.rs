@@ -14,7 +14,7 @@ use nettrace::{
     AssemblerStep, Event, EventAssembler, EventOrder, Fields, Metadata, ReadOptions, Scalar, Trace,
     TraceEvent, TraceWriter, Version,
 };
-use nettrace_analysis::names::Names;
+use nettrace_analysis::names::{Names, NativeSymbol};
 use nettrace_analysis::{KnownProvider, StackId, Stacks};
 
 use crate::runtime_events::Written;
@@ -155,7 +155,11 @@ fn system_trace(rows: &[Row<'_>]) -> Vec<u8> {
     let mut writer = TraceWriter::new(&Trace::new(Version::V4), &mut buf).unwrap();
     for (id, (name, numbers, _)) in (1..).zip(rows) {
         let fields: Vec<_> = numbers.iter().map(|(name, _)| (*name, Scalar::UInt64)).collect();
-        let text = if *name == "ProcessMapping" { "FileName" } else { "Name" };
+        let text = match *name {
+            "ProcessMapping" => "FileName",
+            "ProcessMappingMetadata" => "SymbolMetadata",
+            _ => "Name",
+        };
         let fields = [&fields[..], &[(text, Scalar::Utf16String)]].concat();
         let mut space = [0; 512];
         let mut metadata = Metadata::new(id, "Universal.System", 0, name);
@@ -207,6 +211,76 @@ fn mappings_and_symbols() {
         let frame = names.frame(address);
         assert_eq!((names.text(frame), names.place(address)), (name, place), "{ip:x}");
     }
+}
+
+/// A file of native code is loaded with another distance between its addresses and its offsets than in its symbols.
+#[test]
+fn native_code_has_the_names_of_its_symbols() {
+    let mapping = |id, start, metadata| {
+        let place = [("StartAddress", start), ("EndAddress", start + 0xfff), ("FileOffset", 0x2000)];
+        [&[("Id", id), ("MetadataId", metadata)][..], &place].concat()
+    };
+    let described = r#"{"type":"ELF","build_id":"ABcd","p_vaddr":"0x5d10","p_offset":8192}"#;
+    let rows: [Row<'_>; 5] = [
+        ("ProcessMapping", &mapping(1, 0x10_0000, 7), "/usr/lib/libshop.so"),
+        ("ProcessMappingMetadata", &[("Id", 7)], described),
+        ("ProcessMapping", &mapping(2, 0x20_0000, 9), "/usr/lib/libother.so"),
+        ("ProcessMappingMetadata", &[("Id", 9)], r#"{"type":"PE","name":"other"}"#),
+        (
+            "ProcessSymbol",
+            &[("MappingId", 1), ("StartAddress", 0x10_0000), ("EndAddress", 0x10_000f)],
+            "start",
+        ),
+    ];
+    let mut names = Names::default();
+    for_each_event(&system_trace(&rows), false, |event| names.event(event));
+    let ips = [0x10_0004, 0x10_0104, 0x10_0120, 0x10_0f00, 0x20_0000, 0x30_0000];
+    let addresses = ips.map(|ip| names.address(0, ip));
+    let images = names.native_images();
+    let [image] = &images[..] else { panic!("{images:?}") };
+    assert_eq!((&*image.path, &*image.build_id, image.is_relative), ("/usr/lib/libshop.so", "abcd", false));
+    assert_eq!(image.wanted, [0x5103, 0x5104, 0x511f, 0x5120, 0x5eff, 0x5f00].into());
+    let symbol = |start, name: &str| NativeSymbol { start, size: 0x20, name: name.into() };
+    names.native_symbols(image, &[symbol(0x5100, "shop_total"), symbol(u64::MAX, "far")]);
+    let frames = addresses.map(|address| names.frame(address));
+    let texts = frames.map(|frame| names.text(frame));
+    let shop = "libshop.so!shop_total";
+    assert_eq!(texts, ["libshop.so!start", shop, shop, "libshop.so!?", "libother.so!?", "?!?"]);
+    assert!(!names.is_own(frames[1]) && names.native_images().is_empty());
+    // Later addresses are new.
+    let address = names.address(0, 0x10_0ff8);
+    let images = names.native_images();
+    names.native_symbols(&images[0], &[symbol(0x5ff8, "S_P_CoreLib_System_Math__Abs")]);
+    let frame = names.frame(address);
+    assert_eq!(names.text(frame), "System.Private.CoreLib!System.Math.Abs");
+}
+
+/// A program that was compiled ahead of time is a module without an assembly, whose id is its address. Other bytes follow
+/// its path.
+#[test]
+fn a_native_program_has_the_names_of_its_symbols() {
+    const RUNDOWN: &str = "Microsoft-Windows-DotNETRuntimeRundown";
+    let text = |text: &str| text.encode_utf16().chain([0]).flat_map(u16::to_le_bytes).collect::<Vec<u8>>();
+    let mut module: Vec<u8> = [0x55_0000_u64, 0].iter().flat_map(|number| number.to_le_bytes()).collect();
+    module.extend([2, 0, 0, 0, 0, 0, 0, 0]);
+    module.extend([text(""), text("/srv/Shop.Web\u{56f1}\u{84f2}"), vec![0; 2]].concat());
+    module.extend([vec![0; 20], text("NULL"), vec![0; 20], text(""), text("0E28")].concat());
+    let mut trace = Written::new();
+    trace.event_of(RUNDOWN, 1, 1, (154, 3), &module);
+    let mut names = Names::default();
+    for_each_event(&trace.bytes(), false, |event| names.event(event));
+    let address = names.address(0, 0x55_1004);
+    names.address(0, 0x54_0000);
+    let images = names.native_images();
+    let [image] = &images[..] else { panic!("{images:?}") };
+    assert_eq!((&*image.path, &*image.build_id, image.is_relative), ("/srv/Shop.Web", "0e28", true));
+    assert_eq!(image.wanted, [0x1003, 0x1004].into());
+    names.native_symbols(
+        image,
+        &[NativeSymbol { start: 0x1000, size: 8, name: "Shop_Web_Shop_Cart__Total".into() }],
+    );
+    let frame = names.frame(address);
+    assert_eq!((names.text(frame), names.is_own(frame)), ("Shop.Web!Shop.Cart.Total", true));
 }
 
 /// The event ids of the rundown at the start of a session are one less than the ids of the rundown at its end. A

@@ -8,6 +8,7 @@ mod args {
     pub(crate) mod frame_args;
     pub(crate) mod process_arg;
     pub(crate) mod socket_path;
+    pub(crate) mod symbol_args;
     pub(crate) mod time_range_args;
     pub(crate) mod timeout_args;
     pub(crate) mod until_event;
@@ -153,6 +154,7 @@ mod grouped_help;
 mod input {
     pub(crate) mod reading_progress;
     pub(crate) mod source;
+    pub(crate) mod symbol_file;
     pub(crate) mod trace_file;
 }
 
@@ -180,6 +182,7 @@ mod process {
     pub(crate) mod cpu_lines;
     pub(crate) mod cpu_usage;
     pub(crate) mod descriptors;
+    pub(crate) mod memory;
     pub(crate) mod process_fields;
     pub(crate) mod process_name;
     pub(crate) mod profiler;

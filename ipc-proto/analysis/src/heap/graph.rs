@@ -36,7 +36,7 @@ use crate::RuntimeEvent;
 /// ```
 #[derive(Debug, Clone)]
 pub struct Graph {
-    types: Vec<HeapType>,
+    pub(super) types: Vec<HeapType>,
     /// `edges` has the place of each node's first reference in `references`.
     nodes: NodeColumns,
     /// For each reference 1 + the difference of the nodes' numbers, or 0 if no node is at the address.
@@ -149,6 +149,10 @@ impl Missing {
     }
 }
 
+/// The size in bytes from which on a runtime places an object in the heap of large objects, unless its settings differ.
+/// A snapshot does not state the generations of objects.
+pub const LARGE_OBJECT: u64 = 85_000;
+
 /// The objects of a type.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
@@ -161,6 +165,8 @@ pub struct TypeRow {
     pub bytes: u64,
     /// The size of the largest object in bytes.
     pub largest: u64,
+    /// The bytes of the objects with at least [`LARGE_OBJECT`] bytes.
+    pub large: u64,
 }
 
 /// The objects that roots keep alive.
@@ -302,7 +308,7 @@ impl Graph {
     /// Returns a row for each type that has objects. The work is linear in the number of objects.
     #[must_use]
     pub fn rows(&self) -> Vec<TypeRow> {
-        let none = |type_place| TypeRow { type_place, count: 0, bytes: 0, largest: 0 };
+        let none = |type_place| TypeRow { type_place, count: 0, bytes: 0, largest: 0, large: 0 };
         let mut rows: Vec<TypeRow> = (0..to_u32(self.types.len())).map(none).collect();
         for node in 0..self.len() {
             let size = self.size(node);
@@ -311,6 +317,7 @@ impl Graph {
                 row.count = row.count.saturating_add(1);
                 row.bytes = row.bytes.saturating_add(size);
                 row.largest = row.largest.max(size);
+                row.large = row.large.saturating_add(if size < LARGE_OBJECT { 0 } else { size });
             }
         }
         rows.retain(|row| row.count > 0);

@@ -24,6 +24,8 @@ pub struct HeapTypeRow {
     pub bytes: u64,
     /// The size of the largest object in bytes.
     pub largest: u64,
+    /// The bytes of the objects of at least [`LARGE_OBJECT`](super::LARGE_OBJECT) bytes.
+    pub large: u64,
     /// Whether the type belongs to the program.
     pub is_own: bool,
 }
@@ -38,15 +40,18 @@ impl Graph {
             let Some(of_type) = self.types().get(to_usize(row.type_place)) else { continue };
             let module = of_type.module.as_deref().filter(|path| !path.is_empty()).map(file_name);
             let name = of_type.name();
-            let stem = module.map_or("", |module| module.rsplit_once('.').map_or(module, |(stem, _)| stem));
-            let is_own = of_type.raw_name.as_deref().is_some_and(|raw| !raw.is_empty())
-                && own.owns(&format!("{stem}!{name}"));
+            let stem = module.map_or("", |module| module.strip_suffix(".dll").unwrap_or(module));
+            // A symbol as it is names a type of the runtime.
+            let is_named = |raw: &str| !raw.is_empty() && !(of_type.is_native() && raw.starts_with('_'));
+            let is_own = of_type.raw_name.as_deref().is_some_and(is_named) && own.owns(&format!("{stem}!{name}"));
             let module = module.map(ToOwned::to_owned);
-            let known = rows.entry((name.clone(), module.clone()));
-            let known = known.or_insert(HeapTypeRow { name, module, count: 0, bytes: 0, largest: 0, is_own });
+            let none = |(name, module)| HeapTypeRow { name, module, count: 0, bytes: 0, largest: 0, large: 0, is_own };
+            let key = (name, module);
+            let known = rows.entry(key.clone()).or_insert_with(|| none(key));
             known.count = known.count.saturating_add(row.count);
             known.bytes = known.bytes.saturating_add(row.bytes);
             known.largest = known.largest.max(row.largest);
+            known.large = known.large.saturating_add(row.large);
         }
         rows.into_values().collect()
     }

@@ -1,6 +1,6 @@
 //! A snapshot that is being received.
 use alloc::collections::BTreeMap;
-use alloc::string::String;
+use alloc::sync::Arc;
 use alloc::vec::Vec;
 
 use ipc_proto::wire::Reader;
@@ -120,7 +120,7 @@ impl Draft {
     }
 
     /// Makes the graph.
-    pub(super) fn into_graph(self, types: &TypeTable, modules: &BTreeMap<u64, String>) -> Graph {
+    pub(super) fn into_graph(self, types: &TypeTable, modules: &BTreeMap<u64, [Arc<str>; 2]>) -> Graph {
         let mut missing = self.missing;
         missing.references = self.stated.abs_diff(self.targets.len);
         Graph::new(self.nodes, self.targets, self.roots, types.with_modules(modules), missing)

@@ -1,6 +1,6 @@
 //! The snapshots of a trace.
 use alloc::collections::BTreeMap;
-use alloc::string::String;
+use alloc::sync::Arc;
 use alloc::vec::Vec;
 
 use ipc_proto::wire::{Reader, to_u64};
@@ -10,7 +10,8 @@ use super::graph::Graph;
 use super::rows::{BulkHead, TypeElement};
 use super::snapshot::{Draft, indexed_slot};
 use super::type_table::TypeTable;
-use crate::event::{EventKinds, owned, pointer_size, row_text};
+use crate::event::{EventKinds, owned, pointer_size};
+use crate::names::ModuleRow;
 use crate::{Analysis, RuntimeEvent};
 
 /// Finds the heap snapshots of each process in the events of a trace, which must come in the order of time: see
@@ -46,8 +47,8 @@ pub struct HeapSnapshot {
 #[derive(Debug, Clone, Default)]
 struct Process {
     types: TypeTable,
-    /// The paths of modules by id.
-    modules: BTreeMap<u64, String>,
+    /// The paths of modules by id, and their build ids.
+    modules: BTreeMap<u64, [Arc<str>; 2]>,
     current: Option<Draft>,
     last: Option<Draft>,
 }
@@ -125,10 +126,12 @@ impl Process {
                 head.each(r, |r| TypeElement::read(r).map(|element| self.types.describe(&element)));
             }
             RuntimeEvent::ModuleLoad | RuntimeEvent::ModuleDCStart | RuntimeEvent::ModuleDCEnd => {
-                // u64 module, u64 assembly, u32 flags, u32 reserved, path of the module, …
-                let module = r.read().ok()?;
-                r.bytes(16).ok()?;
-                self.modules.insert(module, owned(row_text(r)));
+                if of_runtime == RuntimeEvent::ModuleDCEnd {
+                    // The program was stopped for the snapshot, so a rundown begins after it. A browser sends no other end.
+                    self.end(now, true);
+                }
+                let row = ModuleRow::decode(event.payload()).ok()?;
+                self.modules.insert(row.module, [row.program().0, owned(row.build_id)].map(Into::into));
             }
             RuntimeEvent::GCStart => {
                 let [number, depth, reason, kind]: [u32; 4] =

@@ -2,6 +2,7 @@
 use alloc::collections::BTreeMap;
 use alloc::format;
 use alloc::string::String;
+use alloc::sync::Arc;
 use alloc::vec::Vec;
 
 use ipc_proto::wire::{to_u32, to_usize};
@@ -20,8 +21,11 @@ pub struct HeapType {
     pub raw_name: Option<String>,
     /// The id of the module; the base address of the program if [`is_native`](Self::is_native).
     pub module_id: u64,
-    /// The path of the module; `None` if no event named it.
-    pub module: Option<String>,
+    /// The path of the module; `None` if no event named it. After [`native_symbols`](super::Graph::native_symbols), the
+    /// assembly.
+    pub module: Option<Arc<str>>,
+    /// The build id of a native program in hexadecimal; empty if it is not known.
+    pub build_id: Arc<str>,
     /// The token of the type in its module; the offset of its method table from the base address of the program if
     /// [`is_native`](Self::is_native).
     pub name_id: u32,
@@ -121,9 +125,11 @@ impl TypeTable {
     }
 
     /// Returns the types, each with the path of its module.
-    pub(super) fn with_modules(&self, modules: &BTreeMap<u64, String>) -> Vec<HeapType> {
-        let with_module =
-            |of: &HeapType| HeapType { module: modules.get(&of.module_id).cloned(), ..of.clone() };
+    pub(super) fn with_modules(&self, modules: &BTreeMap<u64, [Arc<str>; 2]>) -> Vec<HeapType> {
+        let with_module = |of: &HeapType| match modules.get(&of.module_id).cloned() {
+            Some([path, build_id]) => HeapType { module: Some(path), build_id, ..of.clone() },
+            None => of.clone(),
+        };
         self.types.iter().map(with_module).collect()
     }
 }

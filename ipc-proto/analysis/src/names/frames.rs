@@ -72,6 +72,8 @@ pub(super) struct FrameTable {
     /// The number of times that addresses were bound to methods or removed: another number means that addresses have
     /// got other ids.
     generation: u32,
+    /// The number of addresses that [`take_new`](Self::take_new) has returned.
+    taken: usize,
 }
 
 impl FrameTable {
@@ -132,6 +134,14 @@ impl FrameTable {
         }
         self.generation = self.generation.wrapping_add(is_seen.into());
         is_seen
+    }
+
+    /// Returns each address that is not bound and was added since the last call.
+    pub(super) fn take_new(&mut self) -> impl Iterator<Item = (u64, u64)> + '_ {
+        let from = core::mem::replace(&mut self.taken, self.addresses.len());
+        let new = self.addresses.get(from..).unwrap_or_default().iter();
+        new.filter(|address| matches!(address.state, State::Open))
+            .map(|address| (address.process, address.ip))
     }
 
     /// Returns the frame of a text. For a new one, `is_own` returns whether it is code of the program.

@@ -1,5 +1,6 @@
 //! Modules, and the files in the memory of processes.
 use alloc::collections::{BTreeMap, BTreeSet};
+use alloc::string::String;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 
@@ -7,6 +8,7 @@ use ipc_proto::wire::to_u32;
 use nettrace::TraceEvent;
 
 use super::frames::{at, at_mut};
+use super::native_image::{ElfMetadata, ImagePlace};
 use super::rows::ModuleRow;
 use super::spelling::module_name;
 use crate::event::{number, owned, text};
@@ -18,11 +20,20 @@ pub(super) const ROWS: usize = 1 << 20;
 pub(super) const NO_MODULE: u32 = u32::MAX;
 
 /// A file in the memory of a process.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug)]
 struct Mapping {
     end: u64,
     file_offset: u64,
     module: u32,
+    /// The id of its metadata, and its path if there is metadata.
+    metadata: Option<(u64, String)>,
+}
+
+/// A program that was compiled ahead of time, in the memory of a process.
+#[derive(Debug)]
+struct NativeProgram {
+    path: String,
+    build_id: String,
 }
 
 #[derive(Debug, Default)]
@@ -33,12 +44,16 @@ pub(super) struct Modules {
     ids: BTreeMap<(u64, u64), u32>,
     /// The modules whose files belong to a framework.
     of_framework: BTreeSet<u32>,
-    /// The modules of symbols, by name.
-    named: BTreeMap<Arc<str>, u32>,
+    /// The modules of symbols, by name: those of methods of .NET, and of others.
+    named: [BTreeMap<Arc<str>, u32>; 2],
     /// The mapped files by process and start.
     mappings: BTreeMap<(u64, u64), Mapping>,
     /// The start of each mapping by process and id.
     mapping_ids: BTreeMap<(u64, u64), u64>,
+    /// What the files of mappings are, by id.
+    metadata: BTreeMap<u64, ElfMetadata>,
+    /// The programs that were compiled ahead of time, by process and base address.
+    programs: BTreeMap<(u64, u64), NativeProgram>,
     dropped: u64,
 }
 
@@ -55,15 +70,23 @@ impl Modules {
         module
     }
 
-    /// Returns the module of a name that a symbol has.
-    pub(super) fn of_name(&mut self, name: &str) -> u32 {
-        if let Some(module) = self.named.get(name) {
+    /// Returns the module of a name that a symbol has. A symbol that `is_native` is no method of .NET, and so no code of
+    /// the program.
+    pub(super) fn of_name(&mut self, name: &str, is_native: bool) -> u32 {
+        let [methods, native] = &self.named;
+        if let Some(module) = if is_native { native } else { methods }.get(name) {
             return *module;
         }
         let name: Arc<str> = name.into();
         let module = self.add(Some(name.clone()));
         if module != NO_MODULE {
-            self.named.insert(name, module);
+            let [methods, native] = &mut self.named;
+            if is_native {
+                self.of_framework.insert(module);
+                native.insert(name, module);
+            } else {
+                methods.insert(name, module);
+            }
         }
         module
     }
@@ -79,7 +102,11 @@ impl Modules {
 
     /// Takes the row of a module.
     pub(super) fn load(&mut self, process: u64, row: &ModuleRow<'_>) {
-        let path = owned(row.path);
+        let (path, is_native) = row.program();
+        if is_native && !path.is_empty() && self.programs.len() < ROWS {
+            let program = NativeProgram { path: path.clone(), build_id: owned(row.build_id) };
+            self.programs.insert((process, row.module), program);
+        }
         let name = module_name(&path);
         let name = if row.native_path == row.path { name.strip_suffix(".ni").unwrap_or(name) } else { name };
         if name.is_empty() {
@@ -133,10 +160,40 @@ impl Modules {
         let is_file = !name.is_empty() && !file.starts_with("/memfd:doublemapper");
         let module = if is_file { self.add(Some(name.into())) } else { NO_MODULE };
         let file_offset = number(event, "FileOffset").unwrap_or_default();
-        self.mappings.insert((process, start), Mapping { end: last.saturating_add(1), file_offset, module });
+        let metadata = number(event, "MetadataId").filter(|id| is_file && *id != 0).map(|id| (id, file));
+        let mapping = Mapping { end: last.saturating_add(1), file_offset, module, metadata };
+        self.mappings.insert((process, start), mapping);
         if let Some(id) = number(event, "Id") {
             self.mapping_ids.insert((process, id), start);
         }
+    }
+
+    /// Takes what the file of mappings is: the event ProcessMappingMetadata.
+    pub(super) fn describe(&mut self, event: &TraceEvent<'_>) {
+        let (Some(id), Some(json)) = (number(event, "Id"), text(event, "SymbolMetadata")) else { return };
+        let Some(metadata) = ElfMetadata::read(&owned(json)) else { return };
+        if self.metadata.len() < ROWS {
+            self.metadata.insert(id, metadata);
+        }
+    }
+
+    /// Returns the place of an address in a file whose symbols can name it.
+    pub(super) fn image_at(&self, process: u64, ip: u64) -> Option<ImagePlace<'_>> {
+        if let Some((start, mapping)) = self.mapping_at(process, ip) {
+            let (id, path) = mapping.metadata.as_ref()?;
+            let metadata = self.metadata.get(id)?;
+            let bias = start.wrapping_sub(mapping.file_offset).wrapping_sub(metadata.offset);
+            return Some(ImagePlace { path, build_id: &metadata.build_id, bias, is_relative: false });
+        }
+        let ((of_process, base), program) = self.programs.range(..=(process, ip)).next_back()?;
+        let is_near = *of_process == process && ip.wrapping_sub(*base) <= u32::MAX.into();
+        let NativeProgram { path, build_id } = program;
+        is_near.then_some(ImagePlace { path, build_id, bias: *base, is_relative: true })
+    }
+
+    fn mapping_at(&self, process: u64, ip: u64) -> Option<(u64, &Mapping)> {
+        let (start, mapping) = self.mappings.range(..=(process, ip)).next_back()?;
+        (start.0 == process && ip < mapping.end).then_some((start.1, mapping))
     }
 
     /// Returns the module of a mapping that a symbol is in.
@@ -144,16 +201,15 @@ impl Modules {
         let start = id.and_then(|id| self.mapping_ids.get(&(process, id)));
         let mapping = start.and_then(|start| self.mappings.get(&(process, *start)));
         match mapping.map(|mapping| mapping.module) {
-            Some(NO_MODULE) => self.of_name("unknown"),
+            Some(NO_MODULE) => self.of_name("unknown", false),
             module => module.unwrap_or(NO_MODULE),
         }
     }
 
     /// Returns the module of the mapping that has an address, and the offset in its file.
     pub(super) fn at(&self, process: u64, ip: u64) -> Option<(u32, u64)> {
-        let (start, mapping) = self.mappings.range(..=(process, ip)).next_back()?;
-        let offset = ip.wrapping_sub(start.1).wrapping_add(mapping.file_offset);
-        (start.0 == process && ip < mapping.end).then_some((mapping.module, offset))
+        let (start, mapping) = self.mapping_at(process, ip)?;
+        Some((mapping.module, ip.wrapping_sub(start).wrapping_add(mapping.file_offset)))
     }
 
     /// Returns how many rows were ignored because there was no room.

@@ -1,4 +1,6 @@
+use alloc::collections::BTreeMap;
 use alloc::sync::Arc;
+use alloc::vec::Vec;
 use core::ops::Range;
 
 use nettrace::TraceEvent;
@@ -7,6 +9,8 @@ use super::code_map::CodeMap;
 use super::code_map::CodeName;
 use super::frames::{Address, AddressId, FOLDED, FrameId, FrameTable, State, UNKNOWN};
 use super::modules::{Modules, NO_MODULE, ROWS};
+use super::native_image::{NativeImage, NativeSymbol};
+use super::native_symbols::method_of_symbol;
 use super::rows::{CodeRow, ModuleRow};
 use super::spelling::{MAX_METHOD, cut, is_method, module_name, short_name, split_managed};
 use crate::event::{is_named, number, owned, text};
@@ -92,6 +96,8 @@ impl Names {
                     self.modules.map(process_of(event), event);
                 } else if is_named(event, "ProcessSymbol") {
                     self.symbol(event);
+                } else if is_named(event, "ProcessMappingMetadata") {
+                    self.modules.describe(event);
                 }
             }
             _ => {}
@@ -110,6 +116,38 @@ impl Names {
         let Some(name) = parts.next() else { return false };
         self.named_range(process, start..start.saturating_add(size), name, NO_MODULE);
         true
+    }
+
+    /// Returns the files whose symbols can name addresses that the trace does not name: native libraries and programs that
+    /// were compiled ahead of time. Each address is returned once, so call this after the events.
+    pub fn native_images(&mut self) -> Vec<NativeImage> {
+        let mut images: BTreeMap<(u64, u64), NativeImage> = BTreeMap::new();
+        for (process, ip) in
+            self.frames.take_new().filter(|(process, ip)| self.code.at(*process, *ip).is_none())
+        {
+            let Some(place) = self.modules.image_at(process, ip) else { continue };
+            let image = images.entry((process, place.bias)).or_insert_with(|| place.image(process));
+            // A return address can be the end of its method: see `CodeMap::at`.
+            image.wanted.extend([ip, ip.wrapping_sub(1)].map(|ip| ip.wrapping_sub(place.bias)));
+        }
+        images.into_values().collect()
+    }
+
+    /// Names addresses by the symbols of a file. Addresses that have a name keep it.
+    ///
+    /// The symbol of a method of .NET becomes its assembly, its type and its name, as far as its form is known. Any other
+    /// one is the name as it is.
+    pub fn native_symbols(&mut self, image: &NativeImage, symbols: &[NativeSymbol]) {
+        let program = module_name(&image.path);
+        for NativeSymbol { start, size, name } in symbols {
+            let start = start.wrapping_add(image.bias);
+            let range = start..start.saturating_add(*size);
+            let (module, method) = match method_of_symbol(name, program) {
+                Some((assembly, method)) => (self.modules.of_name(cut(&assembly, MAX_METHOD), false), method),
+                None => (self.modules.of_name(program, true), name.clone()),
+            };
+            self.named_range(image.process, range, &method, module);
+        }
     }
 
     /// Returns the id of an address of a process: `0` is the process of a trace of a runtime, V6 has others.
@@ -307,7 +345,7 @@ impl Names {
             return;
         }
         let (module, method) = match split_managed(name) {
-            Some((module, method)) => (self.modules.of_name(module_name(module)), method),
+            Some((module, method)) => (self.modules.of_name(module_name(module), false), method),
             None => (module, name),
         };
         for part in self.code.unnamed(process, range) {

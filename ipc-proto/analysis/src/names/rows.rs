@@ -1,9 +1,11 @@
 //! The rows that name code, modules and threads.
+use alloc::string::String;
+
 use ipc_proto::DecodeError;
 use ipc_proto::wire::Reader;
 use nettrace::Str;
 
-use crate::event::row_text;
+use crate::event::{owned, row_text};
 
 /// A method's code: MethodLoadVerbose, MethodUnloadVerbose, both rows of the rundown, and MethodLoad, which has no
 /// names.
@@ -85,13 +87,16 @@ impl<'a> MethodNames<'a> {
 /// A module: ModuleLoad, ModuleUnload, and both rows of the rundown.
 ///
 /// ```text
-/// u64 module, u64 assembly, u32 flags, u32 0, path, path of the precompiled image               strings UTF-16 and NUL
+/// u64 module, u64 assembly, u32 flags, u32 0, path, path of the precompiled image, u16 runtime,
+/// twice (16 bytes, u32, path) of a PDB, build id                                              strings UTF-16 and NUL
 /// ```
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct ModuleRow<'a> {
     pub(crate) module: u64,
     pub(crate) path: Str<'a>,
     pub(crate) native_path: Str<'a>,
+    /// The build id of the precompiled image in hexadecimal (since .NET 10).
+    pub(crate) build_id: Str<'a>,
 }
 
 impl<'a> ModuleRow<'a> {
@@ -99,7 +104,32 @@ impl<'a> ModuleRow<'a> {
         let mut r = Reader::new(payload);
         let [module, _assembly]: [u64; 2] = [r.read()?, r.read()?];
         let [_flags, _reserved]: [u32; 2] = [r.read()?, r.read()?];
-        Ok(Self { module, path: row_text(&mut r), native_path: row_text(&mut r) })
+        let [path, native_path] = [row_text(&mut r), row_text(&mut r)];
+        let mut build_id = || {
+            r.bytes(2).ok()?;
+            for _ in 0..2 {
+                r.bytes(20).ok()?;
+                row_text(&mut r);
+            }
+            Some(row_text(&mut r))
+        };
+        let build_id = build_id().unwrap_or_default();
+        Ok(Self { module, path, native_path, build_id })
+    }
+
+    /// Returns the path of the module, which is the program itself if it was compiled ahead of time, and whether it was.
+    pub(crate) fn program(&self) -> (String, bool) {
+        if !self.path.is_empty() {
+            return (owned(self.path), false);
+        }
+        // The runtime writes this path without its NUL, so that other bytes follow it, which mostly are no ASCII.
+        let mut path = owned(self.native_path);
+        let start = path.rfind(['/', '\\']).map_or(0, |place| place.saturating_add(1));
+        let name = path.get(start..).unwrap_or_default();
+        if let Some(len @ 1..) = name.find(|character: char| !character.is_ascii()) {
+            path.truncate(start.saturating_add(len));
+        }
+        (path, true)
     }
 }
 

@@ -110,7 +110,7 @@ pub(crate) fn cut(name: &str, max: usize) -> &str {
 }
 
 /// Returns the name of a module by the path of its file: without the folder, `.dll` and `.exe`.
-pub(super) fn module_name(path: &str) -> &str {
+pub(crate) fn module_name(path: &str) -> &str {
     let name = path.rsplit(['/', '\\']).next().unwrap_or(path);
     let stem = match name.rsplit_once('.') {
         Some((stem, extension))

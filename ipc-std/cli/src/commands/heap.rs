@@ -9,18 +9,20 @@ use nettrace_analysis::Analysis as _;
 use nettrace_analysis::heap::{HeapSnapshot, Snapshots};
 use regex::Regex;
 
+use self::collection::{Collected, CollectionArgs};
 use self::types::{HeapTypes, TypeOrder};
 use crate::args::frame_args::OwnArgs;
 use crate::args::process_arg::ProcessArg;
+use crate::args::symbol_args::SymbolArgs;
+use crate::input::symbol_file::SymbolsOf;
 use crate::input::trace_file;
 use crate::output::stdout::{json_to_stdout, show_next, to_stdout};
-use crate::process::connection_args::ConnectionArgs;
 use crate::process::trace_target::{TraceTarget, TraceTargetArgs};
 use crate::run::{Failure, Globals, Kind};
 
 /// Show what fills the memory: the objects on the heap of a process or of a trace, by type
 #[derive(Debug, clap::Args)]
-#[command(mut_arg("timeout", |arg| arg.help("Give up after DURATION when connecting, and when no object has arrived [default: 10s]")))]
+#[command(mut_arg("timeout", |arg| arg.help("Give up after DURATION when connecting, and when no more objects arrive [default: 10s]")))]
 #[command(after_help = include_str!("heap.txt"))]
 pub(crate) struct Args {
     #[command(flatten)]
@@ -37,30 +39,26 @@ pub(crate) struct Args {
     #[command(flatten)]
     own: OwnArgs,
     #[command(flatten)]
-    process: ProcessArg,
-    /// Size of the runtime's event buffer in MB, in the memory of the process [default: 64 since .NET 11, else 256]
-    #[arg(long, value_name = "MB", value_parser = clap::value_parser!(u32).range(1..))]
-    buffer: Option<u32>,
+    symbols: SymbolArgs,
     #[command(flatten)]
-    connection: ConnectionArgs,
+    process: ProcessArg,
+    #[command(flatten)]
+    collection: CollectionArgs,
 }
 
 pub(crate) fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
-    let target = args.target.target(args.buffer.is_some() || args.connection.is_used())?;
-    let (snapshots, read) = match target {
+    let target = args.target.target(args.collection.is_used())?;
+    let (mut snapshots, read) = match target {
         TraceTarget::File(path) => read(path, &args.process, globals)?,
-        TraceTarget::Process(process) => {
-            globals.note(
-                "a heap snapshot stops the program for a full collection, and until all objects are written",
-            );
-            (collection::collect(process, args.buffer, &args.connection, globals)?, Ok(()))
-        }
+        TraceTarget::Process(process) => args.collection.collect(process, globals)?,
     };
-    let Some(snapshot) = snapshots.first() else {
+    let Some(snapshot) = snapshots.first_mut() else {
         read?;
         let failure = Failure::new(Kind::NothingFound, format!("{target} has no heap snapshot"));
         return Err(failure.with_hint("take one with `dotnet-ipc heap PID`"));
     };
+    let graph = &mut snapshot.graph;
+    args.symbols.read(graph.native_images(), SymbolsOf::Types, |image, symbols| graph.native_symbols(image, symbols))?;
     let types = HeapTypes::new(snapshot, &args.own.code(), args.type_pattern.as_ref(), args.sort);
     if globals.json {
         json_to_stdout(&types.to_json())?;
@@ -73,11 +71,7 @@ pub(crate) fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
 }
 
 /// Returns the snapshots of a trace.
-fn read(
-    path: &Path,
-    process: &ProcessArg,
-    globals: &Globals,
-) -> Result<(Vec<HeapSnapshot>, Result<(), Failure>), Failure> {
+fn read(path: &Path, process: &ProcessArg, globals: &Globals) -> Result<Collected, Failure> {
     let mut snapshots = Snapshots::default();
     let mut trace = trace_file::open(path, false, globals)?;
     let read = trace_file::read_all(&mut trace, globals, |event| {
@@ -109,6 +103,13 @@ fn remarks(snapshots: &[HeapSnapshot]) -> Vec<String> {
             ));
         } else if !shown.is_complete {
             remarks.push("the end of the snapshot is missing: the counts may be too low".to_owned());
+        }
+        if !shown.graph.native_images().is_empty() {
+            remarks.push(
+                "a program that was compiled ahead of time sends no names of types: --symbols reads them from the .dbg that \
+                 was published beside it"
+                    .to_owned(),
+            );
         }
         if shown.graph.types().iter().any(|of_type| of_type.raw_name.is_none()) {
             remarks.push(

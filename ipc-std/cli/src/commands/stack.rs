@@ -15,6 +15,7 @@ use nettrace_analysis::WaitKind;
 use nettrace_analysis::names::{FrameId, Names};
 use serde::Serialize;
 
+use self::rundown::Rundown;
 use self::rundown_cache::CachedRundown;
 use self::sampler::{Recorded, Sampler};
 use self::shown_frames::ShownFrames;
@@ -74,8 +75,7 @@ pub(crate) fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
     let mut rundown = cached.as_ref().and_then(|cached| {
         let mut recorded = Recorded::read(cached.open()?)?;
         let stacks = recorded.take_stacks();
-        args.frames.prepare(&mut recorded.rundown.names);
-        recorded.rundown.finish(stacks);
+        finish(&mut recorded.rundown, stacks, args).ok()?;
         Some(recorded.rundown)
     });
     let mut watch = StackWatch::default();
@@ -103,8 +103,7 @@ pub(crate) fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
                 let stacks = recorded.take_stacks();
                 let trace = recorded.trace.take();
                 let rundown = rundown.insert(recorded.rundown);
-                args.frames.prepare(&mut rundown.names);
-                let stacks = rundown.finish(stacks);
+                let stacks = finish(rundown, stacks, args)?;
                 watch.begin(args)?;
                 let is_open = show(&stacks, recorded.unmanaged, &rundown.names, args, globals)?;
                 if let (Some(cached), Some(trace)) = (&cached, trace) {
@@ -119,6 +118,16 @@ pub(crate) fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
             return Ok(());
         }
     }
+}
+
+/// Names the stacks that were sampled with a rundown.
+fn finish(rundown: &mut Rundown, stacks: Vec<Stack<u64>>, args: &Args) -> Result<Vec<Stack<FrameId>>, Failure> {
+    args.frames.prepare(&mut rundown.names);
+    for ip in stacks.iter().flat_map(|stack| &stack.frames) {
+        rundown.names.address(0, *ip);
+    }
+    args.frames.name_native(&mut rundown.names)?;
+    Ok(rundown.finish(stacks))
 }
 
 /// The state of `--watch`, which begins when the first stacks are shown.

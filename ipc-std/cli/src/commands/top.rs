@@ -104,6 +104,8 @@ pub(crate) fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
     };
     let mut live = Live::default();
     args.frames.prepare(live.names_mut());
+    // There is no address to name yet, so this reports a file that cannot be read.
+    args.frames.name_native(live.names_mut())?;
     if args.frames.raw {
         live.keep_all_frames();
     }
@@ -119,7 +121,8 @@ pub(crate) fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
         Display::Text { view, top: args.top, is_silent: false, is_without_samples: false }
     };
     is_running.store(true, Ordering::SeqCst);
-    session::read_in_background(client, session, live, process_id, sender, args.since_start)?;
+    let frames = args.frames.clone();
+    session::read_in_background(client, session, live, process_id, sender, args.since_start, frames)?;
     let duration = args.duration;
     let mut shown = Loop { messages, duration, deadline: None, stopper, is_running, process_id, globals };
     let shown = shown.run(&mut display);

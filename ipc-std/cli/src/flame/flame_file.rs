@@ -112,6 +112,8 @@ impl FlameFileArgs {
         let samples = || self.frames.samples(clocks.iter().cloned(), self.short);
         let read_old = |path| -> Result<_, Failure> {
             let mut samples = trace_file::analyse(path, samples(), globals)?;
+            // A failure is ignored: the symbols can belong to only one of the traces.
+            let _ = self.frames.name_native(samples.names_mut());
             // The older trace is checked before a process is recorded. A page needs data of any clock, other files of
             // the chosen one.
             let found = clocks.iter().find(|clock| is_any_clock && has_weights(&samples, clock));
@@ -130,6 +132,7 @@ impl FlameFileArgs {
             clock,
             is_any_clock,
             samples: samples().of_part(part),
+            frames: &self.frames,
             old,
             unix_start: None,
         })
@@ -147,6 +150,7 @@ pub(crate) struct FlameFile<'a> {
     /// Whether a graph has all frames, with their exact names.
     is_exact: bool,
     samples: Samples,
+    frames: &'a FrameArgs,
     /// The stacks in the order of time, for a file that has them so.
     timeline: Option<Timeline>,
     /// The older trace to compare with.
@@ -182,6 +186,7 @@ impl FlameFile<'_> {
     ) -> Result<(), Failure> {
         let Self { path, overwrite, format, mut clock, mut samples, mut timeline, mut old, is_exact, .. } =
             self;
+        self.frames.name_native(samples.names_mut())?;
         read.extend(&mut samples);
         let InputRead { lost, process_id, result: read, .. } = read;
         samples.finish_with(&mut |clock, interval| {

@@ -79,6 +79,11 @@ fn write_state(
     let state = if stopping { "Stopping" } else { "Recording" };
     let (bytes, events) = (DecimalBytes(count(&counts.bytes)), HumanCount(count(&counts.events)));
     write!(line, "{state}: {bytes}, {events} {}", counts.unit)?;
+    if counts.unit != "events" {
+        let rate =
+            u128::from(bytes.0).saturating_mul(1000).checked_div(elapsed.as_millis()).unwrap_or_default();
+        write!(line, ", {}/s", DecimalBytes(u64::try_from(rate).unwrap_or(u64::MAX)))?;
+    }
     match count(&counts.lost) {
         0 => {}
         lost => write!(line, ", {} lost", HumanCount(lost))?,

@@ -84,6 +84,7 @@ mod stack_cache;
 mod stats;
 #[cfg(target_os = "linux")]
 mod stuck;
+mod symbols;
 mod symptoms;
 #[cfg(target_os = "linux")]
 mod target;

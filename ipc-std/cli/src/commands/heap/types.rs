@@ -45,6 +45,7 @@ struct JsonTypeRow<'a> {
     count: u64,
     bytes: u64,
     largest: u64,
+    large: u64,
     own: bool,
 }
 
@@ -142,11 +143,12 @@ impl HeapTypes {
                 ("%", format!("{}.{}", share / 10, share % 10)),
                 ("objects", HumanCount(row.count).to_string()),
                 ("largest", HumanCount(row.largest).to_string()),
+                ("LOH", HumanCount(row.large).to_string()),
                 ("type", row.name.clone()),
                 ("module", row.module.clone().unwrap_or_default()),
             ]
         });
-        write_table(&table_of_rows(shown, &[4, 5]), out)?;
+        write_table(&table_of_rows(shown, &[5, 6]), out)?;
         let (all, shown) = (rows.len(), rows.len().min(top.max(1)));
         write_more(all, shown, " types", out)?;
         let rest = rows.iter().skip(shown).fold(0, |sum: u64, row| sum.saturating_add(row.bytes));

@@ -13,6 +13,7 @@ use nettrace_analysis::KnownProvider;
 use nettrace_analysis::live::Live;
 
 use super::message::{Message, Period};
+use crate::args::frame_args::FrameArgs;
 use crate::input::trace_file;
 use crate::process::cpu_usage::CpuTime;
 use crate::recording::rundown;
@@ -53,6 +54,7 @@ pub(super) fn read_in_background(
     process_id: Option<u32>,
     messages: SyncSender<Message>,
     since_start: bool,
+    frames: FrameArgs,
 ) -> Result<(), Failure> {
     let reader = spawn("reader", move || {
         let stopper = session.stopper();
@@ -65,6 +67,7 @@ pub(super) fn read_in_background(
             process_id,
             messages,
             since_start,
+            frames,
         };
         // The names are read after the session has begun, so that no method is compiled in between.
         let named = rundown::read(&client, |row| reader.live.names_mut().event(row));
@@ -93,6 +96,7 @@ struct Reader {
     messages: SyncSender<Message>,
     /// Whether the sums since the start are shown.
     since_start: bool,
+    frames: FrameArgs,
 }
 
 impl Reader {
@@ -146,6 +150,8 @@ impl Reader {
     }
 
     fn next_period(&mut self) -> Box<Period> {
+        // A failure is ignored: the period can have only addresses that `--symbols` has no symbols for.
+        let _ = self.frames.name_native(self.live.names_mut());
         let last = self.live.next_period();
         let lost = trace_file::lost(&self.trace);
         let process_id = self.trace.summary().trace.and_then(|trace| trace.process_id);
