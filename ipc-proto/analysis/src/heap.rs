@@ -15,6 +15,7 @@
 //! A graph takes 24 bytes for each object, about 3 for each reference, and the names of the types.
 mod addresses;
 mod edges;
+mod gcdump;
 mod graph;
 mod node_columns;
 mod rows;
@@ -22,6 +23,7 @@ mod snapshot;
 mod snapshots;
 mod type_table;
 
+pub use gcdump::{Gcdump, GcdumpError, GcdumpInfo, GcdumpWriteError};
 pub use graph::{Graph, Missing, Node, Reachable, Root, RootKind, TypeRow};
 pub use snapshots::{HeapSnapshot, Snapshots};
 pub use type_table::{HeapType, dotnet_name};

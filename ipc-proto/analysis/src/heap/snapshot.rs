@@ -1,6 +1,6 @@
 //! A snapshot that is being received.
 use alloc::collections::BTreeMap;
-use alloc::string::String;
+use alloc::sync::Arc;
 use alloc::vec::Vec;
 
 use ipc_proto::wire::Reader;
@@ -71,7 +71,7 @@ impl Draft {
                 if self.nodes.addresses.len() >= u32::MAX as usize {
                     return None;
                 }
-                self.nodes.push(&node, types.place(node.type_id));
+                self.nodes.push(node.address, node.size, types.place(node.type_id), node.edges);
                 self.bytes = self.bytes.saturating_add(node.size);
                 self.stated = self.stated.saturating_add(node.edges);
                 Some(())
@@ -110,7 +110,7 @@ impl Draft {
                 let [_, address, id]: [u64; 3] = [r.read().ok()?, r.read().ok()?, r.read().ok()?];
                 let flags: u32 = r.read().ok()?;
                 let kind = if flags & 1 == 0 { RootKind::Static } else { RootKind::ThreadStatic };
-                self.roots.push(Root { address, kind, flags: 0, id, field: Some(owned(row_text(r))) });
+                self.roots.push(Root { address, kind, flags: 0, id, field: Some(owned(row_text(r)).into()) });
                 Some(())
             }),
             _ => 0,
@@ -120,7 +120,7 @@ impl Draft {
     }
 
     /// Makes the graph.
-    pub(super) fn into_graph(self, types: &TypeTable, modules: &BTreeMap<u64, String>) -> Graph {
+    pub(super) fn into_graph(self, types: &TypeTable, modules: &BTreeMap<u64, Arc<str>>) -> Graph {
         let mut missing = self.missing;
         missing.references = self.stated.abs_diff(self.targets.len);
         Graph::new(self.nodes, self.targets, self.roots, types.with_modules(modules), missing)

@@ -1,6 +1,6 @@
 //! The snapshots of a trace.
 use alloc::collections::BTreeMap;
-use alloc::string::String;
+use alloc::sync::Arc;
 use alloc::vec::Vec;
 
 use ipc_proto::wire::{Reader, to_u64};
@@ -47,7 +47,7 @@ pub struct HeapSnapshot {
 struct Process {
     types: TypeTable,
     /// The paths of modules by id.
-    modules: BTreeMap<u64, String>,
+    modules: BTreeMap<u64, Arc<str>>,
     current: Option<Draft>,
     last: Option<Draft>,
 }
@@ -128,7 +128,7 @@ impl Process {
                 // u64 module, u64 assembly, u32 flags, u32 reserved, path of the module, …
                 let module = r.read().ok()?;
                 r.bytes(16).ok()?;
-                self.modules.insert(module, owned(row_text(r)));
+                self.modules.insert(module, owned(row_text(r)).into());
             }
             RuntimeEvent::GCStart => {
                 let [number, depth, reason, kind]: [u32; 4] =

@@ -2,6 +2,7 @@
 use alloc::collections::BTreeMap;
 use alloc::format;
 use alloc::string::String;
+use alloc::sync::Arc;
 use alloc::vec::Vec;
 
 use ipc_proto::wire::{to_u32, to_usize};
@@ -21,7 +22,7 @@ pub struct HeapType {
     /// The id of the module; the base address of the program if [`is_native`](Self::is_native).
     pub module_id: u64,
     /// The path of the module; `None` if no event named it.
-    pub module: Option<String>,
+    pub module: Option<Arc<str>>,
     /// The token of the type in its module; the offset of its method table from the base address of the program if
     /// [`is_native`](Self::is_native).
     pub name_id: u32,
@@ -121,7 +122,7 @@ impl TypeTable {
     }
 
     /// Returns the types, each with the path of its module.
-    pub(super) fn with_modules(&self, modules: &BTreeMap<u64, String>) -> Vec<HeapType> {
+    pub(super) fn with_modules(&self, modules: &BTreeMap<u64, Arc<str>>) -> Vec<HeapType> {
         let with_module =
             |of: &HeapType| HeapType { module: modules.get(&of.module_id).cloned(), ..of.clone() };
         self.types.iter().map(with_module).collect()

@@ -1,9 +1,10 @@
 //! `heap`: the objects on the heap of a process or of a trace, by type.
 mod collection;
+mod gcdump_file;
 mod meanings;
 mod types;
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use nettrace_analysis::Analysis as _;
 use nettrace_analysis::heap::{HeapSnapshot, Snapshots};
@@ -13,6 +14,7 @@ use self::types::{HeapTypes, TypeOrder};
 use crate::args::frame_args::OwnArgs;
 use crate::args::process_arg::ProcessArg;
 use crate::input::trace_file;
+use crate::output::atomic_output::AtomicOutput;
 use crate::output::stdout::{json_to_stdout, show_next, to_stdout};
 use crate::process::connection_args::ConnectionArgs;
 use crate::process::trace_target::{TraceTarget, TraceTargetArgs};
@@ -41,12 +43,18 @@ pub(crate) struct Args {
     /// Size of the runtime's event buffer in MB, in the memory of the process [default: 64 since .NET 11, else 256]
     #[arg(long, value_name = "MB", value_parser = clap::value_parser!(u32).range(1..))]
     buffer: Option<u32>,
+    /// Write the snapshot to FILE, in the format of dotnet-gcdump, instead of showing it; `-` for standard output
+    #[arg(short, long, value_name = "FILE")]
+    output: Option<PathBuf>,
     #[command(flatten)]
     connection: ConnectionArgs,
 }
 
 pub(crate) fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
     let target = args.target.target(args.buffer.is_some() || args.connection.is_used())?;
+    if let Some(path) = &args.output {
+        AtomicOutput::check(path, &args.connection.wire_log.overwrite)?;
+    }
     let (snapshots, read) = match target {
         TraceTarget::File(path) => read(path, &args.process, globals)?,
         TraceTarget::Process(process) => {
@@ -61,6 +69,12 @@ pub(crate) fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
         let failure = Failure::new(Kind::NothingFound, format!("{target} has no heap snapshot"));
         return Err(failure.with_hint("take one with `dotnet-ipc heap PID`"));
     };
+    if let Some(path) = &args.output {
+        let time = if matches!(target, TraceTarget::Process(_)) { gcdump_file::now() } else { None };
+        gcdump_file::write(snapshot, time, path, &args.connection.wire_log.overwrite, globals)?;
+        remarks(&snapshots).iter().for_each(|remark| globals.note(remark));
+        return read;
+    }
     let types = HeapTypes::new(snapshot, &args.own.code(), args.type_pattern.as_ref(), args.sort);
     if globals.json {
         json_to_stdout(&types.to_json())?;
@@ -72,12 +86,17 @@ pub(crate) fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
     read
 }
 
-/// Returns the snapshots of a trace.
+/// Returns the snapshots of a trace, or that of a `.gcdump` file.
 fn read(
     path: &Path,
     process: &ProcessArg,
     globals: &Globals,
 ) -> Result<(Vec<HeapSnapshot>, Result<(), Failure>), Failure> {
+    if let Some(snapshot) = gcdump_file::read(path, globals)? {
+        process.includes_id(|| snapshot.process_id);
+        process.check(path.display())?;
+        return Ok((vec![snapshot], Ok(())));
+    }
     let mut snapshots = Snapshots::default();
     let mut trace = trace_file::open(path, false, globals)?;
     let read = trace_file::read_all(&mut trace, globals, |event| {
