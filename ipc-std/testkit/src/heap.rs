@@ -20,6 +20,7 @@ use nettrace::{Event, Metadata, Trace, TraceWriter, Version, WriteError};
 /// | `lost=N` | none, but each N-th event with objects or references is lost |
 /// | `32-bit` | none, but addresses have 4 bytes |
 /// | `no-collection` | none, but the stream has no start and no end of the collection, as that of NativeAOT |
+/// | `no-end` | none, but the stream has no end of the collection |
 ///
 /// Each object has 24 bytes.
 ///
@@ -43,6 +44,7 @@ pub struct FakeHeap {
     lost: u32,
     is_32_bit: bool,
     has_no_collection: bool,
+    has_no_end: bool,
 }
 
 impl FromStr for FakeHeap {
@@ -67,6 +69,10 @@ impl FromStr for FakeHeap {
                 }
                 "no-collection" if part == name => {
                     heap.has_no_collection = true;
+                    continue;
+                }
+                "no-end" if part == name => {
+                    heap.has_no_end = true;
                     continue;
                 }
                 _ => return Err(format!("a heap has no part {part:?}")),
@@ -248,9 +254,10 @@ impl FakeHeap {
                 events.push((kind, Some(payload).filter(|_| !is_lost)));
             }
         }
-        match self.has_no_collection {
-            false => events.push((END, Some(numbers(&[2, 2])))),
-            true => events.push((RESTART, Some(vec![0; 2]))),
+        match (self.has_no_end, self.has_no_collection) {
+            (true, _) => {}
+            (false, false) => events.push((END, Some(numbers(&[2, 2])))),
+            (false, true) => events.push((RESTART, Some(vec![0; 2]))),
         }
         let [module, assembly] = [MODULE_ID, 0].map(u64::to_le_bytes);
         let module = [&module[..], &assembly, &[0; 8], &utf16("/app/Fake.dll"), &utf16("")].concat();
