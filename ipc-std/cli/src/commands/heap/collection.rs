@@ -42,7 +42,8 @@ pub(super) fn collect(
     let version = client.process_info()?.clr_product_version.to_string();
     let major: Option<u32> = version.split('.').next().and_then(|major| major.parse().ok());
     let default = if major.is_some_and(|major| major >= BLOCKS) { BLOCKING_BUFFER } else { DROPPING_BUFFER };
-    let live = LiveArgs { duration: None, buffer: buffer.unwrap_or(default), no_resume: false };
+    // A runtime that waits for the tool answers no other request until its objects are read, not even ResumeRuntime.
+    let live = LiveArgs { duration: None, buffer: buffer.unwrap_or(default), no_resume: true };
     let spec = ProviderSpec::new(RUNTIME_PROVIDER, keywords::HEAP_SNAPSHOT, EventLevel::VERBOSE, "");
     let plan = live.plan(vec![spec]).with_snapshot();
     forget_types(&client)?;
@@ -68,7 +69,7 @@ pub(super) fn collect(
     resumed.and(read)?;
     let snapshots = snapshots.finish();
     if snapshots.is_empty() {
-        session::check_end(end, session, false, target.process_id())?;
+        session::check_end(end, session, true, target.process_id())?;
         return Err(no_snapshot(major));
     }
     session::report_end(session, globals);
