@@ -5,6 +5,8 @@
 mod analysis_work;
 mod collections;
 mod counters;
+mod gcdump;
+mod heap;
 mod made_up_counters;
 mod made_up_events;
 mod names;
@@ -15,5 +17,7 @@ mod traces;
 pub use analysis_work::analysis_work;
 pub use collections::collections;
 pub use counters::counters;
+pub use gcdump::gcdump;
+pub use heap::heap;
 pub use names::names;
 pub use profiles::profiles;

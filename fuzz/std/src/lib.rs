@@ -21,7 +21,7 @@ mod socket_names;
 mod trace_reader;
 mod wire_log;
 
-pub use analyses::{analysis_work, collections, counters, names, profiles};
+pub use analyses::{analysis_work, collections, counters, gcdump, heap, names, profiles};
 pub use conformance_case::conformance_case;
 pub use http_exchange::http_exchange;
 pub use options::options;

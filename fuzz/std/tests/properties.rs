@@ -1,8 +1,8 @@
 //! The properties with random input.
 #![allow(clippy::arithmetic_side_effects, reason = "a property that does not hold panics")]
 use ipc_std_fuzz::{
-    analysis_work, collections, conformance_case, counters, http_exchange, names, options, proc_files,
-    profiles, socket_names, trace_reader, wire_log,
+    analysis_work, collections, conformance_case, counters, gcdump, heap, http_exchange, names, options,
+    proc_files, profiles, socket_names, trace_reader, wire_log,
 };
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -74,6 +74,16 @@ proptest! {
     #[test]
     fn collections_holds(bytes in description()) {
         collections(&bytes);
+    }
+
+    #[test]
+    fn heap_holds(bytes in vec(any::<u8>(), 0..400)) {
+        heap(&bytes);
+    }
+
+    #[test]
+    fn gcdump_holds(bytes in vec(prop_oneof![any::<u8>(), 0..16_u8], 0..200)) {
+        gcdump(&bytes);
     }
 
     #[test]

@@ -9,16 +9,18 @@ use std::fs;
 
 use ipc_fuzz::{Property, holds};
 use ipc_std_fuzz::{
-    analysis_work, collections, conformance_case, counters, http_exchange, names, options, proc_files,
-    profiles, socket_names, trace_reader, wire_log,
+    analysis_work, collections, conformance_case, counters, gcdump, heap, http_exchange, names, options,
+    proc_files, profiles, socket_names, trace_reader, wire_log,
 };
 
 /// Every property with its name. Its fuzz target has the same name.
-const PROPERTIES: [(&str, Property); 12] = [
+const PROPERTIES: [(&str, Property); 14] = [
     ("analysis_work", analysis_work),
     ("collections", collections),
     ("conformance_case", conformance_case),
     ("counters", counters),
+    ("gcdump", gcdump),
+    ("heap", heap),
     ("http_exchange", http_exchange),
     ("names", names),
     ("options", options),

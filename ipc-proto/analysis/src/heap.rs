@@ -17,6 +17,7 @@
 //! A graph takes 24 bytes for each object, about 3 for each reference, and the names of the types.
 mod addresses;
 mod edges;
+mod gcdump;
 mod graph;
 mod heap_types;
 mod native_types;
@@ -26,6 +27,7 @@ mod snapshot;
 mod snapshots;
 mod type_table;
 
+pub use gcdump::{Gcdump, GcdumpError, GcdumpInfo, GcdumpWriteError};
 pub use graph::{Graph, LARGE_OBJECT, Missing, Node, Reachable, Root, RootKind, TypeRow};
 pub use heap_types::HeapTypeRow;
 pub use snapshots::{HeapSnapshot, Snapshots};

@@ -5,6 +5,7 @@
 pub mod conformance;
 #[cfg(feature = "io")]
 mod fake;
+mod heap;
 mod profile;
 mod replay;
 #[cfg(all(feature = "io", unix))]
@@ -12,6 +13,7 @@ mod sys;
 
 #[cfg(feature = "io")]
 pub use fake::{FakeRuntime, Fault, LoggedRequest, Response};
+pub use heap::FakeHeap;
 #[cfg(feature = "io")]
 pub use ipc_std;
 pub use profile::{FakePort, Profile};

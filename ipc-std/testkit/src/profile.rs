@@ -7,6 +7,8 @@ use std::path::PathBuf;
 use ipc_proto::Guid;
 use ipc_proto::plan::Flavour;
 
+use crate::heap::FakeHeap;
+
 /// The identity of a `FakeRuntime`.
 ///
 /// ```
@@ -47,6 +49,8 @@ pub struct Profile {
     pub clr_product_version: String,
     /// The runtime identifier (RID).
     pub portable_rid: String,
+    /// The heap, which a session for a heap snapshot receives. Default: none; such a session gets no snapshot.
+    pub heap: Option<FakeHeap>,
     /// The environment: `NAME=value` each.
     pub environment: Vec<String>,
     /// How long a client can take to send its request, and then each time until it reads more of the response or the
@@ -121,6 +125,7 @@ impl Profile {
             managed_entrypoint_assembly_name: "Fake".to_owned(),
             clr_product_version: clr_product_version.to_owned(),
             portable_rid: "linux-x64".to_owned(),
+            heap: None,
             environment: ["HOME=/home/fake", "PATH=/usr/bin:/bin", "OPTIONS=a=1;b=2"]
                 .map(str::to_owned)
                 .to_vec(),

@@ -98,7 +98,7 @@ const ASYNC: Layers = &[
     &["lib"],
 ];
 
-const TESTKIT: Layers = &[&["profile", "sys"], &["replay"], &["fake", "conformance"], &["lib"]];
+const TESTKIT: Layers = &[&["heap", "sys"], &["profile"], &["replay"], &["fake", "conformance"], &["lib"]];
 
 const TOOL_LAYERS: Layers = &[
     &["text"],

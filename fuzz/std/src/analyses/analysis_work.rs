@@ -7,7 +7,7 @@ use nettrace_analysis::call_tree::{CallTree, NodeId, Order, ThreadTree};
 use nettrace_analysis::counters::CounterReader;
 use nettrace_analysis::formats::{Profile, TimeProfile, Timeline};
 use nettrace_analysis::gc::Collections;
-use nettrace_analysis::heap::Snapshots;
+use nettrace_analysis::heap::{GcdumpInfo, Snapshots};
 use nettrace_analysis::jit::Compilations;
 use nettrace_analysis::live::Live;
 use nettrace_analysis::locks::Locks;
@@ -33,20 +33,22 @@ pub fn analysis_work(bytes: &[u8]) {
 
 fn check(trace: &[u8]) {
     for (name, analysis) in ANALYSES {
-        let before = steps::counted();
-        let allocated = measure(|| analysis(trace));
-        let taken = steps::counted() - before;
-        let limit = |free: u64, per_byte: u64| free + per_byte * trace.len() as u64;
-        let len = trace.len();
-        assert!(taken <= limit(FREE_STEPS, STEPS), "{name}: {taken} steps for {len} bytes");
-        let total = allocated.bytes_total;
-        assert!(
-            total <= limit(FREE_BYTES, ALLOCATED),
-            "{name}: {total} bytes were allocated for {len} bytes"
-        );
-        let peak = allocated.bytes_max;
-        assert!(peak <= limit(FREE_BYTES, MEMORY), "{name}: {peak} bytes of memory for {len} bytes");
+        check_work(name, trace, analysis);
     }
+}
+
+/// Checks the work and the memory for bytes.
+pub(super) fn check_work(name: &str, bytes: &[u8], analysis: impl Fn(&[u8])) {
+    let before = steps::counted();
+    let allocated = measure(|| analysis(bytes));
+    let taken = steps::counted() - before;
+    let limit = |free: u64, per_byte: u64| free + per_byte * bytes.len() as u64;
+    let len = bytes.len();
+    assert!(taken <= limit(FREE_STEPS, STEPS), "{name}: {taken} steps for {len} bytes");
+    let total = allocated.bytes_total;
+    assert!(total <= limit(FREE_BYTES, ALLOCATED), "{name}: {total} bytes were allocated for {len} bytes");
+    let peak = allocated.bytes_max;
+    assert!(peak <= limit(FREE_BYTES, MEMORY), "{name}: {peak} bytes of memory for {len} bytes");
 }
 
 /// The steps, the bytes that are allocated in all, and those that are allocated at the same time, for each byte of the
@@ -121,6 +123,9 @@ const ANALYSES: [(&str, AnalysisWork); 16] = [
     ("heap snapshots", |trace| {
         for snapshot in report_of(trace, Snapshots::default()) {
             _ = (snapshot.graph.rows(), snapshot.graph.reachable());
+            _ = snapshot
+                .graph
+                .write_gcdump(&GcdumpInfo::default(), |_| Ok::<(), core::convert::Infallible>(()));
         }
     }),
     ("periods of a live analysis", |trace| {

@@ -1,6 +1,6 @@
 //! The objects of a snapshot and what they refer to.
 use alloc::collections::BTreeMap;
-use alloc::string::String;
+use alloc::sync::Arc;
 use alloc::vec::Vec;
 
 use ipc_proto::wire::{to_u32, to_u64, to_usize};
@@ -71,7 +71,7 @@ pub struct Root {
     /// The runtime's id of the root: the type of a static variable, the address of the key if the root is conditional.
     pub id: u64,
     /// The name of the static variable.
-    pub field: Option<String>,
+    pub field: Option<Arc<str>>,
 }
 
 /// What a [`Root`] is.
@@ -225,13 +225,28 @@ impl Graph {
             for target in (0..stated).map_while(|_| arrived.next()) {
                 let found = index.find(&nodes.addresses, target, near);
                 near = found.unwrap_or(near);
-                let difference = |child: u32| i64::from(child).wrapping_sub(i64::from(to_u32(node)));
-                let number = found.map_or(0, |child| zigzag(difference(child)).saturating_add(1));
-                push_number(&mut references, number);
+                Self::push_reference(&mut references, to_u32(node), found);
             }
         }
         drop(arrived);
         Self { types, nodes, references, index, roots, missing }
+    }
+
+    /// Makes a graph of references to numbers of nodes: see [`push_reference`](Self::push_reference).
+    pub(super) fn of_numbers(
+        nodes: NodeColumns,
+        references: Vec<u8>,
+        roots: Vec<Root>,
+        types: Vec<HeapType>,
+    ) -> Self {
+        let index = AddressIndex::new(&nodes.addresses);
+        Self { types, nodes, references, index, roots, missing: Missing::default() }
+    }
+
+    /// Appends a reference of a node to another one; `None` if no node is at the address.
+    pub(super) fn push_reference(references: &mut Vec<u8>, node: u32, child: Option<u32>) {
+        let difference = |child: u32| i64::from(child).wrapping_sub(i64::from(node));
+        push_number(references, child.map_or(0, |child| zigzag(difference(child)).saturating_add(1)));
     }
 
     /// Returns the number of objects.

@@ -4,8 +4,6 @@ use alloc::vec::Vec;
 
 use ipc_proto::wire::to_u32;
 
-use super::rows::NodeElement;
-
 /// The objects by the order of arrival, a column a fact.
 #[derive(Debug, Clone, Default)]
 pub(super) struct NodeColumns {
@@ -19,14 +17,14 @@ pub(super) struct NodeColumns {
 }
 
 impl NodeColumns {
-    pub(super) fn push(&mut self, node: &NodeElement, of_type: u32) {
-        let size = u32::try_from(node.size).unwrap_or(u32::MAX);
+    pub(super) fn push(&mut self, address: u64, bytes: u64, of_type: u32, edges: u64) {
+        let size = u32::try_from(bytes).unwrap_or(u32::MAX);
         if size == u32::MAX {
-            self.large.insert(to_u32(self.addresses.len()), node.size);
+            self.large.insert(to_u32(self.addresses.len()), bytes);
         }
-        self.addresses.push(node.address);
+        self.addresses.push(address);
         self.types.push(of_type);
         self.sizes.push(size);
-        self.edges.push(node.edges);
+        self.edges.push(edges);
     }
 }

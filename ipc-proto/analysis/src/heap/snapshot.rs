@@ -71,7 +71,7 @@ impl Draft {
                 if self.nodes.addresses.len() >= u32::MAX as usize {
                     return None;
                 }
-                self.nodes.push(&node, types.place(node.type_id));
+                self.nodes.push(node.address, node.size, types.place(node.type_id), node.edges);
                 self.bytes = self.bytes.saturating_add(node.size);
                 self.stated = self.stated.saturating_add(node.edges);
                 Some(())
@@ -110,7 +110,7 @@ impl Draft {
                 let [_, address, id]: [u64; 3] = [r.read().ok()?, r.read().ok()?, r.read().ok()?];
                 let flags: u32 = r.read().ok()?;
                 let kind = if flags & 1 == 0 { RootKind::Static } else { RootKind::ThreadStatic };
-                self.roots.push(Root { address, kind, flags: 0, id, field: Some(owned(row_text(r))) });
+                self.roots.push(Root { address, kind, flags: 0, id, field: Some(owned(row_text(r)).into()) });
                 Some(())
             }),
             _ => 0,

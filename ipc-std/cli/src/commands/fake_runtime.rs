@@ -8,7 +8,7 @@ use clap::ValueEnum;
 use ipc_proto::Advertise;
 use ipc_proto::port::{Config, Port, PortType, Variable};
 use ipc_std::{Server, discover};
-use ipc_testkit::{FakePort, FakeRuntime, Profile};
+use ipc_testkit::{FakeHeap, FakePort, FakeRuntime, Profile};
 use serde::Serialize;
 
 use crate::args::socket_path;
@@ -33,6 +33,9 @@ pub(crate) struct Args {
     /// Connect to a monitor; can be repeated
     #[arg(long = "port", value_name = "ADDRESS[,TAG]...", value_parser = port)]
     ports: Vec<String>,
+    /// Heap for `dotnet-ipc heap`, for example list=1000,roots=30
+    #[arg(long, value_name = "PART[,PART]...")]
+    heap: Option<FakeHeap>,
 }
 
 /// Refuses network addresses, which a runtime on this system would take for file names.
@@ -99,7 +102,7 @@ pub(crate) fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
             !core::mem::replace(&mut is_second, true)
         }
     })?;
-    let runtime = FakeRuntime::start_in(&dir, Profile { suspended: args.suspend, ports, ..profile })
+    let runtime = FakeRuntime::start_in(&dir, Profile { suspended: args.suspend, ports, heap: args.heap.clone(), ..profile })
         .map_err(|e| Failure::io(format_args!("cannot listen in {}", dir.display()), &e))?;
     let socket = runtime.path().to_string_lossy();
     signals::ignored_note().iter().for_each(|note| globals.note(note));

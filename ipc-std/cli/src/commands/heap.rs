@@ -1,9 +1,10 @@
 //! `heap`: the objects on the heap of a process or of a trace, by type.
 mod collection;
+mod gcdump_file;
 mod meanings;
 mod types;
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use nettrace_analysis::Analysis as _;
 use nettrace_analysis::heap::{HeapSnapshot, Snapshots};
@@ -16,6 +17,7 @@ use crate::args::process_arg::ProcessArg;
 use crate::args::symbol_args::SymbolArgs;
 use crate::input::symbol_file::SymbolsOf;
 use crate::input::trace_file;
+use crate::output::atomic_output::AtomicOutput;
 use crate::output::stdout::{json_to_stdout, show_next, to_stdout};
 use crate::process::trace_target::{TraceTarget, TraceTargetArgs};
 use crate::run::{Failure, Globals, Kind};
@@ -40,6 +42,9 @@ pub(crate) struct Args {
     own: OwnArgs,
     #[command(flatten)]
     symbols: SymbolArgs,
+    /// Write the snapshot to FILE, in the format of dotnet-gcdump, instead of showing it; `-` for standard output
+    #[arg(short, long, value_name = "FILE")]
+    output: Option<PathBuf>,
     #[command(flatten)]
     process: ProcessArg,
     #[command(flatten)]
@@ -48,6 +53,9 @@ pub(crate) struct Args {
 
 pub(crate) fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
     let target = args.target.target(args.collection.is_used())?;
+    if let Some(path) = &args.output {
+        AtomicOutput::check(path, args.collection.overwrite())?;
+    }
     let (mut snapshots, read) = match target {
         TraceTarget::File(path) => read(path, &args.process, globals)?,
         TraceTarget::Process(process) => args.collection.collect(process, globals)?,
@@ -59,6 +67,12 @@ pub(crate) fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
     };
     let graph = &mut snapshot.graph;
     args.symbols.read(graph.native_images(), SymbolsOf::Types, |image, symbols| graph.native_symbols(image, symbols))?;
+    if let Some(path) = &args.output {
+        let time = if matches!(target, TraceTarget::Process(_)) { gcdump_file::now() } else { None };
+        gcdump_file::write(snapshot, time, path, args.collection.overwrite(), globals)?;
+        remarks(&snapshots).iter().for_each(|remark| globals.note(remark));
+        return read;
+    }
     let types = HeapTypes::new(snapshot, &args.own.code(), args.type_pattern.as_ref(), args.sort);
     if globals.json {
         json_to_stdout(&types.to_json())?;
@@ -70,8 +84,13 @@ pub(crate) fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
     read
 }
 
-/// Returns the snapshots of a trace.
+/// Returns the snapshots of a trace, or that of a `.gcdump` file.
 fn read(path: &Path, process: &ProcessArg, globals: &Globals) -> Result<Collected, Failure> {
+    if let Some(snapshot) = gcdump_file::read(path, globals)? {
+        process.includes_id(|| snapshot.process_id);
+        process.check(path.display())?;
+        return Ok((vec![snapshot], Ok(())));
+    }
     let mut snapshots = Snapshots::default();
     let mut trace = trace_file::open(path, false, globals)?;
     let read = trace_file::read_all(&mut trace, globals, |event| {

@@ -47,6 +47,8 @@ mod flame;
 mod flame_page;
 mod gc;
 mod heap;
+#[cfg(unix)]
+mod heap_process;
 mod help;
 #[cfg(target_os = "linux")]
 mod hostile_texts;

@@ -1,6 +1,6 @@
 //! The answers of the fake runtime to each command.
-use ipc_proto::plan::{Flavour, InfoStep};
-use ipc_proto::types::{ProcessInfo3, SessionId, Status};
+use ipc_proto::plan::{Flavour, InfoStep, TraceConfig};
+use ipc_proto::types::{EventLevel, ProcessInfo3, SessionId, Status};
 use ipc_proto::{
     ApplyStartupHook, AttachProfiler, Code, CollectTracing, CollectTracing2, CollectTracing3,
     CollectTracing4, CollectTracing5, CollectTracing6, Command, Continuation, DisablePerfMap, EnablePerfMap,
@@ -12,6 +12,7 @@ use ipc_proto::{
 use super::fake_core::FakeCore;
 use super::program::RECORDING;
 use super::response::Response;
+use crate::heap::RUNTIME;
 use crate::profile::Profile;
 
 const NO_DUMP: &str = "this is a fake runtime: there is no process to dump";
@@ -25,6 +26,9 @@ trait Respond {
 impl FakeCore {
     /// Returns the response of this profile's runtime at this port.
     pub(super) fn default_response(&self, request: &Request<'_>, port: usize) -> Response {
+        if let Some(snapshot) = self.heap_snapshot(request) {
+            return Response::Trace(snapshot);
+        }
         macro_rules! respond {
             ($([$code:literal $name:ident $($rest:tt)*])*) => {
                 match request {
@@ -34,6 +38,16 @@ impl FakeCore {
             };
         }
         ipc_proto::for_each_command!(respond)
+    }
+
+    /// Returns the stream of a session that makes the runtime write its heap.
+    fn heap_snapshot(&self, request: &Request<'_>) -> Option<Vec<u8>> {
+        const COLLECT: u64 = 0x80_0000;
+        const BULK_NODE: u32 = 18;
+        let heap = self.profile.heap.as_ref()?;
+        let config = TraceConfig::try_from(request).ok()?;
+        let starts = config.includes(RUNTIME, COLLECT, EventLevel::INFORMATIONAL, BULK_NODE);
+        heap.trace(self.profile.process_id).ok().filter(|_| starts)
     }
 
     pub(super) fn is_coreclr(&self) -> bool {

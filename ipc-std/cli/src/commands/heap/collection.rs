@@ -13,6 +13,7 @@ use nettrace_analysis::counters::{CounterConfig, CounterEvent, Selection, System
 use nettrace_analysis::heap::{HeapSnapshot, Snapshots};
 
 use crate::input::trace_file;
+use crate::output::output_file::OverwriteArgs;
 use crate::process::connection_args::ConnectionArgs;
 use crate::process::memory;
 use crate::process::target::Target;
@@ -61,6 +62,11 @@ impl CollectionArgs {
         self.buffer.is_some() || self.force || self.connection.is_used()
     }
 
+    /// Returns the options of a file that exists.
+    pub(super) const fn overwrite(&self) -> &OverwriteArgs {
+        &self.connection.wire_log.overwrite
+    }
+
     /// Takes a snapshot of a process, and says before what it costs.
     pub(super) fn collect(&self, target: Target<'_>, globals: &Globals) -> Result<Collected, Failure> {
         let Self { connection, .. } = self;
@@ -71,7 +77,8 @@ impl CollectionArgs {
         let client = client.with_deadline(None);
         self.check_size(&client, target)?;
         let buffer = self.buffer(major, target, globals);
-        let live = LiveArgs { duration: None, buffer, no_resume: false };
+        // A runtime that waits for the tool answers no other request until its objects are read, not even ResumeRuntime.
+        let live = LiveArgs { duration: None, buffer, no_resume: true };
         let spec = ProviderSpec::new(RUNTIME_PROVIDER, keywords::HEAP_SNAPSHOT, EventLevel::VERBOSE, "");
         let plan = live.plan(vec![spec]).with_snapshot();
         forget_types(&client)?;
@@ -100,7 +107,7 @@ impl CollectionArgs {
         let snapshots = snapshots.finish();
         let check = || {
             resumed.and(read)?;
-            session::check_end(end, session, false, target.process_id())?;
+            session::check_end(end, session, snapshots.is_empty(), target.process_id())?;
             if !snapshots.is_empty() {
                 session::report_end(session, globals);
             }

@@ -140,13 +140,13 @@ pub(super) fn growing_heap(facts: &Facts<'_>) -> Vec<Finding> {
         _ => "and its lows rise to the end",
     };
     let evidence = format!(
-        "the heap after a collection grew from {:.0} to {:.0} MB in {} collections {which}, {sense}{}; who keeps the \
-         objects is not in the events: two heap dumps show it",
+        "the heap after a collection grew from {:.0} to {:.0} MB in {} collections {which}, {sense}{}; which \
+         objects these are is not in the events: two heap snapshots show it",
         trend.from / MB,
         trend.to / MB,
         heap.count(),
         places(&blame, "; ", "of the allocated bytes come from")
     );
     let finding = Finding::new("heap_growth", severity, evidence);
-    vec![finding.blame(&blame).see("dotnet-gcdump collect -p PID")]
+    vec![finding.blame(&blame).see("dotnet-ipc heap PID")]
 }

@@ -70,7 +70,7 @@ fn stuck_of(facts: &Facts<'_>, direction: Direction, what: &str) -> Option<Findi
         count => format!("of {count} that ended, 99 % took at most {:.0} ms", all.quantile(990) as f64 / 1e6),
     };
     let evidence = format!(
-        "{old} {what}requests ({}{more}) are in flight for up to {:.1} s, and {comparison}{place}; dotnet-gcdump shows \
+        "{old} {what}requests ({}{more}) are in flight for up to {:.1} s, and {comparison}{place}; dotnet-ipc heap shows \
          what they hold in memory",
         names.join(", "),
         oldest as f64 / 1e9
@@ -153,7 +153,7 @@ pub(super) fn connections(facts: &Facts<'_>) -> Vec<Finding> {
     let sockets = sockets.map_or_else(String::new, |sockets| format!("; {sockets} sockets are open"));
     let evidence = format!(
         "{} new connections for {requests} outgoing HTTP requests ({:.0} a second{}): a new HttpClient for each \
-         call?{}{sockets}; dotnet-gcdump counts the pools of connections in memory",
+         call?{}{sockets}; dotnet-ipc heap counts the pools of connections in memory",
         connections.count(),
         stretch.rate,
         stretch.when(),
