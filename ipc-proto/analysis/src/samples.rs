@@ -73,7 +73,6 @@ mod clock;
 mod contention;
 mod cpu_causes;
 mod interval;
-mod method_table;
 mod process_names;
 mod recording;
 mod samples;
@@ -81,7 +80,6 @@ mod seen_event;
 mod thread_roles;
 mod thread_time;
 mod threads;
-mod waiting;
 
 pub(crate) use self::allocation_row::AllocationRow;
 pub use self::allocations::UNKNOWN_TYPE;
