@@ -37,15 +37,18 @@ const RULES: [fn(&Facts<'_>) -> Vec<Finding>; 17] = [
 pub(crate) fn findings(facts: &Facts<'_>) -> Vec<Finding> {
     let mut findings: Vec<_> = RULES.iter().flat_map(|rule| rule(facts)).collect();
     findings.extend(threads::resources(facts));
-    // A method that runs because it throws, allocates or contends for a lock is no second finding.
-    let is_named = |method: &Option<String>, findings: &[Finding]| {
-        findings.iter().any(|of| of.kind != "processor" && method.is_some() && of.method == *method)
-    };
-    if let Some(place) =
-        findings.iter().position(|of| of.kind == "processor" && is_named(&of.method, &findings))
-    {
-        findings.remove(place);
-    }
+    // A method that runs because it throws, allocates or contends for a lock is no second finding, and neither are the
+    // blocked threads that wait for a semaphore.
+    let causes: Vec<_> = findings.iter().map(|of| (of.kind, of.method.clone())).collect();
+    findings.retain(|of| {
+        let is_effect_of = |kind| match of.kind {
+            "processor" => kind != "processor",
+            "blocked_threads" => kind == "contention",
+            _ => false,
+        };
+        let is_known = |(kind, method): &(_, _)| is_effect_of(*kind) && *method == of.method;
+        of.method.is_none() || !causes.iter().any(is_known)
+    });
     findings.sort_by_key(|finding| finding.severity);
     findings
 }

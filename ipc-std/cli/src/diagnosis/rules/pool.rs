@@ -6,8 +6,14 @@ use crate::diagnosis::finding::{Finding, Severity, places};
 use crate::diagnosis::stretch::{Stretch, seconds};
 
 /// The states in which a thread of the pool does no work. Waits for locks have rules of their own.
-const BLOCKED: [ThreadState; 5] =
-    [ThreadState::Task, ThreadState::Sleep, ThreadState::Semaphore, ThreadState::Join, ThreadState::Signal];
+const BLOCKED: [ThreadState; 6] = [
+    ThreadState::Task,
+    ThreadState::Sleep,
+    ThreadState::Semaphore,
+    ThreadState::Join,
+    ThreadState::Signal,
+    ThreadState::Socket,
+];
 
 /// Threads of the pool that are blocked, with the work that waits for a thread.
 pub(super) fn blocked(facts: &Facts<'_>) -> Vec<Finding> {
@@ -16,7 +22,8 @@ pub(super) fn blocked(facts: &Facts<'_>) -> Vec<Finding> {
     let mut queue = queue(facts);
     let pool = facts.threads(ThreadRole::Pool);
     let mut findings = Vec::new();
-    for state in BLOCKED {
+    // A thread that reads a socket does its work, unless other work waits for it.
+    for state in BLOCKED.into_iter().filter(|state| *state != ThreadState::Socket || queue.is_some()) {
         let rows = facts.samples(state, |role| role == ThreadRole::Pool);
         // With work in the queue, fewer blocked threads are too many.
         let threads = match queue {
