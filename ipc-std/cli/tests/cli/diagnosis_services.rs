@@ -3,6 +3,7 @@
 use core::ops::Range;
 use std::collections::BTreeMap;
 
+use nettrace::Scalar;
 use serde_json::Value;
 
 use crate::runtime_events::{Written, numbers, utf16};
@@ -11,6 +12,7 @@ use crate::tool::run_with;
 const RUNTIME: &str = "Microsoft-Windows-DotNETRuntime";
 const RUNDOWN: &str = "Microsoft-Windows-DotNETRuntimeRundown";
 const SAMPLER: &str = "Microsoft-DotNETCore-SampleProfiler";
+const COUNTERS: &str = "System.Runtime";
 const HOSTING: &str = "Microsoft.AspNetCore.Hosting";
 
 pub(crate) const POOL: &[&str] = &[
@@ -188,6 +190,23 @@ impl Service {
         }
     }
 
+    /// The work that waits for a thread of the pool, once a second.
+    fn queue(&mut self, time: Range<u64>, length: f64) {
+        const FIELDS: [(&str, Scalar); 5] = [
+            ("Name", Scalar::Utf16String),
+            ("Mean", Scalar::Double),
+            ("StandardDeviation", Scalar::Double),
+            ("Min", Scalar::Double),
+            ("Max", Scalar::Double),
+        ];
+        self.written.describe_fields(COUNTERS, (2, 0), "EventCounters", &FIELDS);
+        let thread = self.thread(98);
+        let payload = [utf16("threadpool-queue-length"), length.to_le_bytes().to_vec(), vec![0; 24]].concat();
+        for at in time.step_by(1_000) {
+            self.written.event_of(COUNTERS, (at + 100) * 1_000_000, thread, (2, 0), &payload);
+        }
+    }
+
     /// A wait for a lock that takes so long.
     fn contends(&mut self, thread: u64, time: u64, duration: u64) {
         let thread = self.thread(thread);
@@ -266,7 +285,10 @@ impl Service {
         let findings = findings.filter(|finding| finding["severity"] != "info");
         let text = |finding: &Value, key: &str| finding[key].as_str().unwrap().to_owned();
         let findings = findings.inspect(|finding| {
-            let has_method = !matches!(finding["kind"].as_str().unwrap(), "requests" | "heap_growth");
+            let has_none =
+                finding["evidence"].as_str().unwrap().contains("no wait of its threads explains it");
+            let has_method =
+                !has_none && !matches!(finding["kind"].as_str().unwrap(), "requests" | "heap_growth");
             assert_eq!(finding["method"].is_string(), has_method, "names {names}: {finding}");
         });
         findings.map(|finding| (text(finding, "kind"), text(finding, "evidence"))).collect()
@@ -277,7 +299,7 @@ impl Service {
 type Behaviour = fn(&mut Service, Range<u64>);
 
 /// The sick behaviours, each with the kind of its finding and its healthy twin.
-const BEHAVIOURS: [(&str, Behaviour, Behaviour); 9] = [
+const BEHAVIOURS: [(&str, Behaviour, Behaviour); 10] = [
     (
         "blocked_threads",
         |service, time| {
@@ -373,6 +395,22 @@ const BEHAVIOURS: [(&str, Behaviour, Behaviour); 9] = [
             }
         },
     ),
+    // A thread that reads a socket does its work, unless other work waits for it.
+    (
+        "thread_pool",
+        |service, time| {
+            service.queue(time.clone(), 60.0);
+            (20..32).for_each(|thread| {
+                service.waits(thread, &[SOCKET, &["Shop.Feed.Poll"], POOL], time.clone());
+            });
+        },
+        |service, time| {
+            service.queue(time.clone(), 0.0);
+            (20..32).for_each(|thread| {
+                service.waits(thread, &[SOCKET, &["Shop.Feed.Poll"], POOL], time.clone());
+            });
+        },
+    ),
     // Long polling shows nothing of other requests.
     (
         "requests",
@@ -455,9 +493,17 @@ fn a_sick_half_is_found_with_its_time() {
         let findings = service.findings();
         assert_eq!(kinds(&findings), [kind], "{findings:?}");
         let evidence = &findings[0].1;
-        let times = ["since 5.7 s", "since 5.9 s", "since 6.0 s", "for up to 5.9 s"];
+        let times = ["since 5.7 s", "since 5.9 s", "since 6.0 s", "since 6.1 s", "for up to 5.9 s"];
         assert!(times.iter().any(|time| evidence.contains(time)), "{kind}: {evidence}");
     }
+}
+
+#[test]
+fn a_queue_without_a_wait_is_a_finding() {
+    let mut service = Service::new(Form { has_idle_threads: true, ..Form::plain() }, 6);
+    service.queue(0..6_000, 60.0);
+    let findings = service.findings();
+    assert_eq!(kinds(&findings), ["thread_pool"], "{findings:?}");
 }
 
 /// What the recording does not have is unknown, not zero.
