@@ -74,7 +74,6 @@ mod contention;
 mod cpu_causes;
 mod idle_waits;
 mod interval;
-mod method_table;
 mod process_names;
 mod recording;
 mod samples;
@@ -82,7 +81,6 @@ mod seen_event;
 mod thread_roles;
 mod thread_time;
 mod threads;
-mod waiting;
 
 pub(crate) use self::allocation_row::AllocationRow;
 pub use self::allocations::UNKNOWN_TYPE;

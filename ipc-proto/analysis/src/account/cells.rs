@@ -119,6 +119,13 @@ impl Cells {
         }
     }
 
+    /// Returns the sums of a measure.
+    pub(super) fn of(&self, measure: Measure) -> impl Iterator<Item = (&CellKey, &Cell)> {
+        let thread = ThreadNumber::of(0);
+        let first = CellKey { measure, thread, window: 0, label: 0, stack: StackId::EMPTY };
+        self.sums.range(first..).take_while(move |(key, _)| key.measure == measure)
+    }
+
     /// Returns the window of a time, after it has made room for it.
     fn window(&mut self, time: i64) -> u16 {
         loop {

@@ -6,14 +6,14 @@ use alloc::vec::Vec;
 use super::blame::Blame;
 use super::cells::{CellKey, Cells, Measure};
 use super::method_table::{MethodNumber, OwnMethods};
-use super::place::{Place, ThreadRole, ThreadState};
+use super::place::{Place, ThreadRole};
 use super::windows::Windows;
 use crate::StackId;
 use crate::locks::LockReport;
 use crate::names::at;
 use crate::requests::RequestSummary;
 use crate::samples::{Samples, ThreadNumber};
-use crate::stacks::Snapshot;
+use crate::stacks::{Snapshot, ThreadState};
 use crate::trace::RecordingSpan;
 
 /// A thread of a recording.
@@ -100,8 +100,16 @@ pub struct Account {
     methods: OwnMethods,
     threads: Vec<AccountThread>,
     entry_points: Vec<MethodNumber>,
-    acquired: BTreeMap<ThreadNumber, i64>,
-    open_waits: BTreeMap<ThreadNumber, i64>,
+    waits: LockWaits,
+}
+
+/// The times of threads that waited for locks, by their events.
+#[derive(Debug, Default)]
+pub(super) struct LockWaits {
+    /// The time at which each thread last got a lock for which it had waited.
+    pub(super) acquired: BTreeMap<ThreadNumber, i64>,
+    /// The start of each wait that has not ended.
+    pub(super) open: BTreeMap<ThreadNumber, i64>,
 }
 
 impl Account {
@@ -113,8 +121,9 @@ impl Account {
         mut cells: Cells,
         span: RecordingSpan,
         labels: Vec<String>,
-        acquired: BTreeMap<ThreadNumber, i64>,
-        open_waits: BTreeMap<ThreadNumber, i64>,
+        waits: LockWaits,
+        locks: LockReport,
+        requests: RequestSummary,
     ) -> Self {
         if let Some(waiting) = samples.waiting() {
             let of_samples = cells.sums.iter_mut().filter(|(key, _)| key.measure == Measure::Samples);
@@ -146,24 +155,7 @@ impl Account {
             }
         }
         let entry_points = entry_points.into_iter().collect();
-        Self {
-            samples,
-            cells,
-            span,
-            locks: LockReport::default(),
-            requests: RequestSummary::default(),
-            labels,
-            places,
-            methods,
-            threads,
-            entry_points,
-            acquired,
-            open_waits,
-        }
-    }
-
-    pub(super) fn with(self, locks: LockReport, requests: RequestSummary) -> Self {
-        Self { locks, requests, ..self }
+        Self { samples, cells, span, locks, requests, labels, places, methods, threads, entry_points, waits }
     }
 
     /// Returns the locks for which threads waited.
@@ -200,7 +192,7 @@ impl Account {
 
     /// Returns what a measure adds up for the threads of a process.
     pub fn rows(&self, process: u64, measure: Measure) -> impl Iterator<Item = Row<'_>> + '_ {
-        let rows = self.cells.sums.iter().filter(move |(key, _)| key.measure == measure);
+        let rows = self.cells.of(measure);
         rows.filter_map(move |(key, cell)| {
             let CellKey { thread, window, label, stack, .. } = *key;
             let is_of = self.thread(thread).is_some_and(|thread| thread.process == process);
@@ -276,7 +268,7 @@ impl Account {
     /// Returns the time since when a thread waits for a lock at the end of the recording, by its events.
     #[must_use]
     pub fn open_wait(&self, thread: ThreadNumber) -> Option<i64> {
-        self.open_waits.get(&thread).copied()
+        self.waits.open.get(&thread).copied()
     }
 
     /// Returns the number of samples of each thread of a process in each window. Samples of the processor, which show only
@@ -309,7 +301,7 @@ impl Account {
         let (state, _) = states(latest).next_back()?;
         let is_other = |row: &&Row<'_>| states(row).any(|(of, _)| of != state);
         let other = rows.iter().filter(is_other).map(|row| row.last).max();
-        let acquired = self.acquired.get(&thread).copied().filter(|_| state == ThreadState::Lock);
+        let acquired = self.waits.acquired.get(&thread).copied().filter(|_| state == ThreadState::Lock);
         let before = other.max(acquired);
         let in_state = rows.iter().filter(|row| !is_other(row));
         let after = in_state.clone().filter(|row| before.is_none_or(|before| row.last > before));

@@ -7,7 +7,7 @@ use ipc_proto::wire::{to_u32, to_usize};
 use nettrace::TraceEvent;
 
 use super::cells::{Cells, Measure};
-use super::report::Account;
+use super::report::{Account, LockWaits};
 use crate::event::{owned, pointer_size, text};
 use crate::locks::{ContentionRow, LockEvents};
 use crate::names::cut;
@@ -52,8 +52,7 @@ pub struct TimeAccount {
     label_numbers: BTreeMap<String, u32>,
     /// The label of the lock for which each thread waits.
     waits: BTreeMap<ThreadNumber, u32>,
-    /// The time at which each thread last got a lock for which it had waited.
-    acquired: BTreeMap<ThreadNumber, i64>,
+    lock_waits: LockWaits,
 }
 
 impl Default for TimeAccount {
@@ -86,7 +85,7 @@ impl TimeAccount {
             labels: Vec::new(),
             label_numbers: BTreeMap::new(),
             waits: BTreeMap::new(),
-            acquired: BTreeMap::new(),
+            lock_waits: LockWaits::default(),
         };
         for label in ["", Account::LARGE] {
             account.label(label.into());
@@ -172,7 +171,7 @@ impl Analysis for TimeAccount {
         let Some((measure, interval)) = taken else { return };
         let (label, end) = match measure {
             Measure::Contention => {
-                self.acquired.insert(interval.thread, event.nanoseconds());
+                self.lock_waits.acquired.insert(interval.thread, event.nanoseconds());
                 let label = self.waits.remove(&interval.thread).unwrap_or_default();
                 (label, interval.start.saturating_add_unsigned(interval.weight.total()))
             }
@@ -186,16 +185,15 @@ impl Analysis for TimeAccount {
     }
 
     fn finish(self) -> Account {
-        let Self { mut samples, mut cells, span, locks, requests, labels, waits, acquired, .. } = self;
+        let Self { mut samples, mut cells, span, locks, requests, labels, waits, mut lock_waits, .. } = self;
         let locks = locks.finish(&span, samples.tables());
         let requests = requests.finish(&span, samples.tables());
-        let mut open = BTreeMap::new();
         samples.finish_with(&mut |clock, interval| {
-            open.insert(interval.thread, interval.start);
+            lock_waits.open.insert(interval.thread, interval.start);
             let (_, end) = span.times();
             let label = waits.get(&interval.thread).copied().unwrap_or_default();
             cells.add(Measure::of(clock), label, interval, end.max(interval.start));
         });
-        Account::new(samples, cells, span, labels, acquired, open).with(locks, requests)
+        Account::new(samples, cells, span, labels, lock_waits, locks, requests)
     }
 }

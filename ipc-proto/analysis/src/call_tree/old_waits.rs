@@ -2,9 +2,9 @@
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::vec::Vec;
 
+use crate::StackId;
 use crate::samples::{Clock, Samples, ThreadNumber};
-use crate::stacks::Snapshot;
-use crate::{StackId, WaitKind};
+use crate::stacks::{Snapshot, ThreadState};
 
 /// Returns the threads that wait for a lock from before the recording up to its end: all their samples are in the
 /// runtime's code that acquires a lock, and no event has their wait.
@@ -14,18 +14,17 @@ use crate::{StackId, WaitKind};
 #[must_use]
 pub fn old_waits(samples: &mut Samples) -> Vec<ThreadNumber> {
     let known: BTreeSet<_> = samples.weights(&Clock::Contention).map(|(thread, _, _)| thread).collect();
-    let rows: Vec<_> = samples.weights(&Clock::Wall).map(|(thread, stack, _)| (thread, stack)).collect();
+    let rows: Vec<_> = samples.weights(&Clock::Wall).collect();
     let (names, stacks) = samples.names_and_stacks();
     let mut frames = Snapshot::new(names);
     let mut is_lock: BTreeMap<StackId, bool> = BTreeMap::new();
     let mut waits: BTreeMap<ThreadNumber, bool> = BTreeMap::new();
-    for (thread, stack) in rows {
+    for (thread, stack, weight) in rows {
         let is_lock = *is_lock.entry(stack).or_insert_with(|| {
             let of_stack: Vec<_> = stacks.addresses(stack).map(|address| frames.of(address)).collect();
-            let wait = WaitKind::of(of_stack.iter().map(|frame| frames.names().text(*frame)));
-            wait.is_some_and(|(kind, _)| kind == WaitKind::Lock)
+            ThreadState::of_stack(&of_stack, frames.names(), false).0 == ThreadState::Lock
         });
-        *waits.entry(thread).or_insert(true) &= is_lock;
+        *waits.entry(thread).or_insert(true) &= is_lock && weight.running == 0;
     }
     let is_old =
         |(thread, is_lock): (ThreadNumber, bool)| (is_lock && !known.contains(&thread)).then_some(thread);

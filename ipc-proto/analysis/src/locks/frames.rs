@@ -5,7 +5,7 @@ use alloc::vec::Vec;
 
 use crate::names::Names;
 use crate::samples::ThreadRoles;
-use crate::stacks::Snapshot;
+use crate::stacks::{Snapshot, ThreadState};
 use crate::{StackId, Stacks, WaitKind, outline};
 
 /// Names stacks. Each stack is named once, because any number of events can refer to it.
@@ -27,6 +27,8 @@ pub(super) struct NamedStack {
     pub(super) method: Option<StackMethod>,
     /// The kind of object for which the innermost frames wait, and the number of these frames.
     pub(super) wait: Option<(WaitKind, usize)>,
+    /// Whether a thread that was sampled here in managed code runs.
+    pub(super) runs: bool,
     pub(super) roles: ThreadRoles,
     /// The number of innermost frames that only wait.
     waiting: usize,
@@ -59,26 +61,19 @@ impl<'a> Frames<'a> {
 
     fn read(&mut self, stack: StackId) -> NamedStack {
         let Self { frames, stacks, .. } = self;
-        let (mut names, mut are_own, mut method) = (Vec::new(), Vec::new(), None);
-        for address in stacks.addresses(stack) {
-            let frame = frames.of(address);
-            let name = frames.names().shared_text(frame);
-            let is_own = frames.names().is_own(frame);
-            if is_own && method.is_none() {
-                method = Some(StackMethod { name: Arc::clone(&name), is_own });
-            }
-            names.push(name);
-            are_own.push(is_own);
-        }
+        let ids: Vec<_> = stacks.addresses(stack).map(|address| frames.of(address)).collect();
+        let (state, own) = ThreadState::of_stack(&ids, frames.names(), false);
+        let are_own = ids.iter().map(|frame| frames.names().is_own(*frame)).collect();
+        let names: Vec<_> = ids.iter().map(|frame| frames.names().shared_text(*frame)).collect();
         let texts = || names.iter().map(|name| &**name);
         let waiting = WaitKind::leading_frames(texts());
         let mut roles = ThreadRoles::default();
         texts().for_each(|name| roles.add(name));
-        let innermost =
-            || names.get(waiting).map(|name| StackMethod { name: Arc::clone(name), is_own: false });
+        let method = names.get(own.unwrap_or(waiting));
         NamedStack {
-            method: method.or_else(innermost),
-            wait: WaitKind::of(texts()),
+            method: method.map(|name| StackMethod { name: Arc::clone(name), is_own: own.is_some() }),
+            runs: ThreadState::of_stack(&ids, frames.names(), true).0 == ThreadState::Runs,
+            wait: WaitKind::of(texts()).filter(|_| state != ThreadState::Idle),
             roles,
             waiting,
             places: names.iter().cloned().zip(0..).collect(),

@@ -69,6 +69,8 @@ pub(super) struct WaitState {
     pub(super) sample: Option<WaitSample>,
     /// Whether the first samples of all threads have one of this thread, and all samples of it are the same.
     pub(super) is_still: bool,
+    /// Whether a sample is one in managed code.
+    pub(super) was_managed: bool,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -166,12 +168,11 @@ impl ProcessLocks {
         self.lower(id);
         let thread = self.threads.entry(of).or_default();
         let earlier = thread.sample.replace(sample);
-        let is_same =
-            |earlier: WaitSample| (earlier.stack, earlier.is_managed) == (sample.stack, sample.is_managed);
         thread.is_still = match earlier {
-            Some(earlier) => thread.is_still && is_same(earlier),
+            Some(earlier) => thread.is_still && earlier.stack == sample.stack,
             None => is_first_round,
         };
+        thread.was_managed |= sample.is_managed;
         let waits_for = thread.wait.map(|wait| wait.lock);
         let number = thread.number;
         let Self { contested, locks, has_second_round, .. } = self;

@@ -12,7 +12,7 @@ use super::lock_report::{
     ContendedLock, Cycle, CycleThread, HoldingMethod, LockOwner, LockReport, LockThread, OwnerWait,
     WaitGroup, WaitTimes, WaitingMethod, WaitingThread,
 };
-use super::process_locks::{LockKey, LockState, Owner, ProcessLocks, WaitSample};
+use super::process_locks::{LockKey, LockState, Owner, ProcessLocks};
 use crate::samples::{ThreadNumber, ThreadRoles, Threads, TraceTables};
 use crate::trace::elapsed;
 use crate::{StackId, WaitKind};
@@ -269,8 +269,10 @@ impl ProcessReport<'_, '_> {
     fn waiting_before(&mut self) -> Vec<WaitGroup> {
         let mut stacks: BTreeMap<StackId, Vec<ThreadNumber>> = BTreeMap::new();
         for (id, thread) in &self.process.threads {
-            let still = |sample: &WaitSample| thread.is_still && !thread.has_events && !sample.is_managed;
-            if let Some(sample) = thread.sample.filter(still) {
+            let Some(sample) = thread.sample.filter(|_| thread.is_still && !thread.has_events) else {
+                continue;
+            };
+            if !(thread.was_managed && self.frames.stack(sample.stack).runs) {
                 stacks.entry(sample.stack).or_default().push(*id);
             }
         }

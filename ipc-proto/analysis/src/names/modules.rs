@@ -1,5 +1,5 @@
 //! Modules, and the files in the memory of processes.
-use alloc::collections::{BTreeMap, BTreeSet};
+use alloc::collections::BTreeMap;
 use alloc::string::String;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
@@ -42,8 +42,8 @@ pub(super) struct Modules {
     names: Vec<Option<Arc<str>>>,
     /// The modules by process and by the runtime's id.
     ids: BTreeMap<(u64, u64), u32>,
-    /// The modules whose files belong to a framework.
-    of_framework: BTreeSet<u32>,
+    /// Whether the file of a module belongs to a framework, for modules whose place is known.
+    of_framework: BTreeMap<u32, bool>,
     /// The modules of symbols, by name: those of methods of .NET, and of others.
     named: [BTreeMap<Arc<str>, u32>; 2],
     /// The mapped files by process and start.
@@ -123,14 +123,14 @@ impl Modules {
                 self.ids.insert((process, row.module), module);
             }
         }
-        if is_of_framework(&path) {
-            self.of_framework.insert(module);
+        if path.contains(['/', '\\']) {
+            self.of_framework.insert(module, is_of_framework(&path));
         }
     }
 
-    /// Returns whether the file of a module belongs to a framework, as far as its place shows it.
-    pub(super) fn is_of_framework(&self, module: u32) -> bool {
-        self.of_framework.contains(&module)
+    /// Returns whether the file of a module belongs to a framework, if its place is known.
+    pub(super) fn is_of_framework(&self, module: u32) -> Option<bool> {
+        self.of_framework.get(&module).copied()
     }
 
     /// Returns the name of a module for a method, and whether no later row can change it.

@@ -9,7 +9,8 @@ use crate::event::name_list;
 /// Without patterns, these do not belong to it: methods in a module or a namespace of .NET or of Microsoft's libraries
 /// (`System`, `Microsoft.Extensions` and others), native code, code that is generated at run time, addresses without a
 /// name, the names of events, and `[…]`, which stands for other frames. All others do, also those of other libraries.
-/// [`Names`](crate::names::Names) also leave out the modules that the trace states in the folder of an installed framework.
+/// If the trace states the file of a module, [`Names`](crate::names::Names) leave out the modules in the folder of an
+/// installed framework, and do not look at the namespaces in the others.
 ///
 /// With patterns, only methods that one of them describes belong to the program. A pattern is the start of a module, or
 /// of a method with its namespace and type, and ends with a whole word: `Shop` is the start of `Shop.Cart.Total`, and
@@ -36,8 +37,13 @@ pub struct OwnCode {
 const MODULES: &[&str] = &name_list! {
     System mscorlib netstandard WindowsBase PresentationCore PresentationFramework dynamicClass
 };
+/// The type of code that is generated at run time, which has the module of its caller.
+const DYNAMIC: &str = "dynamicClass";
+/// A part of the names of types in source files that generators of the compiler write, as .NET has for routes and regular
+/// expressions: `<RegexGenerator_g>F0A1B2…__Words`.
+const GENERATED: &str = "_g>F";
 /// The first words of namespaces and types of .NET.
-const TYPES: &[&str] = &["System", "Internal", "Interop", "MS", "FxResources", "dynamicClass"];
+const TYPES: &[&str] = &["System", "Internal", "Interop", "MS", "FxResources"];
 /// The words after `Microsoft.` of the modules and namespaces of .NET and of Microsoft's libraries. Programs can begin
 /// with `Microsoft`, too.
 const MICROSOFT: &[&str] = &name_list! {
@@ -53,15 +59,16 @@ impl OwnCode {
         Self { patterns: patterns.into_iter().collect() }
     }
 
-    /// Returns whether a method belongs to the program, whose file can be one of a framework.
-    pub(super) fn owns_at(&self, method: &str, of_framework: bool) -> bool {
-        !(of_framework && self.patterns.is_empty()) && self.owns(method)
-    }
-
     /// Returns whether a method belongs to the program. Its name has the form `module!Type.Method(args)`, or is short:
     /// `Type.Method`.
     #[must_use]
     pub fn owns(&self, method: &str) -> bool {
+        self.owns_at(method, None)
+    }
+
+    /// Returns whether a method belongs to the program. `of_framework` states whether the file of its module is in the
+    /// folder of a framework, if its place is known: then the namespace does not count, which a program can choose.
+    pub(super) fn owns_at(&self, method: &str, of_framework: Option<bool>) -> bool {
         // The module can contain no `!`, but the arguments of the method can.
         let head = method.split('(').next().unwrap_or_default();
         let (module, name) = head.split_once('!').unwrap_or(("", head));
@@ -77,8 +84,10 @@ impl OwnCode {
             words.iter().any(|word| begins(text, word))
                 || of_microsoft.is_some_and(|rest| MICROSOFT.iter().any(|word| begins(rest, word)))
         };
+        let is_generated = begins(name, DYNAMIC) || name.contains(GENERATED);
+        let of_framework = of_framework.unwrap_or_else(|| has_word(name, TYPES));
         // The name of an event is not code: `EventName: Provider/Event`.
-        !(is_native || has_word(module, MODULES) || has_word(name, TYPES) || name.contains(": "))
+        !(is_native || is_generated || of_framework || has_word(module, MODULES) || name.contains(": "))
     }
 }
 
@@ -134,6 +143,26 @@ mod tests {
         ] {
             assert!(code.owns(method), "{method}");
         }
+    }
+
+    #[test]
+    fn places_of_modules() {
+        let code = OwnCode::default();
+        for method in
+            ["Shop!Internal.Stock.Get()", "Shop!System.Linq.Extra.Sum()", "Shop!Interop+Prices.Read()"]
+        {
+            assert!(code.owns_at(method, Some(false)), "{method}");
+            assert!(!code.owns_at(method, Some(true)) && !code.owns(method), "{method}");
+        }
+        for method in [
+            "Shop!dynamicClass.IL_STUB_PInvoke(int)",
+            "Shop!System.Text.RegularExpressions.Generated.<RegexGenerator_g>F0A__Words.TryMatch()",
+            "System.Private.CoreLib!System.String.Concat()",
+        ] {
+            assert!(!code.owns_at(method, Some(false)), "{method}");
+        }
+        let code = OwnCode::new(["System.Linq".into()]);
+        assert!(code.owns_at("System.Linq!System.Linq.Enumerable.Sum()", Some(true)));
     }
 
     #[test]

@@ -1,7 +1,6 @@
 //! CPU time that the program's own work does not cause.
-use super::method_table::{MethodName, MethodTable};
 use crate::names::{Names, at};
-use crate::stacks::stack_values;
+use crate::stacks::{MethodName, MethodTable, stack_values};
 use crate::{StackId, Stacks};
 
 /// The samples of running threads, by their causes. [`Samples::cpu_causes`](super::Samples::cpu_causes) returns them.

@@ -9,7 +9,7 @@ use super::interval::{Interval, Taken};
 use super::interval::{Weight, Weights};
 use super::seen_event::{PROCESSOR_SAMPLE, SeenEvent};
 use super::thread_time::ThreadTime;
-use super::waiting::WaitingStacks;
+use crate::stacks::WaitingStacks;
 use crate::trace::elapsed;
 use crate::{Part, RuntimeEvent, StackId};
 

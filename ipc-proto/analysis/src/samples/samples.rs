@@ -16,10 +16,9 @@ use super::recording::{Meter, Recording};
 use super::seen_event::SeenEvent;
 use super::thread_roles::ThreadRoles;
 use super::threads::{SampledThread, ThreadNumber, Threads, TraceTables};
-use super::waiting::WaitingStacks;
 use crate::event::EventKinds;
 use crate::names::{FrameId, Names, at, process_of};
-use crate::stacks::{Snapshot, stack_values};
+use crate::stacks::{Snapshot, WaitingStacks, stack_values};
 use crate::trace::RecordingEnd;
 use crate::{Analysis, KnownProvider, Part, RuntimeEvent, StackId, Stacks};
 

@@ -1,5 +1,5 @@
 //! The purpose of a thread, by the methods in which samples show it.
-use super::method_table::{MethodName, MethodTable};
+use crate::stacks::{MethodName, MethodTable};
 
 /// The purposes of a thread that its stacks show. On Linux, a thread has the name of its creator until it gets one of
 /// its own: a thread that the program starts from a thread of the pool is `.NET TP Worker`, too. So a name that states
@@ -20,10 +20,11 @@ pub struct ThreadRoles(u8);
 /// The names of threads with a purpose, and the methods for it. Linux stores 15 bytes of a name.
 const ROLES: &[(&str, MethodTable)] = &[
     (
-        ".NET TP Worker",
+        ThreadRoles::POOL,
         MethodTable(&[
             ("System.Threading.PortableThreadPool+WorkerThread", "WorkerThreadStart"),
             ("System.Threading._ThreadPoolWaitCallback", "PerformWaitCallback"),
+            ("System.Threading.ThreadPoolWorkQueue", "Dispatch"),
         ]),
     ),
     (".NET TP Gate", MethodTable(&[("System.Threading.PortableThreadPool+GateThread", "GateThreadStart")])),
@@ -34,6 +35,9 @@ const ROLES: &[(&str, MethodTable)] = &[
 ];
 
 impl ThreadRoles {
+    /// The name of the threads of the pool.
+    pub const POOL: &'static str = ".NET TP Worker";
+
     /// Adds a method of a stack of the thread.
     pub fn add(&mut self, method: &str) {
         let Some(method) = MethodName::of(method) else { return };

@@ -42,6 +42,8 @@ pub(crate) struct Written {
     threads: Vec<(u64, u64)>,
     /// The process of the next events; the trace has version 6 then.
     process: Option<u64>,
+    /// The timestamp at the start of the trace.
+    clock: u64,
     /// The stacks of events. The first one has the id 1.
     stacks: Vec<Vec<u8>>,
     described: Vec<(&'static str, u32, u32)>,
@@ -63,6 +65,7 @@ impl Written {
             activities: BTreeMap::new(),
             threads: Vec::new(),
             process: None,
+            clock: 0,
             stacks: Vec::new(),
             described: Vec::new(),
             fields: BTreeMap::new(),
@@ -72,6 +75,12 @@ impl Written {
     /// Sets the process of the next events. A trace has a process for all events or for none.
     pub(crate) fn process(&mut self, process: u64) -> &mut Self {
         self.process = Some(process);
+        self
+    }
+
+    /// Sets the timestamp at the start of the trace.
+    pub(crate) fn clock(&mut self, ticks: u64) -> &mut Self {
+        self.clock = ticks;
         self
     }
 
@@ -155,7 +164,9 @@ impl Written {
     pub(crate) fn bytes(&mut self) -> Vec<u8> {
         let mut out = core::mem::take(&mut self.trace);
         let version = if self.process.is_some() { Version::V6 } else { Version::V4 };
-        let mut writer = TraceWriter::new(&Trace::new(version), &mut self.buf).unwrap();
+        let mut trace = Trace::new(version);
+        trace.sync_ticks = self.clock;
+        let mut writer = TraceWriter::new(&trace, &mut self.buf).unwrap();
         for (id, described) in (1..).zip(&self.described) {
             let (provider, event_id, version) = described;
             let (name, fields) = self.fields.get(described).cloned().unwrap_or_default();
@@ -188,7 +199,7 @@ impl Written {
                 sequence,
                 thread: *thread,
                 capture_thread: 1,
-                timestamp: *timestamp,
+                timestamp: self.clock + *timestamp,
                 payload,
                 stack_id: *stack_id,
                 activity_id,

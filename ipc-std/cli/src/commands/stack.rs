@@ -11,7 +11,7 @@ use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
 use std::time::Instant;
 
 use ipc_std::{Client, ErrorKind};
-use nettrace_analysis::WaitKind;
+use nettrace_analysis::account::ThreadState;
 use nettrace_analysis::names::{FrameId, Names};
 use serde::Serialize;
 
@@ -208,7 +208,7 @@ fn show(
                 let line = ThreadStackRow {
                     thread_id: Integer(stack.thread_id),
                     thread_name: stack.own_name(names),
-                    state: stack.state(),
+                    state: if stack.runs(names) { "managed" } else { "external" },
                     frames,
                     own,
                 };
@@ -219,7 +219,7 @@ fn show(
                 writeln!(out)?;
             }
             writeln!(out, "Thread {}", stack.thread(names))?;
-            shown.write(stack.is_managed, &stack.frames, out)?;
+            shown.write(stack.runs(names), &stack.frames, out)?;
         }
         if let (Some(count @ 1..), false) = (unmanaged, globals.json) {
             let threads =
@@ -231,10 +231,7 @@ fn show(
         }
         Ok(())
     })?;
-    let waits = |stack: &Stack<FrameId>| {
-        let kind = WaitKind::of(stack.frames.iter().map(|frame| names.text(*frame)));
-        kind.is_some_and(|(kind, _)| kind == WaitKind::Lock)
-    };
+    let waits = |stack: &Stack<FrameId>| stack.state(names) == ThreadState::Lock;
     if !args.watch && stacks.iter().any(waits) {
         show_next(&format!("dotnet-ipc locks {}", args.target.target().argument()), globals)?;
     }

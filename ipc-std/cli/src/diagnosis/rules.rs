@@ -10,7 +10,7 @@ mod start;
 mod threads;
 
 use super::facts::Facts;
-use super::finding::Finding;
+use super::finding::{Finding, Severity};
 
 /// The rules, in the order of what hurts most among findings of the same severity: causes before their effects.
 const RULES: [fn(&Facts<'_>) -> Vec<Finding>; 17] = [
@@ -37,15 +37,21 @@ const RULES: [fn(&Facts<'_>) -> Vec<Finding>; 17] = [
 pub(crate) fn findings(facts: &Facts<'_>) -> Vec<Finding> {
     let mut findings: Vec<_> = RULES.iter().flat_map(|rule| rule(facts)).collect();
     findings.extend(threads::resources(facts));
-    // A method that runs because it throws, allocates or contends for a lock is no second finding.
-    let is_named = |method: &Option<String>, findings: &[Finding]| {
-        findings.iter().any(|of| of.kind != "processor" && method.is_some() && of.method == *method)
-    };
-    if let Some(place) =
-        findings.iter().position(|of| of.kind == "processor" && is_named(&of.method, &findings))
-    {
-        findings.remove(place);
-    }
+    let causes: Vec<_> = findings.iter().map(|of| (of.kind, of.method.clone())).collect();
+    findings.retain(|of| {
+        let is_effect = |(kind, method): &(&str, Option<String>)| {
+            let is_same = method.is_some() && *method == of.method;
+            match of.kind {
+                // A method runs because it throws, allocates or contends for a lock.
+                "processor" => is_same && *kind != "processor",
+                "blocked_threads" => is_same && *kind == "contention",
+                // A queue that no wait of the pool explains, except for one for a lock.
+                "thread_pool" => of.severity != Severity::High && matches!(*kind, "contention" | "deadlock"),
+                _ => false,
+            }
+        };
+        !causes.iter().any(is_effect)
+    });
     findings.sort_by_key(|finding| finding.severity);
     findings
 }

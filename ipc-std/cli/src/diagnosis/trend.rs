@@ -5,6 +5,8 @@
 pub(super) struct Trend {
     pub(super) from: f64,
     pub(super) to: f64,
+    /// The place of the value from which on it grows.
+    pub(super) start: usize,
 }
 
 impl Trend {
@@ -26,7 +28,8 @@ impl Trend {
         let middle = *lows.get(lows.len() / 2)?;
         let steps = lows.windows(2).filter(|pair| matches!(pair, [a, b] if b > a)).count();
         let grows = lows.len() >= POINTS && steps >= STEPS && to - middle >= (to - from) * LAST_HALF;
-        grows.then_some(Self { from, to })
+        let start = lowest + lows.iter().take_while(|low| **low <= from).count().saturating_sub(1);
+        grows.then_some(Self { from, to, start })
     }
 }
 
@@ -36,9 +39,9 @@ mod tests {
 
     #[test]
     fn growth() {
-        let of = |values: &[f64]| Trend::of(values).map(|trend| (trend.from, trend.to));
-        assert_eq!(of(&[20.0, 24.0, 28.0, 32.0, 36.0]), Some((20.0, 36.0)));
-        assert_eq!(of(&[110.0, 20.0, 30.0, 41.0, 52.0, 63.0]), Some((20.0, 63.0)));
+        let of = |values: &[f64]| Trend::of(values).map(|trend| (trend.from, trend.to, trend.start));
+        assert_eq!(of(&[20.0, 24.0, 28.0, 32.0, 36.0]), Some((20.0, 36.0, 0)));
+        assert_eq!(of(&[110.0, 20.0, 30.0, 41.0, 52.0, 63.0]), Some((20.0, 63.0, 1)));
         assert_eq!(of(&[20.0, 60.0, 60.0, 60.0, 60.0]), None);
         assert_eq!(of(&[20.0, 50.0, 21.0, 52.0, 20.5, 51.0, 21.0]), None);
         assert_eq!(of(&[20.0, 60.0]), None);

@@ -3,6 +3,7 @@
 use core::ops::Range;
 use std::collections::BTreeMap;
 
+use nettrace::Scalar;
 use serde_json::Value;
 
 use crate::runtime_events::{Written, numbers, utf16};
@@ -11,44 +12,60 @@ use crate::tool::run_with;
 const RUNTIME: &str = "Microsoft-Windows-DotNETRuntime";
 const RUNDOWN: &str = "Microsoft-Windows-DotNETRuntimeRundown";
 const SAMPLER: &str = "Microsoft-DotNETCore-SampleProfiler";
+const COUNTERS: &str = "System.Runtime";
 const HOSTING: &str = "Microsoft.AspNetCore.Hosting";
 
-const POOL: &[&str] = &[
+pub(crate) const POOL: &[&str] = &[
     "System.Threading.ThreadPoolWorkQueue.Dispatch",
     "System.Threading.PortableThreadPool+WorkerThread.WorkerThreadStart",
 ];
-const LOCK: &[&str] = &["System.Threading.Monitor.Enter_Slowpath", "System.Threading.Monitor.Enter"];
-const TASK: &[&str] = &[
+pub(crate) const LOCK: &[&str] =
+    &["System.Threading.Monitor.Enter_Slowpath", "System.Threading.Monitor.Enter"];
+pub(crate) const TASK: &[&str] = &[
     "System.Threading.ManualResetEventSlim.Wait",
     "System.Threading.Tasks.Task.SpinThenBlockingWait",
     "System.Threading.Tasks.Task.InternalWaitCore",
 ];
-const SIGNAL: &[&str] =
+pub(crate) const SIGNAL: &[&str] =
     &["System.Threading.WaitHandle.WaitOneNoCheck", "System.Threading.WaitHandle.WaitOne"];
-const IDLE: &[&str] = &["System.Threading.LowLevelLifoSemaphore.WaitForSignal"];
-const WORK: &[&str] = &["System.String.Concat"];
+const SOCKET: &[&str] = &["Interop+Sys.Receive", "System.Net.Sockets.Socket.Receive"];
+pub(crate) const IDLE: &[&str] = &["System.Threading.LowLevelLifoSemaphore.WaitForSignal"];
+pub(crate) const WORK: &[&str] = &["System.String.Concat"];
 
 /// A form of the same recording.
 #[derive(Debug, Clone, Copy, Default)]
-struct Form {
+pub(crate) struct Form {
     /// Added to the numbers of threads, whose order is reversed.
     thread_offset: u64,
-    is_renamed: bool,
+    /// The number of the other names that the methods have: one more than the place in `OTHER_NAMES`.
+    names: usize,
     has_idle_threads: bool,
     /// Adds a healthy process; the trace has version 6.
     has_other_process: bool,
     is_version_6: bool,
+    /// Adds threads of the pool that read sockets.
+    has_healthy_group: bool,
+    /// The timestamp at the start of the trace.
+    clock: u64,
     /// The recording lasts so many times as long.
     times: u64,
 }
 
 impl Form {
+    pub(crate) fn plain() -> Self {
+        Self { times: 1, ..Self::default() }
+    }
+
     fn all() -> Vec<Self> {
-        let plain = Self { times: 1, ..Self::default() };
+        let plain = Self::plain();
         vec![
             plain,
             Self { thread_offset: 7_000, ..plain },
-            Self { is_renamed: true, ..plain },
+            Self { names: 1, ..plain },
+            Self { names: 2, ..plain },
+            Self { has_healthy_group: true, ..plain },
+            Self { clock: 1 << 60, ..plain },
+            Self { clock: 1 << 60, is_version_6: true, ..plain },
             Self { has_idle_threads: true, ..plain },
             Self { has_other_process: true, is_version_6: true, ..plain },
             Self { is_version_6: true, ..plain },
@@ -58,36 +75,53 @@ impl Form {
 }
 
 /// Names of the program as compilers of several languages spell them.
-const OTHER_NAMES: [(&str, &str); 5] = [
-    ("Shop.Program.Main", "Startup@.main@"),
-    ("Shop.Stock.Get", "Shop.Stock`1[Shop.Key`1[System.Int32]].Get"),
-    ("Shop.Orders.Pay", "Program+<>c.<<Main>$>b__0_2"),
-    ("Shop.Prices.Parse", "Microsoft.Shop.Order.Finalize"),
-    ("Shop.Report.Build", "Money.op_Addition"),
+const OTHER_NAMES: [[(&str, &str); 5]; 2] = [
+    [
+        ("Shop.Program.Main", "Startup@.main@"),
+        ("Shop.Stock.Get", "Shop.Stock`1[Shop.Key`1[System.Int32]].Get"),
+        ("Shop.Orders.Pay", "Program+<>c.<<Main>$>b__0_2"),
+        ("Shop.Prices.Parse", "Microsoft.Shop.Order.Finalize"),
+        ("Shop.Report.Build", "Money.op_Addition"),
+    ],
+    // Namespaces of the framework in a module of the program, a local function, and a method without a type.
+    [
+        ("Shop.Program.Main", "<StartupCode$Shop>.$Program.main@"),
+        ("Shop.Stock.Get", "Internal.Stock.<Get>g__Wait|3_0"),
+        ("Shop.Orders.Pay", "Microsoft.Extensions.DependencyInjection.Orders.Pay"),
+        ("Shop.Prices.Parse", ".Interop"),
+        ("Shop.Report.Build", "System.Text.Report.Build"),
+    ],
 ];
 
 /// A recording of a service, in milliseconds.
-struct Service {
+pub(crate) struct Service {
     written: Written,
     form: Form,
     addresses: BTreeMap<&'static str, u64>,
     end: u64,
+    collections: u32,
 }
 
 impl Service {
-    fn new(form: Form, seconds: u64) -> Self {
+    pub(crate) fn new(form: Form, seconds: u64) -> Self {
         let mut written = Written::new();
         written.describe(HOSTING, (3, 0), "RequestStart", &["method", "path"]);
         written.describe(HOSTING, (4, 0), "RequestStop", &[]);
         written.describe(RUNTIME, (80, 1), "ExceptionThrown", &["ExceptionType"]);
+        written.clock(form.clock);
         let end = seconds * 1_000 * form.times;
-        let mut service = Self { written, form, addresses: BTreeMap::new(), end };
+        let mut service = Self { written, form, addresses: BTreeMap::new(), end, collections: 0 };
         if form.is_version_6 {
             service.written.process(77);
         }
         service.waits(1, &[SIGNAL, &["Shop.Program.Main"]], 0..service.end);
         if form.has_idle_threads {
             (900..930).for_each(|thread| service.waits(thread, &[IDLE, POOL], 0..service.end));
+        }
+        if form.has_healthy_group {
+            (300..304).for_each(|thread| {
+                service.waits(thread, &[SOCKET, &["Shop.Feed.Poll"], POOL], 0..service.end);
+            });
         }
         if form.has_other_process {
             service.written.process(88);
@@ -129,12 +163,12 @@ impl Service {
     }
 
     /// Samples a thread every 20 ms outside managed code.
-    fn waits(&mut self, thread: u64, parts: &[&[&'static str]], time: Range<u64>) {
+    pub(crate) fn waits(&mut self, thread: u64, parts: &[&[&'static str]], time: Range<u64>) {
         time.step_by(20).for_each(|time| self.sample(thread, parts, time, false));
     }
 
     /// Samples a thread every 20 ms in managed code.
-    fn runs(&mut self, thread: u64, parts: &[&[&'static str]], time: Range<u64>) {
+    pub(crate) fn runs(&mut self, thread: u64, parts: &[&[&'static str]], time: Range<u64>) {
         time.step_by(20).for_each(|time| self.sample(thread, parts, time, true));
     }
 
@@ -156,8 +190,39 @@ impl Service {
         }
     }
 
+    /// The work that waits for a thread of the pool, once a second.
+    fn queue(&mut self, time: Range<u64>, length: f64) {
+        const FIELDS: [(&str, Scalar); 5] = [
+            ("Name", Scalar::Utf16String),
+            ("Mean", Scalar::Double),
+            ("StandardDeviation", Scalar::Double),
+            ("Min", Scalar::Double),
+            ("Max", Scalar::Double),
+        ];
+        self.written.describe_fields(COUNTERS, (2, 0), "EventCounters", &FIELDS);
+        let thread = self.thread(98);
+        let payload = [utf16("threadpool-queue-length"), length.to_le_bytes().to_vec(), vec![0; 24]].concat();
+        for at in time.step_by(1_000) {
+            self.written.event_of(COUNTERS, (at + 100) * 1_000_000, thread, (2, 0), &payload);
+        }
+    }
+
+    /// A wait for a lock that takes so long.
+    fn contends(&mut self, thread: u64, time: u64, duration: u64) {
+        let thread = self.thread(thread);
+        let (start, lock) = (time * 1_000_000, 0xA0_u64);
+        let lock = [lock, lock + 8, self.thread(99)].map(u64::to_le_bytes).concat();
+        self.written.event(start, thread, (81, 2), &[vec![0, 9, 0], lock].concat());
+        self.stack(&[LOCK, &["Shop.Orders.Pay"], POOL]);
+        let nanoseconds = (duration * 1_000_000) as f64;
+        let stop = [vec![0, 9, 0], nanoseconds.to_le_bytes().to_vec()].concat();
+        self.written.event(start + duration * 1_000_000, thread, (91, 1), &stop);
+    }
+
     /// A collection of generation 2 with the megabytes that remain.
-    fn collection(&mut self, number: u32, time: u64, megabytes: u64) {
+    fn collection(&mut self, time: u64, megabytes: u64) {
+        self.collections += 1;
+        let number = self.collections;
         let thread = self.thread(9);
         let runtime = [9, 0];
         let at = |step: u64| time * 1_000_000 + step * 100_000;
@@ -178,13 +243,14 @@ impl Service {
         }
     }
 
-    /// Ends the recording with the names of its methods, and returns its findings by kind, without information.
-    fn findings(mut self) -> Vec<(String, String)> {
+    /// Ends the recording with the names of its methods.
+    pub(crate) fn recorded(mut self) -> Vec<u8> {
         let end = self.end * 1_000_000;
         for (name, start) in core::mem::take(&mut self.addresses) {
             let is_own = name.starts_with("Shop.");
-            let other = OTHER_NAMES.iter().find(|(known, _)| *known == name);
-            let name = other.filter(|_| self.form.is_renamed).map_or(name, |(_, other)| *other);
+            let others = self.form.names.checked_sub(1).map(|place| OTHER_NAMES[place]);
+            let other = others.and_then(|names| names.into_iter().find(|(known, _)| *known == name));
+            let name = other.map_or(name, |(_, other)| other);
             let (owner, method) = name.rsplit_once('.').unwrap();
             let module: u64 = if is_own { 2 } else { 1 };
             let ids = [0x7000 + start, module, start].map(u64::to_le_bytes).concat();
@@ -208,10 +274,23 @@ impl Service {
                 self.written.event_of(RUNDOWN, end + 2, 1, (154, 2), &payload);
             }
         }
-        let diagnosis = run_with(&["diagnose", "-", "--json"], self.written.bytes()).well().json();
+        self.written.bytes()
+    }
+
+    /// Returns the findings by kind, without information.
+    fn findings(self) -> Vec<(String, String)> {
+        let names = self.form.names;
+        let diagnosis = run_with(&["diagnose", "-", "--json"], self.recorded()).well().json();
         let findings = diagnosis["findings"].as_array().unwrap().iter();
         let findings = findings.filter(|finding| finding["severity"] != "info");
         let text = |finding: &Value, key: &str| finding[key].as_str().unwrap().to_owned();
+        let findings = findings.inspect(|finding| {
+            let has_none =
+                finding["evidence"].as_str().unwrap().contains("no wait of its threads explains it");
+            let has_method =
+                !has_none && !matches!(finding["kind"].as_str().unwrap(), "requests" | "heap_growth");
+            assert_eq!(finding["method"].is_string(), has_method, "names {names}: {finding}");
+        });
         findings.map(|finding| (text(finding, "kind"), text(finding, "evidence"))).collect()
     }
 }
@@ -220,7 +299,7 @@ impl Service {
 type Behaviour = fn(&mut Service, Range<u64>);
 
 /// The sick behaviours, each with the kind of its finding and its healthy twin.
-const BEHAVIOURS: [(&str, Behaviour, Behaviour); 7] = [
+const BEHAVIOURS: [(&str, Behaviour, Behaviour); 10] = [
     (
         "blocked_threads",
         |service, time| {
@@ -292,18 +371,62 @@ const BEHAVIOURS: [(&str, Behaviour, Behaviour); 7] = [
         "heap_growth",
         |service, time| {
             let step = (time.end - time.start) / 10;
-            (0_u32..10).for_each(|number| {
-                let number = (number, u64::from(number));
-                service.collection(number.0 + 1, time.start + number.1 * step, 20 + number.1 * 5);
-            });
+            (0..10).for_each(|number| service.collection(time.start + number * step, 20 + number * 5));
         },
         // The heap reaches its level.
         |service, time| {
             let step = (time.end - time.start) / 10;
-            (0_u32..10).for_each(|number| {
-                let megabytes = if number == 0 { 20 } else { 80 };
-                service.collection(number + 1, time.start + u64::from(number) * step, megabytes);
+            (0..10).for_each(|number| {
+                service.collection(time.start + number * step, if number == 0 { 20 } else { 80 });
             });
+        },
+    ),
+    // Each thread waits for most of the time, or for a small share of it.
+    (
+        "contention",
+        |service, time| {
+            for at in time.step_by(100) {
+                (40..48).for_each(|thread| service.contends(thread, at, 95));
+            }
+        },
+        |service, time| {
+            for at in time.step_by(100) {
+                (40..48).for_each(|thread| service.contends(thread, at, 4));
+            }
+        },
+    ),
+    // A thread that reads a socket does its work, unless other work waits for it.
+    (
+        "thread_pool",
+        |service, time| {
+            service.queue(time.clone(), 60.0);
+            (20..32).for_each(|thread| {
+                service.waits(thread, &[SOCKET, &["Shop.Feed.Poll"], POOL], time.clone());
+            });
+        },
+        |service, time| {
+            service.queue(time.clone(), 0.0);
+            (20..32).for_each(|thread| {
+                service.waits(thread, &[SOCKET, &["Shop.Feed.Poll"], POOL], time.clone());
+            });
+        },
+    ),
+    // Long polling shows nothing of other requests.
+    (
+        "requests",
+        |service, time| {
+            (0..40).for_each(|number| {
+                service.request(number, "/orders/1", time.start + u64::from(number), Some(2));
+                service.request(120 + number, "/poll", time.start, Some(4_000 + u64::from(number)));
+            });
+            (100..110).for_each(|number| service.request(number, "/orders/1", time.start + 100, None));
+        },
+        |service, time| {
+            (0..40).for_each(|number| {
+                service.request(number, "/orders/1", time.start + u64::from(number), Some(2));
+                service.request(120 + number, "/poll", time.start, Some(4_000 + u64::from(number)));
+            });
+            (100..110).for_each(|number| service.request(number, "/poll", time.start, None));
         },
     ),
     // The word in the path of requests that usually end soon says nothing.
@@ -356,11 +479,10 @@ fn a_healthy_service_is_silent_in_every_form() {
     }
 }
 
-/// The collections of the two halves would have the same numbers, so the last behaviour is left out.
 #[test]
 fn a_sick_half_is_found_with_its_time() {
-    for (kind, sick, healthy) in BEHAVIOURS.into_iter().take(5) {
-        let mut service = Service::new(Form { times: 1, ..Form::default() }, 12);
+    for (kind, sick, healthy) in BEHAVIOURS {
+        let mut service = Service::new(Form::plain(), 12);
         let (first, second) = (service.part(0, 5), service.part(5, 10));
         match kind {
             // Its requests would go on.
@@ -371,15 +493,23 @@ fn a_sick_half_is_found_with_its_time() {
         let findings = service.findings();
         assert_eq!(kinds(&findings), [kind], "{findings:?}");
         let evidence = &findings[0].1;
-        let times = ["since 5.9 s", "since 6.0 s", "for up to 5.9 s"];
+        let times = ["since 5.7 s", "since 5.9 s", "since 6.0 s", "since 6.1 s", "for up to 5.9 s"];
         assert!(times.iter().any(|time| evidence.contains(time)), "{kind}: {evidence}");
     }
+}
+
+#[test]
+fn a_queue_without_a_wait_is_a_finding() {
+    let mut service = Service::new(Form { has_idle_threads: true, ..Form::plain() }, 6);
+    service.queue(0..6_000, 60.0);
+    let findings = service.findings();
+    assert_eq!(kinds(&findings), ["thread_pool"], "{findings:?}");
 }
 
 /// What the recording does not have is unknown, not zero.
 #[test]
 fn what_was_not_recorded_is_null() {
-    let mut service = Service::new(Form { times: 1, ..Form::default() }, 3);
+    let mut service = Service::new(Form::plain(), 3);
     service.throws(&[&["Shop.Prices.Parse"], POOL], 10);
     let diagnosis = run_with(&["diagnose", "-", "--json"], service.written.bytes()).well().json();
     assert!(diagnosis["exceptions_per_second"].as_f64().unwrap() > 0.0, "{diagnosis}");

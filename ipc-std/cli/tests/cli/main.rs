@@ -92,6 +92,7 @@ mod symptoms;
 mod target;
 #[cfg(target_os = "linux")]
 mod terminals;
+mod thread_states;
 #[path = "../tool/mod.rs"]
 mod tool;
 mod top;

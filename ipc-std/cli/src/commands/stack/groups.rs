@@ -51,8 +51,8 @@ impl<'s> StackGroup<'s> {
     }
 
     /// Returns whether all threads run managed code.
-    fn is_managed(&self) -> bool {
-        self.threads.iter().all(|stack| stack.is_managed)
+    fn runs(&self, names: &Names) -> bool {
+        self.threads.iter().all(|stack| stack.runs(names))
     }
 
     fn frames(&self) -> &'s [FrameId] {
@@ -103,7 +103,7 @@ pub(super) fn write(
             let line = GroupRow {
                 threads: group.threads.iter().map(|stack| Integer(stack.thread_id)).collect(),
                 count: group.threads.len(),
-                state: if group.is_managed() { "managed" } else { "external" },
+                state: if group.runs(names) { "managed" } else { "external" },
                 frames,
                 own,
             };
@@ -120,7 +120,7 @@ pub(super) fn write(
             more => format!(" and {more} more"),
         };
         writeln!(out, "    {}{more}", threads.join(", "))?;
-        shown.write(group.is_managed(), group.frames(), out)?;
+        shown.write(group.runs(names), group.frames(), out)?;
     }
     Ok(())
 }

@@ -1,4 +1,5 @@
 //! The stack of a thread.
+use nettrace_analysis::account::ThreadState;
 use nettrace_analysis::names::{FrameId, Names};
 use nettrace_analysis::samples::ThreadRoles;
 
@@ -23,9 +24,14 @@ impl Stack<u64> {
 }
 
 impl Stack<FrameId> {
-    /// Returns the state of the thread in JSON.
-    pub(super) const fn state(&self) -> &'static str {
-        if self.is_managed { "managed" } else { "external" }
+    /// Returns what the thread does.
+    pub(super) fn state(&self, names: &Names) -> ThreadState {
+        ThreadState::of_stack(&self.frames, names, self.is_managed).0
+    }
+
+    /// Returns whether the thread runs managed code: one that waits there does not.
+    pub(super) fn runs(&self, names: &Names) -> bool {
+        self.state(names) == ThreadState::Runs
     }
 
     /// Returns the id and the name of the thread.

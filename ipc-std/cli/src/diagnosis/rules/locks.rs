@@ -98,7 +98,9 @@ fn holder(lock: Option<&ContendedLock>) -> String {
 
 /// Waits for locks that take much time, by their events.
 pub(super) fn contention(facts: &Facts<'_>) -> Vec<Finding> {
-    const THREADS: f64 = 0.3;
+    /// How many threads wait at any time: a share of those that ever wait, between these numbers.
+    const SHARE: f64 = 0.05;
+    const THREADS: [f64; 2] = [0.3, 1.0];
     const NANOSECONDS: f64 = 1e9;
     const COUNT: u64 = 5;
     // Waits that never end are no contention.
@@ -111,12 +113,17 @@ pub(super) fn contention(facts: &Facts<'_>) -> Vec<Finding> {
         rows.iter().map(|row| row.count).sum::<u64>() >= COUNT
             || facts.total(Measure::Contention) >= NANOSECONDS
     };
-    let Some(all) = facts.stretch(&rows, THREADS * NANOSECONDS).filter(|_| has_weight(&rows)) else {
+    let limit = |rows: &[Row<'_>]| {
+        let threads = rows.iter().map(|row| row.thread).collect::<BTreeSet<_>>().len();
+        let [least, most] = THREADS;
+        (threads as f64 * SHARE).clamp(least, most) * NANOSECONDS
+    };
+    let Some(all) = facts.stretch(&rows, limit(&rows)).filter(|_| has_weight(&rows)) else {
         return Vec::new();
     };
     let mut locks: BTreeMap<&str, Vec<Row<'_>>> = BTreeMap::new();
     rows.into_iter().for_each(|row| locks.entry(row.label).or_default().push(row));
-    let is_large = |rows: &[Row<'_>]| facts.stretch(rows, THREADS * NANOSECONDS).is_some();
+    let is_large = |rows: &[Row<'_>]| facts.stretch(rows, limit(rows)).is_some();
     let (mut large, small): (Vec<_>, Vec<_>) = locks.into_iter().partition(|(_, rows)| is_large(rows));
     let others: Vec<_> = small.into_iter().flat_map(|(_, rows)| rows).collect();
     if is_large(&others) || large.is_empty() {
@@ -131,7 +138,7 @@ pub(super) fn contention(facts: &Facts<'_>) -> Vec<Finding> {
         .into_iter()
         .map(|(label, rows)| {
             let blame = facts.blame(&rows);
-            let stretch = facts.stretch(&rows, THREADS * NANOSECONDS).unwrap_or(all);
+            let stretch = facts.stretch(&rows, limit(&rows)).unwrap_or(all);
             let id: Option<u64> = label.parse().ok();
             let lock = facts.locks().find(|lock| id.is_some() && lock.id == id);
             let longest = match lock {

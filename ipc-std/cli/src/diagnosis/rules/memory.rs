@@ -4,7 +4,7 @@ use nettrace_analysis::account::{Account, Gauge, Measure, Row};
 use crate::diagnosis::fact::Wish;
 use crate::diagnosis::facts::Facts;
 use crate::diagnosis::finding::{Finding, Severity, places};
-use crate::diagnosis::stretch::{Bins, Stretch};
+use crate::diagnosis::stretch::{Bins, Stretch, seconds};
 use crate::diagnosis::trend::Trend;
 
 const MB: f64 = 1e6;
@@ -126,7 +126,10 @@ pub(super) fn growing_heap(facts: &Facts<'_>) -> Vec<Finding> {
         // A few collections show no trend, so that only a large growth counts.
         (None, [from, .., to]) if sizes.len() < 4 && sizes.is_sorted() => {
             let is_large = *to >= from * 1.5 && to - from >= 2.0 * GROWTH;
-            (Trend { from: *from, to: *to }, if is_large { Severity::Medium } else { Severity::Info })
+            (
+                Trend { from: *from, to: *to, start: 0 },
+                if is_large { Severity::Medium } else { Severity::Info },
+            )
         }
         _ => return Vec::new(),
     };
@@ -135,12 +138,16 @@ pub(super) fn growing_heap(facts: &Facts<'_>) -> Vec<Finding> {
     }
     let rows: Vec<_> = facts.rows(Measure::Allocations).collect();
     let blame = facts.blame(&rows);
+    let start = heap.points().get(trend.start).filter(|_| trend.start > 0);
+    let [_, end] = seconds(facts.account);
+    let since = start.map(|point| Stretch::new(point.first as f64 / 1e9, end, 0.0, facts.account).when());
+    let since = since.unwrap_or_default();
     let sense = match sizes.len() {
         0..4 => "which are too few to show whether it goes on: record for longer",
         _ => "and its lows rise to the end",
     };
     let evidence = format!(
-        "the heap after a collection grew from {:.0} to {:.0} MB in {} collections {which}, {sense}{}; which \
+        "the heap after a collection grew from {:.0} to {:.0} MB in {} collections {which}{since}, {sense}{}; which \
          objects these are is not in the events: two heap snapshots show it",
         trend.from / MB,
         trend.to / MB,

@@ -6,17 +6,24 @@ use crate::diagnosis::finding::{Finding, Severity, places};
 use crate::diagnosis::stretch::{Stretch, seconds};
 
 /// The states in which a thread of the pool does no work. Waits for locks have rules of their own.
-const BLOCKED: [ThreadState; 5] =
-    [ThreadState::Task, ThreadState::Sleep, ThreadState::Semaphore, ThreadState::Join, ThreadState::Signal];
+const BLOCKED: [ThreadState; 6] = [
+    ThreadState::Task,
+    ThreadState::Sleep,
+    ThreadState::Semaphore,
+    ThreadState::Join,
+    ThreadState::Signal,
+    ThreadState::Socket,
+];
 
 /// Threads of the pool that are blocked, with the work that waits for a thread.
 pub(super) fn blocked(facts: &Facts<'_>) -> Vec<Finding> {
     const THREADS: f64 = 2.5;
     const SHARE: f64 = 0.2;
-    let mut queue = queue(facts);
+    let queue = queue(facts);
     let pool = facts.threads(ThreadRole::Pool);
     let mut findings = Vec::new();
-    for state in BLOCKED {
+    // A thread that reads a socket does its work, unless other work waits for it.
+    for state in BLOCKED.into_iter().filter(|state| *state != ThreadState::Socket || queue.is_some()) {
         let rows = facts.samples(state, |role| role == ThreadRole::Pool);
         // With work in the queue, fewer blocked threads are too many.
         let threads = match queue {
@@ -43,22 +50,19 @@ pub(super) fn blocked(facts: &Facts<'_>) -> Vec<Finding> {
     findings.sort_by(|(a, _), (b, _)| b.total_cmp(a));
     let mut findings: Vec<_> = findings.into_iter().map(|(_, finding)| finding).collect();
     findings.extend(outside_managed_code(facts, pool));
-    if let (Some(cause), Some(queue)) = (findings.first_mut(), queue.take()) {
-        cause.kind = "thread_pool";
-        cause.severity = Severity::High;
-        cause.evidence = format!("{queue}; {}", cause.evidence);
-    } else if let Some(queue) = queue.filter(|_| !are_stuck(facts, pool)) {
-        let evidence = format!("{queue}; no wait of its threads explains it");
-        findings.push(Finding::new("thread_pool", Severity::Medium, evidence));
+    match (findings.first_mut(), queue) {
+        (Some(cause), Some(queue)) => {
+            cause.kind = "thread_pool";
+            cause.severity = Severity::High;
+            cause.evidence = format!("{queue}; {}", cause.evidence);
+        }
+        (None, Some(queue)) => {
+            let evidence = format!("{queue}; no wait of its threads explains it");
+            findings.push(Finding::new("thread_pool", Severity::Medium, evidence));
+        }
+        (_, None) => {}
     }
     findings.into_iter().map(|finding| finding.see_stacks("dotnet-ipc stack TARGET --group")).collect()
-}
-
-/// Returns whether the threads of the pool wait for locks to the end: then this is the cause of a queue.
-fn are_stuck(facts: &Facts<'_>, pool: usize) -> bool {
-    let is_lock = |of: &&LastState| matches!(of.state, ThreadState::Lock | ThreadState::ReaderWriterLock);
-    facts.last_states.iter().filter(is_lock).filter(|of| facts.stuck.contains(&of.thread)).count()
-        >= pool.div_ceil(2).max(1)
 }
 
 /// Returns the work that waits for a thread of the pool, unless it waits for a moment only.

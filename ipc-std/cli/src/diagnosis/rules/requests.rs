@@ -16,10 +16,12 @@ const DIRECTIONS: [(Direction, &str); 2] = [(Direction::Incoming, ""), (Directio
 
 /// Requests that are older than their own kind and all others take.
 pub(super) fn stuck(facts: &Facts<'_>) -> Vec<Finding> {
-    DIRECTIONS.iter().filter_map(|(direction, what)| stuck_of(facts, *direction, what)).collect()
+    let kinds = DIRECTIONS.into_iter().flat_map(|of| [(of, false), (of, true)]);
+    kinds.filter_map(|((direction, what), is_long)| stuck_of(facts, direction, what, is_long)).collect()
 }
 
-fn stuck_of(facts: &Facts<'_>, direction: Direction, what: &str) -> Option<Finding> {
+/// Returns the old requests of the kinds that are long by nature, or of those that are not.
+fn stuck_of(facts: &Facts<'_>, direction: Direction, what: &str, is_long: bool) -> Option<Finding> {
     /// So many requests must have ended to show how long one takes.
     const ENDED: u64 = 10;
     /// How old a request is at least that takes too long, if there are no others to compare with.
@@ -27,12 +29,15 @@ fn stuck_of(facts: &Facts<'_>, direction: Direction, what: &str) -> Option<Findi
     let mut all = Durations::default();
     facts.groups(direction).for_each(|group| all.merge(&group.durations));
     let usual = if all.count() >= ENDED { all.quantile(990).saturating_mul(10).max(SECOND) } else { OLD };
+    // Other kinds, as exports and long polling, show little of one of which many have ended.
     let limit = |group: &RequestGroup| match group.durations.count() {
         0..REQUESTS => usual,
-        _ => usual.max(group.durations.quantile(990).saturating_mul(10)),
+        REQUESTS..ENDED => usual.max(group.durations.quantile(990).saturating_mul(10)),
+        ENDED.. => group.durations.quantile(990).saturating_mul(10).max(SECOND),
     };
     let mut groups: Vec<_> = facts
         .groups(direction)
+        .filter(|group| is_long_by_nature(group) == is_long)
         .map(|group| (group.ages.count_from(limit(group)), group))
         .filter(|(old, _)| *old > 0)
         .collect();
@@ -75,7 +80,7 @@ fn stuck_of(facts: &Facts<'_>, direction: Direction, what: &str) -> Option<Findi
         names.join(", "),
         oldest as f64 / 1e9
     );
-    let severity = match groups.iter().all(|(_, group)| is_long_by_nature(group)) {
+    let severity = match is_long {
         true => Severity::Info,
         // Without others, only a person's patience is a measure.
         false => Severity::high_if(all.count() >= ENDED || oldest >= 2 * OLD),

@@ -108,7 +108,7 @@ pub(super) fn resources(facts: &Facts<'_>) -> Option<Finding> {
     }
     let timers: Vec<_> =
         facts.counter("active-timer-count")?.points().iter().map(|point| point.mean()).collect();
-    let Trend { from, to } =
+    let Trend { from, to, .. } =
         Trend::of(&timers).filter(|trend| trend.to >= TIMERS && trend.to >= trend.from * 1.25)?;
     let evidence = format!("{to:.0} timers are active and grow in number, from {from:.0} in the recording");
     finding("timers", Severity::Medium, evidence, "dotnet-ipc heap PID")

@@ -3,10 +3,10 @@
 /// Methods of the runtime and its libraries: each type with the names of its methods, separated by spaces. A name that
 /// ends with `*` stands for all methods of the type that begin so.
 #[derive(Debug)]
-pub(super) struct MethodTable(pub(super) &'static [(&'static str, &'static str)]);
+pub(crate) struct MethodTable(pub(crate) &'static [(&'static str, &'static str)]);
 
 impl MethodTable {
-    pub(super) fn has(&self, MethodName { type_name, method }: MethodName<'_>) -> bool {
+    pub(crate) fn has(&self, MethodName { type_name, method }: MethodName<'_>) -> bool {
         let has = |known: &str| match known.strip_suffix('*') {
             Some(start) => method.starts_with(start),
             None => method == known,
@@ -17,7 +17,7 @@ impl MethodTable {
 
 /// The name of a method without module and arguments.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct MethodName<'n> {
+pub(crate) struct MethodName<'n> {
     type_name: &'n str,
     method: &'n str,
 }
@@ -25,7 +25,7 @@ pub(super) struct MethodName<'n> {
 impl<'n> MethodName<'n> {
     /// Returns the parts of a name of the form `module!Type.Method(args)` or `Type.Method`. A function inside of a
     /// method, as `Type.<Method>g__Part|1_0`, has the name of the method.
-    pub(super) fn of(name: &'n str) -> Option<Self> {
+    pub(crate) fn of(name: &'n str) -> Option<Self> {
         let head = name.split_once('(').map_or(name, |(head, _)| head);
         let head = head.split_once('!').map_or(head, |(_, method)| method);
         let (type_name, method) = head.rsplit_once("::").or_else(|| head.rsplit_once('.'))?;

@@ -6,9 +6,9 @@
 use alloc::vec::Vec;
 
 use super::method_table::{MethodName, MethodTable};
+use super::snapshot::stack_values;
+use super::stacks::{StackId, Stacks};
 use crate::names::{Names, at};
-use crate::stacks::stack_values;
-use crate::{StackId, Stacks};
 
 /// Methods that call the operating system to wait, or that wait themselves. Methods that spin before they wait are
 /// not here, unless they also have the wait inside: a thread that spins runs.
@@ -72,7 +72,7 @@ pub(crate) struct WaitingStacks {
 }
 
 impl WaitingStacks {
-    pub(super) fn new(names: &mut Names, stacks: &Stacks) -> Self {
+    pub(crate) fn new(names: &mut Names, stacks: &Stacks) -> Self {
         let of_caller = |caller, kind| if kind == Kind::Polls { caller } else { kind };
         Self { kinds: stack_values(names, stacks, Kind::of, of_caller) }
     }
@@ -81,6 +81,11 @@ impl WaitingStacks {
     pub(crate) fn has(&self, stack: StackId) -> bool {
         at(&self.kinds, stack.0) == Some(&Kind::Waits)
     }
+}
+
+/// Returns whether a thread in managed code waits there, by its frames, the innermost first.
+pub(super) fn waits<'n>(mut frames: impl Iterator<Item = &'n str>) -> bool {
+    frames.find_map(|method| Some(Kind::of(method)).filter(|kind| *kind != Kind::Polls)) == Some(Kind::Waits)
 }
 
 impl Kind {
