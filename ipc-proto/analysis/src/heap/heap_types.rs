@@ -43,9 +43,18 @@ impl Graph {
             let stem = module.map_or("", |module| module.strip_suffix(".dll").unwrap_or(module));
             // A symbol as it is names a type of the runtime.
             let is_named = |raw: &str| !raw.is_empty() && !(of_type.is_native() && raw.starts_with('_'));
-            let is_own = of_type.raw_name.as_deref().is_some_and(is_named) && own.owns(&format!("{stem}!{name}"));
+            let is_own =
+                of_type.raw_name.as_deref().is_some_and(is_named) && own.owns(&format!("{stem}!{name}"));
             let module = module.map(ToOwned::to_owned);
-            let none = |(name, module)| HeapTypeRow { name, module, count: 0, bytes: 0, largest: 0, large: 0, is_own };
+            let none = |(name, module)| HeapTypeRow {
+                name,
+                module,
+                count: 0,
+                bytes: 0,
+                largest: 0,
+                large: 0,
+                is_own,
+            };
             let key = (name, module);
             let known = rows.entry(key.clone()).or_insert_with(|| none(key));
             known.count = known.count.saturating_add(row.count);

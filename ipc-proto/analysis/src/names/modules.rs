@@ -82,7 +82,7 @@ impl Modules {
         if module != NO_MODULE {
             let [methods, native] = &mut self.named;
             if is_native {
-                self.of_framework.insert(module);
+                self.of_framework.insert(module, true);
                 native.insert(name, module);
             } else {
                 methods.insert(name, module);

@@ -2,9 +2,9 @@
 use alloc::vec::Vec;
 
 use super::interval::Weight;
-use super::method_table::{MethodName, MethodTable};
+
 use crate::names::{Names, at};
-use crate::stacks::stack_values;
+use crate::stacks::{MethodName, MethodTable, stack_values};
 use crate::{StackId, Stacks};
 
 /// The methods that wait for the next timer.

@@ -265,6 +265,7 @@ fn native_types(file: &mut FileReader<'_>, types: &mut [HeapType]) -> Result<(),
                 raw_name: Some(String::new()),
                 module_id: base,
                 module: path,
+                build_id: Arc::default(),
                 name_id,
                 flags: 0x10,
             };
@@ -288,6 +289,7 @@ fn heap_type(name: String, module: Option<String>) -> HeapType {
         raw_name: unknown.is_none().then(|| of_com.unwrap_or(name).to_owned()),
         module_id: module_id.unwrap_or_default(),
         module: module.filter(|_| module_id.is_none()).map(Into::into),
+        build_id: Arc::default(),
         name_id: 0,
         flags: if of_com.is_some() { 4 } else { 0 },
     }

@@ -157,7 +157,7 @@ impl HeapTypes {
 }
 
 fn to_json(row: &HeapTypeRow) -> JsonTypeRow<'_> {
-    let HeapTypeRow { name, module, count, bytes, largest, is_own, .. } = row;
-    let (count, bytes, largest) = (*count, *bytes, *largest);
-    JsonTypeRow { name, module: module.as_deref(), count, bytes, largest, own: *is_own }
+    let HeapTypeRow { name, module, count, bytes, largest, large, is_own, .. } = row;
+    let (count, bytes, largest, large) = (*count, *bytes, *largest, *large);
+    JsonTypeRow { name, module: module.as_deref(), count, bytes, largest, large, own: *is_own }
 }
