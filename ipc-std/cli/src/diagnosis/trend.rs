@@ -28,7 +28,8 @@ impl Trend {
         let middle = *lows.get(lows.len() / 2)?;
         let steps = lows.windows(2).filter(|pair| matches!(pair, [a, b] if b > a)).count();
         let grows = lows.len() >= POINTS && steps >= STEPS && to - middle >= (to - from) * LAST_HALF;
-        let start = lowest + lows.iter().take_while(|low| **low <= from).count().saturating_sub(1);
+        let lowest_values = lows.iter().take_while(|low| **low <= from).count();
+        let start = lowest.saturating_add(lowest_values.saturating_sub(1));
         grows.then_some(Self { from, to, start })
     }
 }
