@@ -1,5 +1,4 @@
 //! Reads a `.gcdump` file.
-use alloc::borrow::ToOwned;
 use alloc::collections::BTreeMap;
 use alloc::string::String;
 use alloc::sync::Arc;
@@ -9,7 +8,7 @@ use ipc_proto::wire::{Reader, to_u32, to_u64, to_usize};
 use nettrace::FileTime;
 
 use super::encoding::{FileReader, TypeVersion, next_compressed, tag};
-use super::root_tree::{RootPath, is_root_type, static_field};
+use super::root_tree::{RootPath, is_root_type, read_name, static_field};
 use super::{Gcdump, GcdumpError, GcdumpInfo, OLDEST, SIZE_CLASSES, TICKS_OF_1601, VERSION};
 use crate::heap::graph::{Graph, Root};
 use crate::heap::node_columns::NodeColumns;
@@ -198,7 +197,8 @@ impl<'a> MemoryGraph<'a> {
     /// Follows the nodes for roots to the objects.
     fn roots(&mut self, numbers: &[u32], addresses: &[u64]) -> Result<Vec<Root>, GcdumpError> {
         let name = |of_type: usize| self.types.get(of_type).and_then(|of_type| of_type.raw_name.as_deref());
-        let field = |of_type: usize| name(of_type).and_then(static_field).map(Into::into);
+        let field =
+            |of_type: usize| name(of_type).and_then(static_field).map(|field| read_name(field).into());
         let fields: Vec<Option<Arc<str>>> = (0..self.types.len()).map(field).collect();
         let mut roots = Vec::new();
         let mut open = alloc::vec![(to_usize(self.root), RootPath::START)];
@@ -286,7 +286,7 @@ fn heap_type(name: String, module: Option<String>) -> HeapType {
     let module_id = module.as_deref().and_then(|module| hex(module, "Module(0x", ")"));
     HeapType {
         id: unknown.unwrap_or_default(),
-        raw_name: unknown.is_none().then(|| of_com.unwrap_or(name).to_owned()),
+        raw_name: unknown.is_none().then(|| read_name(of_com.unwrap_or(name))),
         module_id: module_id.unwrap_or_default(),
         module: module.filter(|_| module_id.is_none()).map(Into::into),
         build_id: Arc::default(),

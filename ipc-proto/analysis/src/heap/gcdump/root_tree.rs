@@ -8,6 +8,7 @@ use alloc::vec::Vec;
 use ipc_proto::wire::to_u32;
 
 use crate::heap::graph::{Graph, Root, RootKind};
+use crate::heap::type_table::HeapType;
 
 /// The flags of a root: pinning, and of counted references.
 const PINNING: u32 = 1;
@@ -51,6 +52,27 @@ pub(super) fn static_field(name: &str) -> Option<&str> {
     name.strip_prefix(STATIC)?.strip_suffix(']')
 }
 
+/// Returns the name of a type in a file, where `<>` of the compiler's own names is `[]`.
+pub(super) fn written_name(of_type: &HeapType) -> String {
+    match of_type.raw_name {
+        Some(_) => of_type.name().replace("<>", "[]"),
+        None => format!("UNKNOWN 0x{:x}", of_type.id),
+    }
+}
+
+/// Returns the name of a type as the runtime has it. Only an array has `[]` after a name.
+pub(super) fn read_name(written: &str) -> String {
+    let mut name = String::with_capacity(written.len());
+    for (place, part) in written.split("[]").enumerate() {
+        if place > 0 {
+            let is_array = !name.is_empty() && !name.ends_with(['+', '.', '<', ',']);
+            name.push_str(if is_array { "[]" } else { "<>" });
+        }
+        name.push_str(part);
+    }
+    name
+}
+
 /// Returns whether a type is that of nodes for roots.
 pub(super) fn is_root_type(name: &str, module: Option<&str>) -> bool {
     name.starts_with('[') && !name.starts_with("[RCW ") && module.is_none_or(str::is_empty)
@@ -77,7 +99,7 @@ pub(super) fn root_nodes(graph: &Graph) -> Vec<RootNode> {
     tree.nodes.push(RootNode { name: "[.NET Roots]".to_owned(), children: Vec::new() });
     tree.child(0, "[static vars]");
     let types: BTreeMap<u64, String> = if graph.roots().iter().any(|root| root.field.is_some()) {
-        graph.types().iter().map(|of_type| (of_type.id, cut(of_type.name(), MAX_NAME))).collect()
+        graph.types().iter().map(|of_type| (of_type.id, cut(written_name(of_type), MAX_NAME))).collect()
     } else {
         BTreeMap::new()
     };
@@ -87,6 +109,7 @@ pub(super) fn root_nodes(graph: &Graph) -> Vec<RootNode> {
         if let Some(field) = root.field.as_deref() {
             let name = match types.get(&root.id) {
                 Some(name) => format!("{STATIC}{name}.{field}]"),
+                // Of a file that was read, the field has the name of its type.
                 None if root.id == 0 => format!("{STATIC}{field}]"),
                 None => format!("{STATIC}Type(0x{:x}).{field}]", root.id),
             };
@@ -96,6 +119,8 @@ pub(super) fn root_nodes(graph: &Graph) -> Vec<RootNode> {
             group.children.push(node);
         }
     }
+    // The group of objects of COM is always there.
+    tree.child(0, "[COM/WinRT Objects]");
     tree.nodes
 }
 

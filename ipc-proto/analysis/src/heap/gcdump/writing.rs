@@ -8,7 +8,7 @@ use alloc::vec::Vec;
 use ipc_proto::wire::{to_u32, to_u64, to_usize};
 
 use super::encoding::{push_compressed, push_string, tag};
-use super::root_tree::{cut, root_nodes};
+use super::root_tree::{cut, root_nodes, written_name};
 use super::{Gcdump, GcdumpInfo, GcdumpWriteError, SIZE_CLASSES, TICKS_OF_1601, VERSION};
 use crate::heap::graph::{Graph, Node};
 
@@ -55,10 +55,7 @@ impl FileTypes {
         }
         let Some(of_type) = graph.types().get(place) else { return 0 };
         let suffix = SIZE_CLASSES.get(class).map_or("", |(_, suffix)| suffix);
-        let name = match of_type.raw_name {
-            Some(_) => of_type.name(),
-            None => format!("UNKNOWN 0x{:x}", of_type.id),
-        };
+        let name = written_name(of_type);
         let module = match of_type.module.as_deref() {
             Some(module) => cut(module.to_owned(), MAX_PATH),
             None => format!("Module(0x{:x})", of_type.module_id),
