@@ -35,7 +35,7 @@ pub(super) fn open(path: &Path, options: &mut OpenOptions) -> io::Result<File> {
         return options.open(path);
     }
     #[cfg(unix)]
-    options.custom_flags(rustix::fs::OFlags::NOFOLLOW.bits().cast_signed());
+    options.custom_flags(rustix::fs::OFlags::NOFOLLOW.bits() as i32);
     options.open(target)
 }
 
