@@ -415,7 +415,7 @@ mod tests {
         let process = Process { id: None, name: String::new() };
         for (count, min) in [(0, serde_json::json!(null)), (1, serde_json::json!(2.0))] {
             sample.measurement = Measurement::Mean { mean, standard_deviation, count, min: 2.0, max: 2.0 };
-            assert_eq!(serde_json::to_value(SampleLine::new(&process, &sample)).unwrap()["min"], min);
+            assert_eq!(serde_json::to_value(SampleLine::new(&process, &sample, None)).unwrap()["min"], min);
         }
     }
 
@@ -431,7 +431,7 @@ mod tests {
         let line = numbers(&sample);
         assert!(line.len() < 16 * 64, "{line}");
         let process = Process { id: None, name: String::new() };
-        let line = serde_json::to_value(SampleLine::new(&process, &sample)).unwrap();
+        let line = serde_json::to_value(SampleLine::new(&process, &sample, None)).unwrap();
         assert_eq!(line["quantiles"], serde_json::json!({ "5e-324": 1.0 }));
     }
 }
