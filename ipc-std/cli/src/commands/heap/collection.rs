@@ -71,7 +71,8 @@ impl CollectionArgs {
         let client = client.with_deadline(None);
         self.check_size(&client, target)?;
         let buffer = self.buffer(major, target, globals);
-        let live = LiveArgs { duration: None, buffer, no_resume: false };
+        // A runtime that waits for the tool answers no other request until its objects are read, not even ResumeRuntime.
+        let live = LiveArgs { duration: None, buffer, no_resume: true };
         let spec = ProviderSpec::new(RUNTIME_PROVIDER, keywords::HEAP_SNAPSHOT, EventLevel::VERBOSE, "");
         let plan = live.plan(vec![spec]).with_snapshot();
         forget_types(&client)?;
@@ -100,7 +101,7 @@ impl CollectionArgs {
         let snapshots = snapshots.finish();
         let check = || {
             resumed.and(read)?;
-            session::check_end(end, session, false, target.process_id())?;
+            session::check_end(end, session, true, target.process_id())?;
             if !snapshots.is_empty() {
                 session::report_end(session, globals);
             }
