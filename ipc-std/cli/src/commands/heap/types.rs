@@ -88,7 +88,7 @@ impl HeapTypes {
             }
             let stem = module.map_or("", |module| module.strip_suffix(".dll").unwrap_or(module));
             // A symbol as it is names a type of the runtime.
-            let is_named = |raw: &str| !raw.is_empty() && !(of_type.is_native() && raw.starts_with('_'));
+            let is_named = |raw: &str| !(raw.is_empty() || of_type.is_native() && raw.starts_with('_'));
             let is_own = of_type.raw_name.as_deref().is_some_and(is_named) && own.owns(&format!("{stem}!{name}"));
             let known =
                 rows.entry((name.clone(), module.map(ToOwned::to_owned))).or_insert_with(|| HeapTypeRow {
