@@ -42,7 +42,7 @@ impl Graph {
             let name = of_type.name();
             let stem = module.map_or("", |module| module.strip_suffix(".dll").unwrap_or(module));
             // A symbol as it is names a type of the runtime.
-            let is_named = |raw: &str| !raw.is_empty() && !(of_type.is_native() && raw.starts_with('_'));
+            let is_named = |raw: &str| !(raw.is_empty() || of_type.is_native() && raw.starts_with('_'));
             let is_own =
                 of_type.raw_name.as_deref().is_some_and(is_named) && own.owns(&format!("{stem}!{name}"));
             let module = module.map(ToOwned::to_owned);

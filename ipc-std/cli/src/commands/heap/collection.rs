@@ -107,7 +107,7 @@ impl CollectionArgs {
         let snapshots = snapshots.finish();
         let check = || {
             resumed.and(read)?;
-            session::check_end(end, session, snapshots.is_empty(), target.process_id())?;
+            session::check_end(end, session, true, target.process_id())?;
             if !snapshots.is_empty() {
                 session::report_end(session, globals);
             }
