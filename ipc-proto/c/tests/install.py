@@ -43,7 +43,7 @@ def install(package, prefix, stage):
     # Without optimization, the smaller library would not link: that it cannot panic is then not proven.
     profile = "--release" if package.name == "c" else "--debug"
     output(
-        "cargo", "cinstall", "--quiet", profile, "--locked", "--manifest-path", package / "Cargo.toml",
+        "cargo", "cinstall", profile, "--locked", "--manifest-path", package / "Cargo.toml",
         f"--prefix={prefix}", f"--libdir={prefix}/lib64", f"--destdir={stage}",
         env={**os.environ, "CARGO_TARGET_DIR": str(target)},
     )
