@@ -234,9 +234,11 @@ fn sampled(threads: &[(u64, &[&str])], managed: impl Fn(u64) -> bool) -> Vec<u8>
     for (id, (thread, _)) in (1..).zip(threads) {
         put_event(1, *thread, id, &u32::from(managed(*thread)).wrapping_add(1).to_le_bytes());
     }
-    for (module, path) in
-        [(1_u64, "/app/Shop.dll"), (2, "/dotnet/System.Private.CoreLib.dll"), (3, "/app/Kestrel.dll")]
-    {
+    for (module, path) in [
+        (1_u64, "/app/Shop.dll"),
+        (2, "/dotnet/System.Private.CoreLib.dll"),
+        (3, "/dotnet/shared/Microsoft.AspNetCore.App/10.0.0/Kestrel.dll"),
+    ] {
         let row = [&module.to_le_bytes()[..], &[0; 16], &utf16(path), &utf16("")].concat();
         put_event(2, 1, 0, &row);
     }
