@@ -10,8 +10,8 @@
 
 mod runtime_events;
 
+use core::convert::Infallible;
 use std::collections::BTreeMap;
-use std::convert::Infallible;
 use std::fs;
 
 use nettrace_analysis::heap::{
@@ -113,7 +113,8 @@ fn a_written_file_has_the_graph() {
             graph.roots().iter().filter(|root| root.flags & 2 == 0 && graph.at(root.address).is_some());
         let mut expected: Vec<u64> = strong.map(|root| root.address).collect();
         let mut roots: Vec<u64> = read.graph.roots().iter().map(|root| root.address).collect();
-        (expected.sort_unstable(), roots.sort_unstable());
+        expected.sort_unstable();
+        roots.sort_unstable();
         assert_eq!(roots, expected, "{name}");
         // A file is a fixed point.
         let snapshot = HeapSnapshot::from(read);

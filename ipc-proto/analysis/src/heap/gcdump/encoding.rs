@@ -4,7 +4,7 @@ use alloc::vec::Vec;
 
 use ipc_proto::wire::{Reader, WireError, to_usize};
 
-use super::GcdumpError;
+use super::file::GcdumpError;
 
 /// The bytes before a value, which state its type.
 pub(super) mod tag {

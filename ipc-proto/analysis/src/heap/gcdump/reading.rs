@@ -8,13 +8,23 @@ use ipc_proto::wire::{Reader, to_u32, to_u64, to_usize};
 use nettrace::FileTime;
 
 use super::encoding::{FileReader, TypeVersion, next_compressed, tag};
+use super::file::{Gcdump, GcdumpError, GcdumpInfo, OLDEST, SIZE_CLASSES, TICKS_OF_1601, VERSION};
 use super::root_tree::{RootPath, is_root_type, read_name, static_field};
-use super::{Gcdump, GcdumpError, GcdumpInfo, OLDEST, SIZE_CLASSES, TICKS_OF_1601, VERSION};
 use crate::heap::graph::{Graph, Root};
 use crate::heap::node_columns::NodeColumns;
 use crate::heap::type_table::HeapType;
 
-pub(super) fn read(bytes: &[u8]) -> Result<Gcdump, GcdumpError> {
+impl Gcdump {
+    /// Reads a file. The work and the memory are proportional to its length.
+    ///
+    /// # Errors
+    /// If the bytes are not a whole `.gcdump` file of version 9 or 10.
+    pub fn read(bytes: &[u8]) -> Result<Self, GcdumpError> {
+        read(bytes)
+    }
+}
+
+fn read(bytes: &[u8]) -> Result<Gcdump, GcdumpError> {
     if !bytes.starts_with(Gcdump::MAGIC) {
         return Err(GcdumpError::OtherFormat);
     }
@@ -59,7 +69,7 @@ fn skip_segments(file: &mut FileReader<'_>) -> Result<(), GcdumpError> {
 }
 
 /// A type of nodes in the file.
-struct FileType {
+struct NodeType {
     /// The size of nodes without a size of their own.
     size: u32,
     /// Whether its nodes stand for roots.
@@ -71,7 +81,7 @@ const NO_OBJECT: u32 = u32::MAX;
 
 struct MemoryGraph<'a> {
     root: u32,
-    file_types: Vec<FileType>,
+    file_types: Vec<NodeType>,
     types: Vec<HeapType>,
     /// For each node its offset in the blob.
     offsets: &'a [u8],
@@ -102,7 +112,7 @@ impl<'a> MemoryGraph<'a> {
             let size = u32::try_from(file.i32()?).unwrap_or_default();
             let module = file.string()?.filter(|module| !module.is_empty());
             let is_root = is_root_type(name.as_deref().unwrap_or_default(), module.as_deref());
-            file_types.push(FileType { size, is_root });
+            file_types.push(NodeType { size, is_root });
             types.push(heap_type(name.unwrap_or_default(), module));
         }
         let offsets = file.column(4)?;

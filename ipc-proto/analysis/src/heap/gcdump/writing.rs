@@ -8,8 +8,8 @@ use alloc::vec::Vec;
 use ipc_proto::wire::{to_u32, to_u64, to_usize};
 
 use super::encoding::{push_compressed, push_string, tag};
+use super::file::{Gcdump, GcdumpInfo, GcdumpWriteError, SIZE_CLASSES, TICKS_OF_1601, VERSION};
 use super::root_tree::{cut, root_nodes, written_name};
-use super::{Gcdump, GcdumpInfo, GcdumpWriteError, SIZE_CLASSES, TICKS_OF_1601, VERSION};
 use crate::heap::graph::{Graph, Node};
 
 /// The number of bytes that are passed on together.
@@ -135,10 +135,10 @@ struct Pieces<W> {
     passed: u64,
 }
 
-type Written<E> = Result<(), GcdumpWriteError<E>>;
+type PieceResult<E> = Result<(), GcdumpWriteError<E>>;
 
 impl<E, W: FnMut(&[u8]) -> Result<(), E>> Pieces<W> {
-    fn pass_on(&mut self, at_least: usize) -> Written<E> {
+    fn pass_on(&mut self, at_least: usize) -> PieceResult<E> {
         if self.bytes.len() >= at_least {
             (self.write)(&self.bytes).map_err(GcdumpWriteError::Write)?;
             self.passed = self.passed.saturating_add(to_u64(self.bytes.len()));
@@ -147,23 +147,23 @@ impl<E, W: FnMut(&[u8]) -> Result<(), E>> Pieces<W> {
         Ok(())
     }
 
-    fn add(&mut self, bytes: &[u8]) -> Written<E> {
+    fn add(&mut self, bytes: &[u8]) -> PieceResult<E> {
         self.bytes.extend_from_slice(bytes);
         self.pass_on(PIECE)
     }
 
-    fn i32(&mut self, number: u64) -> Written<E> {
+    fn i32(&mut self, number: u64) -> PieceResult<E> {
         let number = i32::try_from(number).map_err(|_| GcdumpWriteError::TooLarge)?;
         self.add(&number.to_le_bytes())
     }
 
-    fn string(&mut self, text: Option<&str>) -> Written<E> {
+    fn string(&mut self, text: Option<&str>) -> PieceResult<E> {
         push_string(&mut self.bytes, text);
         self.pass_on(PIECE)
     }
 
     /// Begins an object of a type that was not written before.
-    fn begin(&mut self, name: &str, version: i32, oldest_reader: i32) -> Written<E> {
+    fn begin(&mut self, name: &str, version: i32, oldest_reader: i32) -> PieceResult<E> {
         self.add(&[tag::BEGIN, tag::BEGIN, tag::NULL])?;
         self.add(&version.to_le_bytes())?;
         self.add(&oldest_reader.to_le_bytes())?;
@@ -177,11 +177,23 @@ impl<E, W: FnMut(&[u8]) -> Result<(), E>> Pieces<W> {
     }
 }
 
-pub(super) fn write<E>(
-    graph: &Graph,
-    info: &GcdumpInfo,
-    write: impl FnMut(&[u8]) -> Result<(), E>,
-) -> Written<E> {
+impl Graph {
+    /// Writes a `.gcdump` file in pieces of some 64 KiB, with little memory beside that for the roots.
+    ///
+    /// Weak roots and references to addresses without an object are left out. Sizes from 2 GiB on become 2 GiB.
+    ///
+    /// # Errors
+    /// Those of `write`, and [`GcdumpWriteError::TooLarge`].
+    pub fn write_gcdump<E>(
+        &self,
+        info: &GcdumpInfo,
+        write: impl FnMut(&[u8]) -> Result<(), E>,
+    ) -> Result<(), GcdumpWriteError<E>> {
+        write_file(self, info, write)
+    }
+}
+
+fn write_file<E>(graph: &Graph, info: &GcdumpInfo, write: impl FnMut(&[u8]) -> Result<(), E>) -> PieceResult<E> {
     let mut out = Pieces { write, bytes: Vec::new(), passed: 0 };
     out.add(Gcdump::MAGIC)?;
     // Version 8 is the oldest reader.
@@ -218,7 +230,7 @@ pub(super) fn write<E>(
 fn memory_graph<E>(
     nodes: &mut Nodes<'_>,
     out: &mut Pieces<impl FnMut(&[u8]) -> Result<(), E>>,
-) -> Written<E> {
+) -> PieceResult<E> {
     out.begin("Graphs.MemoryGraph", 0, 0)?;
     let graph = nodes.graph;
     out.add(&nodes.bytes.to_le_bytes())?;
