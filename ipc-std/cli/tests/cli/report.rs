@@ -84,7 +84,7 @@ fn own_functions_come_first() {
     assert!(lines[7].starts_with("  12.50 %   12.50 %  System."), "{text}");
 
     let text = run(&["report", &startup(), "--by", "own"]).well().into_text();
-    let lines: Vec<_> = text.lines().skip(5).collect();
+    let lines: Vec<_> = text.lines().skip(6).collect();
     assert_eq!(lines[0], "      OWN INCLUSIVE  FUNCTION");
     assert!(lines[1].starts_with("  56.25 %            [no own code]"), "{text}");
     assert_eq!(lines[2], "  25.00 %   25.00 % *Workload!Work.Loop()");
