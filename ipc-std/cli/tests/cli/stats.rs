@@ -19,7 +19,7 @@ fn stats_of_every_trace() {
         assert_eq!((ran.status, &stats["end"]), (Some(status), &json!(end)), "{path}");
         assert_eq!(stats["offset"].is_null() && stats["reason"].is_null(), end == "complete", "{path}");
         let keys: Vec<&String> = stats.as_object().unwrap().keys().collect();
-        let all = "version blocks events by_event processes pairs metadata stacks sequence_points unresolved \
+        let all = "version recorded duration_ms blocks events by_event processes pairs metadata stacks sequence_points unresolved \
                    out_of_order lost lost_at_start lost_at_end first_timestamp last_timestamp end offset reason digest";
         assert_eq!(keys, all.split_whitespace().collect::<Vec<_>>());
         for (key, of) in [
