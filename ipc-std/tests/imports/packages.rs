@@ -10,7 +10,6 @@ pub(crate) const PACKAGES: &[(&str, Layers)] = &[
     ("ipc-proto/nettrace/src/lib.rs", NETTRACE),
     ("ipc-proto/analysis/src/lib.rs", ANALYSIS),
     ("ipc-proto/c/src/lib.rs", &[]),
-    ("ipc-proto/c/analysis/src/lib.rs", &[]),
     ("ipc-proto/wasm/rust/lib.rs", &[]),
     ("ipc-proto/proof/src/lib.rs", &[]),
     ("ipc-proto/proof/src/bin/image/main.rs", &[]),

@@ -43,8 +43,7 @@ pub(crate) fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
         // That the trace cannot be read explains why nothing was found.
         return read;
     }
-    let span = (!input.is_live()).then_some(span);
-    let rows = ReportRows::new(&report, args, lost, span.map(|span| span.row(&zone)), cpu.as_ref());
+    let rows = ReportRows::new(&report, args, lost, span.row(&zone), cpu.as_ref());
     if globals.json {
         json_to_stdout(&rows)?;
     }

@@ -73,9 +73,10 @@ pub(super) fn check_resumed(
     Err(failure.with_hint("resume it with `dotnet-ipc resume`, or record without --no-resume"))
 }
 
-/// Returns whether the trace has its end mark. The session is not complete if bytes follow it.
+/// Returns whether the trace has its end mark. The session is not complete if bytes follow it. A trace with the names of the
+/// start is longer than the stream, and has an end mark of the tool.
 pub(crate) fn is_complete(session: &TraceSession, output: &TraceOutput) -> bool {
-    session.is_complete() || output.is_complete()
+    session.is_complete() || output.is_complete() && output.bytes() == session.received()
 }
 
 /// Fails if the trace has no end.

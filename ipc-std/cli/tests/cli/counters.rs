@@ -248,7 +248,7 @@ fn csv_has_the_columns_of_dotnet_counters() {
         run(&["counters", &recorded("net10-shared.nettrace"), "Lab.Meter", "Lab-Counters", "--csv"]).well();
     let text = found.into_text();
     assert!(
-        text.starts_with("Timestamp,Provider,Counter Name,Counter Type,Mean/Increment\n2026-11-23 "),
+        text.starts_with("Timestamp,Provider,Counter Name,Counter Type,Mean/Increment\n2026-11-23T"),
         "{text}"
     );
     let mut csv = csv::Reader::from_reader(text.as_bytes());

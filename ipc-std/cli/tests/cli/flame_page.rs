@@ -358,7 +358,7 @@ fn a_difference_has_the_weights_of_both_traces() {
 
     // The shares of functions.
     let ran = run(&["report", &new, "--diff", &old]).well();
-    let lines: Vec<_> = ran.text().lines().skip(2).collect();
+    let lines: Vec<_> = ran.text().lines().skip(3).collect();
     assert_eq!(lines[0], format!("Before: {old}, 2 samples"));
     assert_eq!(lines[2], "   BEFORE     AFTER    CHANGE  FUNCTION, BY EXCLUSIVE SHARE");
     assert_eq!(lines[3], " 100.00 %   25.00 %  -75.00 % *ManagedModule!T.Old()");

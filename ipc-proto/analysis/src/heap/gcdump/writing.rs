@@ -193,7 +193,11 @@ impl Graph {
     }
 }
 
-fn write_file<E>(graph: &Graph, info: &GcdumpInfo, write: impl FnMut(&[u8]) -> Result<(), E>) -> PieceResult<E> {
+fn write_file<E>(
+    graph: &Graph,
+    info: &GcdumpInfo,
+    write: impl FnMut(&[u8]) -> Result<(), E>,
+) -> PieceResult<E> {
     let mut out = Pieces { write, bytes: Vec::new(), passed: 0 };
     out.add(Gcdump::MAGIC)?;
     // Version 8 is the oldest reader.

@@ -24,7 +24,7 @@ pub(super) struct ReportRows<'s> {
     pub(super) lost: u64,
     /// When a trace was recorded.
     #[serde(flatten)]
-    pub(super) span: Option<SpanRow>,
+    pub(super) span: SpanRow,
     pub(super) unnamed_frames: f64,
     pub(super) not_own: f64,
     #[serde(flatten)]
@@ -104,7 +104,7 @@ impl<'s> ReportRows<'s> {
         report: &'s CallReport<'s>,
         args: &Args,
         lost: u64,
-        span: Option<SpanRow>,
+        span: SpanRow,
         system: Option<&'s CpuUsage>,
     ) -> Self {
         let CallReport { clock, tree, samples, uncounted, .. } = report;

@@ -118,9 +118,7 @@ impl ReportText<'_> {
         };
         let (lost, unnamed) = (HumanCount(rows.lost), rows.unnamed_frames);
         writeln!(out, "{what}\n{counted}, {lost} events lost, {unnamed:.2} % of frames unnamed")?;
-        if let Some(span) = &rows.span {
-            writeln!(out, "recorded {span}")?;
-        }
+        writeln!(out, "recorded {}", rows.span)?;
         if let dropped @ 1.. = report.samples.dropped().saturating_add(report.samples.stacks().cut()) {
             let dropped = HumanCount(dropped);
             writeln!(out, "{dropped} events have more different stacks than this report counts")?;
