@@ -70,13 +70,13 @@ enum VariableFormat {
 /// Returns the parser of profiles. It offers those that variables can express: the arguments of the others have commas or
 /// colons. `sick` is accepted without its meters, and nothing useful would remain of `database`.
 fn profiles() -> impl clap::builder::TypedValueParser<Value = TraceProfile> {
-    let accepted = TraceProfile::value_variants().iter().filter(|profile| **profile != TraceProfile::Database);
+    let accepted =
+        TraceProfile::value_variants().iter().filter(|profile| **profile != TraceProfile::Database);
     let values = accepted.filter_map(|profile| {
         let is_hidden = profile.providers().iter().any(has_separators);
         profile.to_possible_value().map(|value| value.hide(is_hidden))
     });
-    PossibleValuesParser::new(values)
-        .try_map(|name| TraceProfile::from_str(&name, false))
+    PossibleValuesParser::new(values).try_map(|name| TraceProfile::from_str(&name, false))
 }
 
 /// Returns whether an option of a recording is for a session of a client only, so that it is always refused here.
@@ -125,7 +125,8 @@ pub(crate) fn run(args: &Args, globals: &Globals) -> Result<ExitCode, Failure> {
     let runtime = args.runtime.unwrap_or_default();
     let variables = trace.variables(&runtime).map_err(|e| failure(e, &trace))?;
     let variables: Vec<(&str, String)> = variables.map(|v| (v.name, v.value.to_string())).collect();
-    let format = if globals.json { VariableFormat::Json } else { args.format.unwrap_or(VariableFormat::Shell) };
+    let format =
+        if globals.json { VariableFormat::Json } else { args.format.unwrap_or(VariableFormat::Shell) };
     let is_by_line =
         matches!(format, VariableFormat::Docker | VariableFormat::EnvFile | VariableFormat::Systemd);
     if is_by_line && variables.iter().any(|(_, value)| value.contains(['\n', '\r'])) {

@@ -102,8 +102,11 @@ pub(crate) fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
             !core::mem::replace(&mut is_second, true)
         }
     })?;
-    let runtime = FakeRuntime::start_in(&dir, Profile { suspended: args.suspend, ports, heap: args.heap.clone(), ..profile })
-        .map_err(|e| Failure::io(format_args!("cannot listen in {}", dir.display()), &e))?;
+    let runtime = FakeRuntime::start_in(
+        &dir,
+        Profile { suspended: args.suspend, ports, heap: args.heap.clone(), ..profile },
+    )
+    .map_err(|e| Failure::io(format_args!("cannot listen in {}", dir.display()), &e))?;
     let socket = runtime.path().to_string_lossy();
     signals::ignored_note().iter().for_each(|note| globals.note(note));
     json_to_stdout(&StartedRuntime { process_id: runtime.process_id(), socket })?;

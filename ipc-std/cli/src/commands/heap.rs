@@ -66,7 +66,9 @@ pub(crate) fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
         return Err(failure.with_hint("take one with `dotnet-ipc heap PID`"));
     };
     let graph = &mut snapshot.graph;
-    args.symbols.read(graph.native_images(), SymbolsOf::Types, |image, symbols| graph.native_symbols(image, symbols))?;
+    args.symbols.read(graph.native_images(), SymbolsOf::Types, |image, symbols| {
+        graph.native_symbols(image, symbols)
+    })?;
     if let Some(path) = &args.output {
         let time = if matches!(target, TraceTarget::Process(_)) { gcdump_file::now() } else { None };
         gcdump_file::write(snapshot, time, path, args.collection.overwrite(), globals)?;

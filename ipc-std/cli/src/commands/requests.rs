@@ -189,9 +189,18 @@ impl RequestReport {
         RequestsRow {
             start: self.dates.field(Some(start)),
             end: self.dates.field(Some(end)),
-            in_flight: self.in_flight().take(self.top).map(|group| json::in_flight(group, self.oldest(group))).collect(),
+            in_flight: self
+                .in_flight()
+                .take(self.top)
+                .map(|group| json::in_flight(group, self.oldest(group)))
+                .collect(),
             finished: self.finished().into_iter().take(self.top).map(json::finished).collect(),
-            outgoing: self.summary.outgoing().take(self.top).map(|group| json::sent(group, self.oldest(group))).collect(),
+            outgoing: self
+                .summary
+                .outgoing()
+                .take(self.top)
+                .map(|group| json::sent(group, self.oldest(group)))
+                .collect(),
             routes: self.summary.routes.iter().take(self.top).map(json::route).collect(),
             totals: TotalsRow {
                 in_flight: in_flight_of(self.summary.incoming()),
@@ -238,7 +247,9 @@ impl RequestReport {
         if !parts.is_empty() {
             writeln!(out, "{}", parts.join("; "))?;
         }
-        if let Some((start, end)) = self.dates.of(self.summary.times.0).zip(self.dates.of(self.summary.times.1)) {
+        if let Some((start, end)) =
+            self.dates.of(self.summary.times.0).zip(self.dates.of(self.summary.times.1))
+        {
             writeln!(out, "from {start} to {end}")?;
         }
         self.write_in_flight(width, out)?;
@@ -317,7 +328,8 @@ impl RequestReport {
             writeln!(out, "{:INDENT$}{name}", "")?;
             write_methods(["sent", "by"], &group.methods, INDENT, width, out)?;
             if let Some(oldest) = group.oldest {
-                let since = self.oldest(group).flatten().map_or_else(String::new, |start| format!(", since {start}"));
+                let since =
+                    self.oldest(group).flatten().map_or_else(String::new, |start| format!(", since {start}"));
                 writeln!(out, "{:INDENT$}in flight for up to {} ms{since}", "", whole(oldest))?;
             }
         }

@@ -121,7 +121,11 @@ pub(crate) fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
 }
 
 /// Names the stacks that were sampled with a rundown.
-fn finish(rundown: &mut Rundown, stacks: Vec<Stack<u64>>, args: &Args) -> Result<Vec<Stack<FrameId>>, Failure> {
+fn finish(
+    rundown: &mut Rundown,
+    stacks: Vec<Stack<u64>>,
+    args: &Args,
+) -> Result<Vec<Stack<FrameId>>, Failure> {
     args.frames.prepare(&mut rundown.names);
     for ip in stacks.iter().flat_map(|stack| &stack.frames) {
         rundown.names.address(0, *ip);

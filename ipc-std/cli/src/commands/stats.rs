@@ -401,7 +401,13 @@ impl Stats {
         }
     }
 
-    fn write(&self, end: End, digest: Option<String>, span: Option<SpanRow>, out: &mut dyn Write) -> io::Result<()> {
+    fn write(
+        &self,
+        end: End,
+        digest: Option<String>,
+        span: Option<SpanRow>,
+        out: &mut dyn Write,
+    ) -> io::Result<()> {
         let blocks: Vec<String> =
             self.blocks.iter().map(|(name, count)| format!("{count} {}", printable(name))).collect();
         let version = self.number.map(|version| version.to_string());

@@ -88,8 +88,14 @@ impl CollectionArgs {
         let options = ReadOptions { stacks: false, ..ReadOptions::default() };
         let trace = TraceReader::with_assembler(session, EventAssembler::new(EventOrder::BY_TIME, options));
         let patience = connection.timeout.given().unwrap_or(PATIENCE);
-        let mut events =
-            SnapshotEvents { trace, snapshots: Snapshots::default(), events: 0, progress, arrived: started, patience };
+        let mut events = SnapshotEvents {
+            trace,
+            snapshots: Snapshots::default(),
+            events: 0,
+            progress,
+            arrived: started,
+            patience,
+        };
         let (end, read) = session::read_events(&mut events);
         let SnapshotEvents { trace, snapshots, events, progress, .. } = events;
         progress.finish();
@@ -122,7 +128,8 @@ impl CollectionArgs {
 
     /// Returns the size of the event buffer in MB: at most half of what the memory limit of the container leaves.
     fn buffer(&self, major: Option<u32>, target: Target<'_>, globals: &Globals) -> u32 {
-        let default = if major.is_some_and(|major| major >= BLOCKS) { BLOCKING_BUFFER } else { DROPPING_BUFFER };
+        let default =
+            if major.is_some_and(|major| major >= BLOCKS) { BLOCKING_BUFFER } else { DROPPING_BUFFER };
         let wanted = self.buffer.unwrap_or(default);
         let left = target.process_id().and_then(memory::left_by_limit);
         let most = left.map_or(u32::MAX, |bytes| u32::try_from(bytes >> 21).unwrap_or(u32::MAX).max(1));

@@ -34,7 +34,8 @@ pub(super) fn read(path: &Path, globals: &Globals) -> Result<Option<HeapSnapshot
         }
     };
     let gcdump = read.map_err(|e| {
-        let kind = if matches!(e, GcdumpError::Version(_)) { Kind::UnsupportedVersion } else { Kind::Protocol };
+        let kind =
+            if matches!(e, GcdumpError::Version(_)) { Kind::UnsupportedVersion } else { Kind::Protocol };
         Failure::new(kind, format!("{}: {e}", source.name()))
     })?;
     if gcdump.is_sample {

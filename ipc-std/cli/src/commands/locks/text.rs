@@ -92,7 +92,11 @@ impl LockText<'_> {
         handles.iter().for_each(|of| all.merge(of.waits));
         if all.count > 0 {
             let (total, longest) = (time(all.total), time(all.longest));
-            writeln!(out, "\n{} on handles, not for locks: {total}, the longest {longest}", waits(all.count))?;
+            writeln!(
+                out,
+                "\n{} on handles, not for locks: {total}, the longest {longest}",
+                waits(all.count)
+            )?;
         }
         for of in handles.iter().take(self.top) {
             let head = format!("{:>12}  ", time(of.waits.total).to_string());
