@@ -59,6 +59,7 @@ def build(folder):
         **os.environ,
         "PKG_CONFIG_PATH": str(folder),
         "LD_LIBRARY_PATH": str(library),
+        "DOTNET_IPC_LIBRARY": str(library / "libdotnet_ipc.so"),
         "PYTHONDONTWRITEBYTECODE": "1",
         # The programs need only Go and what is here.
         "GOTOOLCHAIN": "local",
@@ -92,7 +93,7 @@ def build(folder):
 
 def declarations(folder, environment):
     """The structs, constants and functions that the Python module declares are those of the header."""
-    os.environ["DOTNET_IPC_LIBRARY"] = environment["LD_LIBRARY_PATH"] + "/libdotnet_ipc.so"
+    os.environ["DOTNET_IPC_LIBRARY"] = environment["DOTNET_IPC_LIBRARY"]
     sys.path.insert(0, str(here / "python"))
     sys.dont_write_bytecode = True
     import dotnet_ipc
