@@ -2,7 +2,7 @@
 use ipc_proto::wire::to_u32;
 use nettrace::{Event, Metadata, Trace, TraceWriter, Version, WriteError};
 
-use super::FakeHeap;
+use super::fake_heap::FakeHeap;
 
 /// The types, by the place of their id.
 const TYPES: [&str; 9] = [
