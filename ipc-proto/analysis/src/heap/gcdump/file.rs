@@ -14,7 +14,7 @@ use crate::heap::snapshots::HeapSnapshot;
 /// # let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../testdata/heap/net10-linux.gcdump");
 /// let file = std::fs::read(path)?;
 /// let gcdump = Gcdump::read(&file)?;
-/// assert_eq!((gcdump.graph.len(), gcdump.is_sample), (12_526, false));
+/// assert_eq!((gcdump.graph.len(), gcdump.is_sample), (15_560, false));
 ///
 /// let (mut copy, info) = (Vec::new(), GcdumpInfo { process_id: 42, ..gcdump.info });
 /// gcdump.graph.write_gcdump(&info, |bytes| {
