@@ -6,7 +6,7 @@
 //! keywords GC, Type, GCHeapDump, GCHeapCollect and GCHeapAndTypeNames (0x1980001) and level verbose.
 //!
 //! * The events of each kind have an index of their own, so that lost events are found. A graph states what is missing.
-//!   After lost references nobody knows to which object the later references belong: such a graph has none.
+//!   After lost references, the objects of the later references are not known: such a graph has none.
 //! * A type is described once in a session of the target. If another session was there first, a type has no name.
 //! * Types of programs that were compiled ahead of time have no name: [`Graph::native_images`] returns which symbols of
 //!   the program have them.

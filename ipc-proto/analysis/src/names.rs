@@ -58,5 +58,5 @@ pub use self::native_image::{NativeImage, NativeSymbol};
 pub(crate) use self::native_symbols::type_of_symbol;
 pub use self::own_code::OwnCode;
 pub(crate) use self::rows::{MethodNames, MethodRow, ModuleRow, ThreadRow};
-pub(crate) use self::spelling::{cut, method_name, module_name};
+pub(crate) use self::spelling::{cut, file_name, method_name, module_name};
 pub use self::spelling::{short_name, source_name};

@@ -9,6 +9,7 @@ use ipc_proto::wire::to_usize;
 
 use super::graph::Graph;
 use crate::OwnCode;
+use crate::names::{file_name, module_name};
 
 /// The objects of all types of one name in one module.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -40,7 +41,7 @@ impl Graph {
             let Some(of_type) = self.types().get(to_usize(row.type_place)) else { continue };
             let module = of_type.module.as_deref().filter(|path| !path.is_empty()).map(file_name);
             let name = of_type.name();
-            let stem = module.map_or("", |module| module.strip_suffix(".dll").unwrap_or(module));
+            let stem = module.map_or("", module_name);
             // A symbol as it is names a type of the runtime.
             let is_named = |raw: &str| !(raw.is_empty() || of_type.is_native() && raw.starts_with('_'));
             let is_own =
@@ -63,19 +64,5 @@ impl Graph {
             known.large = known.large.saturating_add(row.large);
         }
         rows.into_values().collect()
-    }
-}
-
-/// Returns the file of a path of Linux or Windows.
-fn file_name(path: &str) -> &str {
-    path.rsplit(['/', '\\']).next().unwrap_or(path)
-}
-
-#[cfg(test)]
-mod tests {
-    #[test]
-    fn file_names_are_those_of_either_system() {
-        assert_eq!(super::file_name(r"C:\app\Shop.dll"), "Shop.dll");
-        assert_eq!(super::file_name("/app/Shop.dll"), "Shop.dll");
     }
 }

@@ -109,9 +109,14 @@ pub(crate) fn cut(name: &str, max: usize) -> &str {
     name.get(..end).unwrap_or_default()
 }
 
+/// Returns the file of a path of Linux or Windows.
+pub(crate) fn file_name(path: &str) -> &str {
+    path.rsplit(['/', '\\']).next().unwrap_or(path)
+}
+
 /// Returns the name of a module by the path of its file: without the folder, `.dll` and `.exe`.
 pub(crate) fn module_name(path: &str) -> &str {
-    let name = path.rsplit(['/', '\\']).next().unwrap_or(path);
+    let name = file_name(path);
     let stem = match name.rsplit_once('.') {
         Some((stem, extension))
             if ["dll", "exe"].iter().any(|known| extension.eq_ignore_ascii_case(known)) =>
@@ -146,7 +151,13 @@ pub(super) fn split_managed(name: &str) -> Option<(&str, &str)> {
 
 #[cfg(test)]
 mod tests {
-    use super::source_name;
+    use super::{file_name, source_name};
+
+    #[test]
+    fn file_names_are_those_of_either_system() {
+        assert_eq!(file_name(r"C:\app\Shop.dll"), "Shop.dll");
+        assert_eq!(file_name("/app/Shop.dll"), "Shop.dll");
+    }
 
     #[test]
     fn names_that_a_compiler_made() {

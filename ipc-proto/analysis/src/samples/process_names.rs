@@ -7,7 +7,7 @@ use nettrace::TraceEvent;
 
 use super::threads::Threads;
 use crate::event::{is_named, owned, text};
-use crate::names::{cut, process_of};
+use crate::names::{cut, file_name, process_of};
 
 /// The names of the processes of a trace.
 #[derive(Debug, Default)]
@@ -96,10 +96,6 @@ fn first_word(text: &str) -> Option<(&str, &str)> {
         None => text.split_once(' ').unwrap_or((text, "")),
     };
     (!text.is_empty()).then_some(split)
-}
-
-fn file_name(path: &str) -> &str {
-    path.rsplit(['/', '\\']).next().unwrap_or(path)
 }
 
 fn without_suffix<'t>(name: &'t str, suffix: &str) -> &'t str {

@@ -1,9 +1,9 @@
-//! `Shares`: what is stored for processes, within a limit for all and one for each.
+//! `Shares`: values for processes, within a limit for all and one for each.
 use std::collections::BTreeMap;
 
 use super::report::Process;
 
-/// What is stored for each process. A process has a share of the room, and gives it back at its end.
+/// A value for each process, with its size. A process has a share of the room, and gives it back at its end.
 #[derive(Debug)]
 pub(super) struct Shares<T> {
     processes: BTreeMap<Process, Share<T>>,
@@ -36,7 +36,7 @@ impl<T: Default> Shares<T> {
         self.processes.iter().map(|(process, share)| (process, &share.stored))
     }
 
-    /// Returns what is stored for a process, to which the caller adds something of this size. Returns `None` if there is
+    /// Returns the value of a process, to which the caller adds a part of this size. Returns `None` if there is
     /// no room for it.
     pub(super) fn reserve(&mut self, process: &Process, added: usize) -> Option<&mut T> {
         let own = self.processes.get(process).map_or(0, |share| share.size).saturating_add(added);
@@ -50,7 +50,7 @@ impl<T: Default> Shares<T> {
         Some(&mut share.stored)
     }
 
-    /// Changes the size of something that is stored. Returns whether there is room for it.
+    /// Changes the size of a part of a value. Returns whether there is room for it.
     pub(super) fn resize(&mut self, process: &Process, before: usize, after: usize) -> bool {
         let Some(share) = self.processes.get_mut(process) else { return false };
         for size in [&mut self.size, &mut share.size] {
@@ -59,7 +59,7 @@ impl<T: Default> Shares<T> {
         self.size <= self.limit && share.size <= self.share
     }
 
-    /// Removes and returns what is stored for a process.
+    /// Removes and returns the value of a process.
     pub(super) fn remove(&mut self, process: &Process) -> Option<T> {
         let share = self.processes.remove(process)?;
         self.size = self.size.saturating_sub(share.size);
