@@ -7,6 +7,7 @@
 //! |---|---|
 //! | states of threads | `Microsoft-DotNETCore-SampleProfiler` |
 //! | waits for locks | ContentionStart, ContentionStop |
+//! | waits on handles | WaitHandleWaitStart, WaitHandleWaitStop |
 //! | allocated bytes, small and large | AllocationTick, AllocationSampled |
 //! | exceptions by type | ExceptionThrown |
 //! | triggered collections, started threads, compilations | GCTriggered, ThreadCreating, MethodJittingStarted |

@@ -15,6 +15,8 @@ pub enum Measure {
     Samples,
     /// Nanoseconds of waiting for locks, with the number of the lock as the label.
     Contention,
+    /// Nanoseconds of waiting on WaitHandles, also of idle threads.
+    Waits,
     /// Allocated bytes; those of large objects have the label [`Account::LARGE`](super::Account::LARGE).
     Allocations,
     /// Exceptions, with the type as the label.
@@ -49,6 +51,7 @@ impl Measure {
     pub(super) fn of(clock: &Clock) -> Self {
         match clock {
             Clock::Contention => Self::Contention,
+            Clock::Waits => Self::Waits,
             Clock::Allocations => Self::Allocations,
             _ => Self::Samples,
         }

@@ -42,7 +42,7 @@ pub struct Row<'a> {
     pub stack: StackId,
     /// What the stack shows.
     pub place: &'a Place,
-    /// The weight while the thread ran; the whole weight of other measures than samples and contention.
+    /// The weight while the thread ran; the whole weight of other measures than samples and waits.
     pub running: u64,
     /// The weight while the thread waited or ran native code.
     pub waiting: u64,
@@ -144,7 +144,7 @@ impl Account {
         for CellKey { measure, thread, stack, .. } in cells.sums.keys() {
             let place =
                 places.entry(*stack).or_insert_with(|| Place::new(*stack, stacks, &mut frames, &mut methods));
-            if *measure != Measure::Samples {
+            if !matches!(measure, Measure::Samples | Measure::Waits) {
                 continue;
             }
             if let Some(thread) = threads.get_mut(thread.number()) {

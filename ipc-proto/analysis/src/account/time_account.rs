@@ -72,8 +72,8 @@ impl TimeAccount {
     /// Creates an account of a part of a trace. `own` decides which methods belong to the program.
     #[must_use]
     pub fn new(part: Part, own: OwnCode) -> Self {
-        let mut samples =
-            Samples::new([Clock::Wall, Clock::Contention, Clock::Allocations]).of_part(part.clone());
+        let mut samples = Samples::new([Clock::Wall, Clock::Contention, Clock::Waits, Clock::Allocations])
+            .of_part(part.clone());
         samples.names_mut().set_own_code(own);
         let mut account = Self {
             samples,
@@ -175,6 +175,7 @@ impl Analysis for TimeAccount {
                 let label = self.waits.remove(&interval.thread).unwrap_or_default();
                 (label, interval.start.saturating_add_unsigned(interval.weight.total()))
             }
+            Measure::Waits => (0, interval.start.saturating_add_unsigned(interval.weight.total())),
             _ => (self.label_of(event, kind.of_runtime), interval.start),
         };
         self.cells.add(measure, label, &interval, end);
@@ -189,10 +190,14 @@ impl Analysis for TimeAccount {
         let locks = locks.finish(&span, samples.tables());
         let requests = requests.finish(&span, samples.tables());
         samples.finish_with(&mut |clock, interval| {
-            lock_waits.open.insert(interval.thread, interval.start);
+            let measure = Measure::of(clock);
+            let mut label = 0;
+            if measure == Measure::Contention {
+                lock_waits.open.insert(interval.thread, interval.start);
+                label = waits.get(&interval.thread).copied().unwrap_or_default();
+            }
             let (_, end) = span.times();
-            let label = waits.get(&interval.thread).copied().unwrap_or_default();
-            cells.add(Measure::of(clock), label, interval, end.max(interval.start));
+            cells.add(measure, label, interval, end.max(interval.start));
         });
         Account::new(samples, cells, span, labels, lock_waits, locks, requests)
     }

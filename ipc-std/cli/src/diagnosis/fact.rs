@@ -5,6 +5,8 @@ use serde::{Serialize, Serializer};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Wish {
     Samples,
+    /// Since .NET 9 only, and so not in `ALL`.
+    Handles,
     Locks,
     Exceptions,
     Collections,
@@ -30,6 +32,7 @@ impl Wish {
     pub(super) const fn text(self) -> &'static str {
         match self {
             Self::Samples => "samples of threads",
+            Self::Handles => "waits on handles",
             Self::Locks => "waits for locks",
             Self::Exceptions => "exceptions",
             Self::Collections => "collections",
@@ -48,7 +51,7 @@ impl Wish {
             Self::Collections => &["gen-0-gc-count", "gen-1-gc-count", "gen-2-gc-count"],
             Self::Allocations => &["alloc-rate"],
             Self::Compilations => &["methods-jitted-count"],
-            Self::Samples | Self::Requests | Self::Counters => &[],
+            Self::Samples | Self::Handles | Self::Requests | Self::Counters => &[],
         }
     }
 
@@ -60,6 +63,7 @@ impl Wish {
             ("Microsoft-Windows-DotNETRuntime", 1..=39) => Self::Collections,
             ("Microsoft-Windows-DotNETRuntime", 80 | 250..=256) => Self::Exceptions,
             ("Microsoft-Windows-DotNETRuntime", 81 | 90 | 91) => Self::Locks,
+            ("Microsoft-Windows-DotNETRuntime", 301 | 302) => Self::Handles,
             ("Microsoft-Windows-DotNETRuntime", 143 | 145) => Self::Compilations,
             ("Microsoft.AspNetCore.Hosting" | "System.Net.Http", _) => Self::Requests,
             ("System.Runtime", _) => Self::Counters,

@@ -144,8 +144,13 @@ impl<'a> Facts<'a> {
         let length = self.account.windows().length() as f64 / 1e9;
         // The time of a thread is divided by its own samples, whose number differs from thread to thread.
         let time = |of: &Selected<'a>| {
-            let samples = self.thread_samples.get(&(of.row.thread, of.row.window)).copied()?;
-            let seconds = of.weight as f64 / samples.max(1) as f64 * length;
+            let seconds = match self.thread_measure() {
+                Measure::Waits => of.weight as f64 / 1e9,
+                _ => {
+                    let samples = self.thread_samples.get(&(of.row.thread, of.row.window)).copied()?;
+                    of.weight as f64 / samples.max(1) as f64 * length
+                }
+            };
             Some((of.row.window, seconds, [of.row.first, of.row.last]))
         };
         let stretch = Bins::new(self.account, rows.iter().filter_map(time)).stretch(threads)?;
@@ -161,16 +166,41 @@ impl<'a> Facts<'a> {
         self.account.blame(rows.iter().map(|of| (of.row.stack, of.weight)))
     }
 
-    /// Returns the samples of threads of a role in a state, with their weights.
+    /// Returns the measure that shows what threads wait for: samples, or else the waits on handles.
+    fn thread_measure(&self) -> Measure {
+        let has = |wish| self.of.recorded.contains(&wish);
+        if has(Wish::Handles) && !has(Wish::Samples) { Measure::Waits } else { Measure::Samples }
+    }
+
+    /// Returns how the times of threads are known.
+    pub(super) fn thread_source(&self) -> &'static str {
+        match self.thread_measure() {
+            Measure::Waits => "by the events of waits",
+            _ => "estimated from samples",
+        }
+    }
+
+    /// Returns the command that shows where threads wait in a file.
+    pub(super) fn stacks_of_file(&self) -> &'static str {
+        match self.thread_measure() {
+            Measure::Waits => "dotnet-ipc report TARGET --waits --by own",
+            _ => "dotnet-ipc report TARGET --wall --by own",
+        }
+    }
+
+    /// Returns the samples, or else the waits, of threads of a role in a state, with their weights.
     pub(super) fn samples(&self, state: ThreadState, role: impl Fn(ThreadRole) -> bool) -> Vec<Selected<'a>> {
-        let rows = self.rows(Measure::Samples).filter(|row| role(self.account.role(row.thread)));
+        let measure = self.thread_measure();
+        // A wait for a lock has events of its own.
+        let counts = measure == Measure::Samples || state != ThreadState::Lock;
+        let rows = self.rows(measure).filter(|row| counts && role(self.account.role(row.thread)));
         let rows = rows.map(|row| Selected { row, weight: row.weight_in(state) });
         rows.filter(|of| of.weight > 0).collect()
     }
 
     /// Returns the threads of a role.
     pub(super) fn threads(&self, role: ThreadRole) -> usize {
-        let threads = self.rows(Measure::Samples).map(|row| row.thread).collect::<BTreeSet<_>>();
+        let threads = self.rows(self.thread_measure()).map(|row| row.thread).collect::<BTreeSet<_>>();
         threads.into_iter().filter(|thread| self.account.role(*thread) == role).count()
     }
 

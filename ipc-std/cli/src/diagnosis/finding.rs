@@ -2,6 +2,8 @@
 use nettrace_analysis::account::Blame;
 use serde::Serialize;
 
+use super::facts::Facts;
+
 /// How much a finding hurts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "lowercase")]
@@ -68,9 +70,9 @@ impl Finding {
         Self { next: [command; 2], ..self }
     }
 
-    /// Sets a command that shows the stacks of a process at this moment. A file has samples instead.
-    pub(super) fn see_stacks(self, command: &'static str) -> Self {
-        Self { next: [command, "dotnet-ipc report TARGET --wall --by own"], ..self }
+    /// Sets a command that shows the stacks of a process at this moment, and the one for a file.
+    pub(super) fn see_stacks(self, command: &'static str, facts: &Facts<'_>) -> Self {
+        Self { next: [command, facts.stacks_of_file()], ..self }
     }
 
     pub(crate) fn row(&self, target: &FindingTarget) -> FindingRow<'_> {

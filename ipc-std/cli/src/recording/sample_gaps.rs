@@ -122,7 +122,8 @@ const fn missing_in_file(clock: &Clock) -> (&'static str, &'static str) {
         ),
         Clock::Waits => (
             ": the trace has no waits on WaitHandles",
-            "if there were any, record them with `dotnet-ipc trace PID -o FILE --clr-events waithandle` (.NET 9)",
+            "if there were any, record them with `dotnet-ipc trace PID -o FILE --clr-events waithandle \
+             --clr-event-level verbose` (.NET 9)",
         ),
         _ => (": the trace has no such events", "`dotnet-ipc stats FILE` lists the events of a trace"),
     }

@@ -68,6 +68,32 @@ fn a_healthy_service() {
     }
 }
 
+/// The waits on handles stand for samples.
+#[test]
+fn a_trace_with_waits_on_handles_only() {
+    let folder = tempfile::tempdir().unwrap();
+    let waits = folder.path().join("waits.nettrace");
+    let runtime = "Microsoft-Windows-DotNETRuntime";
+    let [start, stop] = ["301", "302"].map(|event| format!("--only={runtime}/{event}"));
+    let names = format!("--only={runtime}Rundown");
+    let original = analysed("../sick/handle.nettrace");
+    run(&["rewrite", &original, &start, &stop, &names, "-o", waits.to_str().unwrap()]);
+
+    let found = run(&["diagnose", waits.to_str().unwrap(), "--json"]).well().json();
+    let [finding] = found["findings"].as_array().unwrap().as_slice() else { panic!("{found}") };
+    assert_eq!(
+        (finding["kind"].as_str(), finding["method"].as_str()),
+        (Some("blocked_threads"), Some("Contoso.Orders.InventoryClient.GetStock"))
+    );
+    let evidence = finding["evidence"].as_str().unwrap();
+    // The 13 waits that `locks` adds up to 20.8 s, in the 2.5 s up to the end.
+    assert!(
+        evidence.starts_with("13 of 13 threads of the pool wait for a task, 8.1 at any time since 0.5 s"),
+        "{evidence}"
+    );
+    assert!(finding["next"].as_str().unwrap().ends_with(" --waits --by own"), "{finding}");
+}
+
 /// A trace without samples, collections and counters has nothing wrong in it, and no figures.
 #[test]
 fn a_trace_with_little_in_it() {

@@ -193,15 +193,16 @@ pub(super) fn sampled_waits(facts: &Facts<'_>) -> Vec<Finding> {
             let Some(stretch) = facts.threads_stretch(&group, THREADS) else { continue };
             let blame = facts.blame_selected(&group);
             let evidence = format!(
-                "{:.1} of {} threads wait {} at any time{}, estimated from samples{}",
+                "{:.1} of {} threads wait {} at any time{}, {}{}",
                 stretch.rate,
                 thread_count(&group),
                 state.text(),
                 stretch.when(),
+                facts.thread_source(),
                 places(&blame, "; ", "of the time in")
             );
             let finding = Finding::new("contention", Severity::high_if(stretch.rate >= 3.0), evidence);
-            findings.push(finding.blame(&blame).see_stacks("dotnet-ipc stack TARGET --group"));
+            findings.push(finding.blame(&blame).see_stacks("dotnet-ipc stack TARGET --group", facts));
         }
     }
     findings

@@ -62,7 +62,7 @@ pub(super) fn blocked(facts: &Facts<'_>) -> Vec<Finding> {
         }
         (_, None) => {}
     }
-    findings.into_iter().map(|finding| finding.see_stacks("dotnet-ipc stack TARGET --group")).collect()
+    findings.into_iter().map(|finding| finding.see_stacks("dotnet-ipc stack TARGET --group", facts)).collect()
 }
 
 /// Returns the work that waits for a thread of the pool, unless it waits for a moment only.

@@ -41,7 +41,7 @@ pub(super) fn finalizer(facts: &Facts<'_>) -> Vec<Finding> {
         thread.last.saturating_sub(thread.since) as f64 / 1e9
     );
     let finding = Finding::new("finalizer", Severity::High, evidence);
-    vec![finding.in_method(outermost.to_owned()).see_stacks("dotnet-ipc stack TARGET")]
+    vec![finding.in_method(outermost.to_owned()).see_stacks("dotnet-ipc stack TARGET", facts)]
 }
 
 /// Threads that the program starts without end, or that are too many.
