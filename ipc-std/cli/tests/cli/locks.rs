@@ -280,7 +280,7 @@ fn a_process_is_recorded_with_its_threads() {
 #[test]
 fn json_is_written_lock_by_lock() {
     const CALL: u64 = 0x4000;
-    const OWNER: u64 = 7;
+    const HOLDER: u64 = 7;
     let directory = tempfile::tempdir().unwrap();
     let file = directory.path().join("locks.nettrace");
     let [few, many] = [10, 500].map(|locks| {
@@ -290,9 +290,9 @@ fn json_is_written_lock_by_lock() {
         let names = [&"N".repeat(400)[..], "Call", "void ()"].map(utf16).concat();
         trace.put(1, 1, 4, &[numbers, sizes, names].concat(), &[]);
         for lock in 0..locks {
-            trace.start(10, 100 + lock, (0x1_0000 + lock, OWNER), &[CALL]);
+            trace.start(10, 100 + lock, (0x1_0000 + lock, HOLDER), &[CALL]);
         }
-        trace.sample(20, OWNER, &[CALL; 100]);
+        trace.sample(20, HOLDER, &[CALL; 100]);
         fs::write(&file, trace.bytes()).unwrap();
         crate::memory::drained(
             crate::tool::tool(&["locks", file.to_str().unwrap(), "--json"]).spawn().unwrap(),
