@@ -47,7 +47,8 @@ def install(package, prefix, stage):
         f"--prefix={prefix}", f"--libdir={prefix}/lib64", f"--destdir={stage}",
         env={**os.environ, "CARGO_TARGET_DIR": str(target)},
     )
-    shutil.copytree(f"{stage}{prefix}", prefix, symlinks=True, dirs_exist_ok=True)
+    # An upgrade replaces links.
+    output("cp", "--archive", f"{stage}{prefix}/.", prefix)
     shutil.rmtree(stage)
     return sorted(str(file.relative_to(prefix)) for file in prefix.rglob("*") if not file.is_dir())
 

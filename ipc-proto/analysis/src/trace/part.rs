@@ -61,15 +61,22 @@ pub struct Part {
     from: Option<TraceTime>,
     to: Option<TraceTime>,
     threads: Option<BTreeSet<(u64, Option<u64>)>>,
-    /// The times by the clock of the trace, once an event was seen.
-    bounds: Option<Bounds>,
+    bounds: Bounds,
 }
 
+/// The times by the clock of the trace, once an event was seen; before, all times.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Bounds {
+    is_known: bool,
     ticks: RangeInclusive<u64>,
     first: i64,
     last: i64,
+}
+
+impl Default for Bounds {
+    fn default() -> Self {
+        Self { is_known: false, ticks: 0..=u64::MAX, first: i64::MIN, last: i64::MAX }
+    }
 }
 
 impl Part {
@@ -127,8 +134,8 @@ impl Part {
     }
 
     /// Returns the times of the part in nanoseconds from the start of the trace. They are known after the first event.
-    fn times(&self) -> (i64, i64) {
-        self.bounds.as_ref().map_or((i64::MIN, i64::MAX), |bounds| (bounds.first, bounds.last))
+    const fn times(&self) -> (i64, i64) {
+        (self.bounds.first, self.bounds.last)
     }
 
     /// Returns whether a point in time is in the part.
@@ -148,10 +155,11 @@ impl Part {
 
     fn bounds(&mut self, clock: &TraceClock) -> &Bounds {
         let Self { from, to, bounds, .. } = self;
-        bounds.get_or_insert_with(|| {
+        if !bounds.is_known {
             let (first, last) = times(*from, *to, clock);
-            Bounds { ticks: ticks(*from, *to, clock), first, last }
-        })
+            *bounds = Bounds { is_known: true, ticks: ticks(*from, *to, clock), first, last };
+        }
+        bounds
     }
 }
 
