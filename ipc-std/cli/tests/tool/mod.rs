@@ -230,10 +230,13 @@ impl Ran {
         let last = self.stderr.lines().last().unwrap_or_default();
         serde_json::from_str(last).unwrap_or_else(|e| panic!("{e}: {self:?}"))
     }
-    /// Asserts exit status 0 and an empty standard error.
+    /// Asserts exit status 0 and an empty standard error. On a busy machine, the end after a signal can take more than the
+    /// two seconds after which the tool says what it waits for.
     #[track_caller]
     pub(crate) fn well(self) -> Self {
-        assert_eq!((self.status, self.stderr.as_str()), (Some(0), ""), "{self:?}");
+        let mut errors = self.stderr.lines();
+        let error = errors.find(|line| !line.contains("waiting for the process to end its session"));
+        assert_eq!((self.status, error), (Some(0), None), "{self:?}");
         self
     }
     /// Asserts the exit status, and one line on standard error that contains the text.
