@@ -1,7 +1,7 @@
 //! Tests of `dotnet-ipc heap` on runtimes that serve a made-up heap, and of its `.gcdump` files.
 use std::fs;
 
-use ipc_testkit::{FakeRuntime, Fault, Profile};
+use ipc_testkit::{FakePort, FakeRuntime, Fault, Profile};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
 use tempfile::TempDir;
@@ -91,6 +91,50 @@ fn a_runtime_that_starts_no_collection() {
     let output = heap(&runtime, &["--timeout", "1s"]);
     assert_eq!(output.status, Some(9), "{output:?}");
     assert!(output.stderr.contains("started no collection"), "{}", output.stderr);
+}
+
+/// Events that the runtime writes on the thread that serves requests: all objects, into a buffer that waits for the tool.
+const SNAPSHOT: [&str; 4] =
+    ["--provider", "Microsoft-Windows-DotNETRuntime:1980001:5", "--buffering", "block"];
+
+#[test]
+fn a_recording_reads_a_snapshot_before_the_runtime_answers() {
+    let directory = TempDir::new().unwrap();
+    let file = directory.path().join("x.nettrace");
+    let file = file.to_str().unwrap();
+    for suspended in [false, true] {
+        // More bytes than a socket buffers.
+        let runtime = runtime(Profile { suspended, ..Profile::net11() }, "list=100000");
+        let socket = runtime.path().to_str().unwrap();
+        let args = ["trace", "--socket", socket, "-o", file, "--overwrite", "--timeout", "5s", "--until"];
+        run(&[&args[..], &["Microsoft-Windows-DotNETRuntime/2"], &SNAPSHOT].concat()).well();
+        let shown = run(&["heap", file, "--json"]).well().json();
+        assert_eq!(counts(&shown), json!({ "Fake.Node": 100_000 }));
+        assert_eq!(shown["complete"], true);
+        let args = ["events", "--socket", socket, "--count", "--until", "Microsoft-Windows-DotNETRuntime/2"];
+        run(&[&args[..], &SNAPSHOT].concat()).well();
+    }
+}
+
+#[test]
+fn a_monitor_reads_a_snapshot_before_the_runtime_answers() {
+    let directory = TempDir::new().unwrap();
+    let [port, file] = ["port", "x.nettrace"].map(|name| directory.path().join(name));
+    let (port_path, file) = (port.to_str().unwrap(), file.to_str().unwrap());
+    let args = ["monitor", "--listen", port_path, "--trace", file, "--first-only", "--timeout", "5s"];
+    let monitor = tool(&[&args[..], &SNAPSHOT].concat()).spawn().unwrap();
+    until("the port does not listen", || port.exists());
+    let ports = vec![FakePort { path: port, suspended: false }];
+    let runtime = runtime(Profile { ports, ..Profile::net11() }, "list=100000");
+    until("the runtime is not resumed", || runtime.requests().len() >= 2);
+    until("the snapshot is not read", || {
+        fs::metadata(file).is_ok_and(|file| file.len() > 4_000_000)
+    });
+    kill_process(Pid::from_child(&monitor), Signal::INT).unwrap();
+    let output = finish(monitor);
+    assert_eq!(output.status, Some(0), "{output:?}");
+    let shown = run(&["heap", file, "--json"]).well().json();
+    assert_eq!(counts(&shown), json!({ "Fake.Node": 100_000 }));
 }
 
 #[test]
