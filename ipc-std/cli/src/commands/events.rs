@@ -158,7 +158,7 @@ fn show_process(
     plan.check_until(&args.until)?;
     let (client, wire_log) = args.connection.session_client(target)?;
     let output = EventOutput::new(BulkStdout::live()?, args.zone.zone()?, globals);
-    let LiveSession { session, resumed, notes: _notes, .. } =
+    let LiveSession { session, resumption, notes: _notes, .. } =
         session::start(client.clone(), &plan, None, globals)?;
     // The names are read after the session has started, so that no method is compiled in between.
     let names = args.stacks.then(|| names_of(&client)).transpose()?;
@@ -172,7 +172,7 @@ fn show_process(
         globals.note(&warning);
     }
     events.report(globals);
-    resumed.and(written).and(read)?;
+    resumption.check().and(written).and(read)?;
     let session = events.source();
     session::check_end(end, session, plan.no_resume, target.process_id())?;
     session::report_end(session, globals);

@@ -267,7 +267,7 @@ impl AnalysisInput<'_> {
         plan.duration.get_or_insert(AnalysisArgs::DURATION);
         let plan = if needs.stacks { plan.with_named_stacks(needs.rundown) } else { plan };
         let (client, wire_log) = connection.session_client(target)?;
-        let LiveSession { session, started, resumed, stopping, notes: _notes } =
+        let LiveSession { session, started, resumption, stopping, notes: _notes } =
             session::start(client.clone(), &plan, None, globals)?;
         let system = target.process_id().filter(|_| needs.stacks);
         let cpu = system.and_then(RecordedCpu::start);
@@ -288,7 +288,7 @@ impl AnalysisInput<'_> {
         }
         trace_file::report_late(&trace, globals);
         let check = || {
-            resumed.and(read)?;
+            resumption.check().and(read)?;
             let session = trace.get_ref();
             session::check_end(end, session, plan.no_resume, target.process_id())?;
             session::report_end(session, globals);

@@ -247,6 +247,15 @@ impl SessionPlan<'_> {
             && !session.lost_features().contains(LostFeature::Blocking)
     }
 
+    /// Returns whether the runtime may serve no request before the tool has read the events of a heap snapshot: the
+    /// thread that serves requests writes it, and waits when the event buffer is full.
+    pub(crate) fn blocks_requests(&self, session: &TraceSession) -> bool {
+        let takes_snapshot = |spec: &ProviderSpec| {
+            spec.is_named(RUNTIME_PROVIDER) && spec.keywords & keywords::HEAP_COLLECT != 0
+        };
+        self.blocks(session) && self.providers.iter().any(takes_snapshot)
+    }
+
     /// Returns the choice of [`Buffering::Auto`].
     pub(crate) fn chosen_buffering(&self, session: &TraceSession) -> Option<&'static str> {
         let mode = if self.blocks(session) { "block" } else { "drop" };

@@ -106,12 +106,21 @@ fn a_recording_reads_a_snapshot_before_the_runtime_answers() {
         // More bytes than a socket buffers.
         let runtime = runtime(Profile { suspended, ..Profile::net11() }, "list=100000");
         let socket = runtime.path().to_str().unwrap();
-        let args = ["trace", "--socket", socket, "-o", file, "--overwrite", "--timeout", "5s", "--until"];
+        let args =
+            ["trace", "--socket", socket, "-o", file, "--overwrite", "--json", "--timeout", "5s", "--until"];
         run(&[&args[..], &["Microsoft-Windows-DotNETRuntime/2"], &SNAPSHOT].concat()).well();
         let shown = run(&["heap", file, "--json"]).well().json();
         assert_eq!(counts(&shown), json!({ "Fake.Node": 100_000 }));
         assert_eq!(shown["complete"], true);
-        let args = ["events", "--socket", socket, "--count", "--until", "Microsoft-Windows-DotNETRuntime/2"];
+        let args = [
+            "events",
+            "--socket",
+            socket,
+            "--count-by",
+            "provider",
+            "--until",
+            "Microsoft-Windows-DotNETRuntime/2",
+        ];
         run(&[&args[..], &SNAPSHOT].concat()).well();
     }
 }
@@ -127,9 +136,7 @@ fn a_monitor_reads_a_snapshot_before_the_runtime_answers() {
     let ports = vec![FakePort { path: port, suspended: false }];
     let runtime = runtime(Profile { ports, ..Profile::net11() }, "list=100000");
     until("the runtime is not resumed", || runtime.requests().len() >= 2);
-    until("the snapshot is not read", || {
-        fs::metadata(file).is_ok_and(|file| file.len() > 4_000_000)
-    });
+    until("the snapshot is not read", || fs::metadata(file).is_ok_and(|file| file.len() > 4_000_000));
     kill_process(Pid::from_child(&monitor), Signal::INT).unwrap();
     let output = finish(monitor);
     assert_eq!(output.status, Some(0), "{output:?}");

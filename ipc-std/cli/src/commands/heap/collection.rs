@@ -77,12 +77,12 @@ impl CollectionArgs {
         let client = client.with_deadline(None);
         self.check_size(&client, target)?;
         let buffer = self.buffer(major, target, globals);
-        // A runtime that waits for the tool answers no other request until its objects are read, not even ResumeRuntime.
+        // A suspended runtime has no objects yet, and takes no snapshot after it is resumed.
         let live = LiveArgs { duration: None, buffer, no_resume: true };
         let spec = ProviderSpec::new(RUNTIME_PROVIDER, keywords::HEAP_SNAPSHOT, EventLevel::VERBOSE, "");
         let plan = live.plan(vec![spec]).with_snapshot();
         forget_types(&client)?;
-        let LiveSession { session, started, resumed, stopping, notes: _notes } =
+        let LiveSession { session, started, resumption, stopping, notes: _notes } =
             session::start(client, &plan, None, globals)?;
         let progress = Progress::of("objects", started, None, stopping);
         let options = ReadOptions { stacks: false, ..ReadOptions::default() };
@@ -112,7 +112,7 @@ impl CollectionArgs {
         }
         let snapshots = snapshots.finish();
         let check = || {
-            resumed.and(read)?;
+            resumption.check().and(read)?;
             session::check_end(end, session, true, target.process_id())?;
             if !snapshots.is_empty() {
                 session::report_end(session, globals);
