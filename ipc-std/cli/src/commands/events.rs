@@ -16,6 +16,7 @@ use nettrace_analysis::names::Names;
 
 use self::output::{EventOutput, FlushingReader};
 use crate::args::process_arg::ProcessArg;
+use crate::args::symbol_args::SymbolArgs;
 use crate::args::time_range_args::report_skipped;
 use crate::args::until_event;
 use crate::args::zone_args::ZoneArgs;
@@ -43,6 +44,7 @@ use crate::text::printable::printable_name;
 /// Show the events of a process as they happen, or of a trace
 #[derive(Debug, clap::Args)]
 #[command(mut_arg("timeout", |arg| arg.help("Give up after DURATION when starting the session, and again when ending it [default: 10s, 2m]")))]
+#[command(mut_arg("symbols", |arg| arg.requires("stacks")))]
 #[command(after_help = include_str!("events.txt"))]
 pub(crate) struct Args {
     #[command(flatten)]
@@ -78,6 +80,8 @@ pub(crate) struct Args {
     #[arg(long)]
     stacks: bool,
     #[command(flatten)]
+    symbols: SymbolArgs,
+    #[command(flatten)]
     session: SessionArgs,
     #[command(flatten)]
     connection: ConnectionArgs,
@@ -109,7 +113,7 @@ fn show_file(file: &Path, args: &Args, part: TracePart, globals: &Globals) -> Re
     let source = Source::open(file)?;
     let name = source.name().to_string();
     let names = match args.stacks {
-        true if source.is_regular() => Some(StackNames::of_file(file, globals)?),
+        true if source.is_regular() => Some(StackNames::of_file(file, &args.symbols, globals)?),
         true => Some(StackNames::default()),
         false => None,
     };

@@ -11,6 +11,7 @@ use ipc_proto::types::EventLevel;
 use ipc_std::{Client, TraceReader, TraceSession};
 use nettrace::{End, EventAssembler, EventOrder, ReadOptions, TraceClock, TraceEvent};
 use nettrace_analysis::Analysis;
+use nettrace_analysis::names::Names;
 use nettrace_analysis::samples::Clock;
 
 use super::args::LiveArgs;
@@ -20,6 +21,7 @@ use super::session::{self, LiveEvents, LiveSession};
 use super::summary::{RecordedAmount, lost_warning};
 use super::trace_profile::TraceProfile;
 use crate::args::process_arg::ProcessArg;
+use crate::args::symbol_args::SymbolArgs;
 use crate::input::trace_file;
 use crate::output::dates::RecordedSpan;
 use crate::process::connection_args::ConnectionArgs;
@@ -200,17 +202,20 @@ impl AnalysisInput<'_> {
         matches!(self.target, TraceTarget::Process(_))
     }
 
-    /// Reads all events into an analysis, and returns its report. Fails if there can be no event.
+    /// Reads all events into an analysis, names native code, and returns the report. Fails if there can be no event.
     pub(crate) fn analyse<A: Analysis>(
         &self,
         needs: Needs,
         mut analysis: A,
+        symbols: &SymbolArgs,
+        names: impl FnOnce(&mut A) -> &mut Names,
         globals: &Globals,
     ) -> Result<(A::Report, InputRead), Failure> {
         let read = self.read(needs, false, globals, |event| {
             analysis.event(event);
             ControlFlow::Continue(())
         })?;
+        symbols.name_native(names(&mut analysis))?;
         read.extend(&mut analysis);
         Ok((analysis.finish(), read))
     }
