@@ -1,7 +1,6 @@
 //! The dates of the times of a trace.
 use core::fmt;
 
-use nettrace::TraceClock;
 use serde::Serialize;
 
 use super::rows::milliseconds_at;
@@ -25,9 +24,9 @@ impl Dates {
         Self { zone, start }
     }
 
-    /// Takes the start of the trace.
-    pub(crate) fn begin(&mut self, clock: &TraceClock) {
-        self.start = clock.unix_start();
+    /// Takes the start of the trace in nanoseconds since 1970, if the trace states it.
+    pub(crate) const fn begin(&mut self, start: Option<i128>) {
+        self.start = start;
     }
 
     /// Returns the date of a time since the start of the trace in nanoseconds, if dates are wanted and known.

@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use crate::tool::{program, run};
+use crate::tool::{program, run, run_with};
 use crate::traces::{analysed, path};
 
 /// Returns a copy of a trace of version 4 whose header states the month 13.
@@ -78,6 +78,22 @@ fn a_time_of_day_states_its_zone() {
     assert!(text.starts_with("02:04:19.717Z System.Runtime/"), "{text}");
     let text = run(&["counters", &meters, "--csv"]).well().into_text();
     assert!(text.lines().nth(1).unwrap().starts_with("2026-11-22T02:04:19.717Z,System.Runtime,"), "{text}");
+}
+
+#[test]
+fn a_trace_without_events_has_a_date() {
+    let mut bytes = fs::read(analysed("net10-collections.nettrace")).unwrap();
+    let header = bytes.windows(6).position(|bytes| bytes == b"Trace\x06").unwrap();
+    // The fields, the end of the object, and the end of the trace.
+    bytes.truncate(header + 6 + 48 + 1);
+    bytes.push(1);
+    for command in ["gc", "jit"] {
+        for args in [&[command, "-", "--utc"][..], &[command, "-", "--utc", "--json"]] {
+            let output = run_with(args, &*bytes);
+            assert_eq!((output.status, &*output.stdout), (Some(0), &b""[..]), "{output:?}");
+            assert!(!output.stderr.contains("date") && output.stderr.contains(" has no "), "{output:?}");
+        }
+    }
 }
 
 #[test]
