@@ -219,8 +219,7 @@ impl RecordingArgs {
 impl SessionPlan<'_> {
     /// Makes it a session for a heap snapshot: without losses where the runtime can, with the names of modules.
     pub(crate) fn with_snapshot(self) -> Self {
-        let rundown_keyword = keywords::LOADER | keywords::FORCE_END_RUNDOWN;
-        Self { buffering: Buffering::Preferred, rundown_keyword, ..self }
+        Self { buffering: Buffering::Preferred, rundown_keyword: rundown::MODULES, ..self }
     }
 
     /// Adds the stacks of events, and the events that name methods. The rundown is not enough: it lacks code that is

@@ -1,7 +1,8 @@
 //! Tests of `dotnet-ipc heap` on runtimes that serve a made-up heap, and of its `.gcdump` files.
 use std::fs;
 
-use ipc_testkit::{FakePort, FakeRuntime, Fault, Profile};
+use ipc_proto::{CollectTracing4, Command as _};
+use ipc_testkit::{FakePort, FakeRuntime, Fault, LoggedRequest, Profile};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
 use tempfile::TempDir;
@@ -87,10 +88,19 @@ fn ctrl_c_ends_a_snapshot_without_an_end() {
 
 #[test]
 fn a_runtime_that_starts_no_collection() {
-    let runtime = FakeRuntime::start(Profile::net9_aot()).unwrap();
-    let output = heap(&runtime, &["--timeout", "1s"]);
+    let native = FakeRuntime::start(Profile::net9_aot()).unwrap();
+    let output = heap(&native, &[]);
     assert_eq!(output.status, Some(9), "{output:?}");
     assert!(output.stderr.contains("started no collection"), "{}", output.stderr);
+    assert!(output.stderr.contains("compile it with .NET 10"), "{}", output.stderr);
+    // It has no rundown: after the session that forgets the types, no session begins that would wait for objects.
+    let is_session = |request: &&LoggedRequest| request.code() == Some(CollectTracing4::CODE);
+    assert_eq!(native.requests().iter().filter(is_session).count(), 1);
+
+    let runtime = FakeRuntime::start(Profile::net9()).unwrap();
+    let output = heap(&runtime, &["--timeout", "1s"]);
+    assert_eq!(output.status, Some(9), "{output:?}");
+    assert!(output.stderr.contains("started no collection") && output.stderr.contains("a longer --timeout"));
 }
 
 /// Events that the runtime writes on the thread that serves requests: all objects, into a buffer that waits for the tool.
