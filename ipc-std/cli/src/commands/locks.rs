@@ -40,10 +40,10 @@ pub(crate) fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
     let input = args.analysis.input(&args.target, globals)?;
     let own = args.names.own_code();
     let locks = Locks::default().of_part(input.part.part()).with_own_code(own.clone());
-    let (report, InputRead { lost, process_id, span, result: read, .. }) =
+    let (report, InputRead { lost, process_id, start, result: read, .. }) =
         input.analyse(Needs::of_locks(), locks, &args.names.symbols, Locks::names_mut, globals)?;
     let threads = ShownThreads::new(input.target, process_id);
-    let dates = Dates::new(zone, span.start);
+    let dates = Dates::new(zone, start);
     if globals.json {
         json_to_stdout(&json::to_json(&report, lost, args.short, &threads, &dates))?;
     } else {

@@ -13,6 +13,7 @@ use nettrace_analysis::samples::{Clock, Samples};
 
 pub(crate) use self::options::Args;
 use self::rows::ReportRows;
+use crate::output::dates::RecordedSpan;
 use crate::output::stdout::{json_to_stdout, show_next, to_stdout};
 use crate::recording::analysis_input::{InputRead, Needs};
 use crate::recording::{sample_gaps, thread_samples};
@@ -29,8 +30,9 @@ pub(crate) fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
     let symbols = &args.frames.names.symbols;
     let _ = older.as_mut().map(|older| symbols.name_native(older.names_mut()));
     let needs = Needs::of(core::slice::from_ref(&query.clock));
-    let (mut samples, InputRead { lost, span, cpu, client, result: read, .. }) =
+    let (mut samples, InputRead { lost, start, cpu, client, result: read, .. }) =
         input.analyse(needs, samples().of_part(input.part.part()), symbols, Samples::names_mut, globals)?;
+    let span = RecordedSpan { start, end: samples.end().nanoseconds() };
     if let (Clock::Contention, Some(client), Ok(()), true) =
         (&query.clock, &client, &read, samples.part().is_whole())
     {

@@ -23,7 +23,6 @@ use super::trace_profile::TraceProfile;
 use crate::args::process_arg::ProcessArg;
 use crate::args::symbol_args::SymbolArgs;
 use crate::input::trace_file;
-use crate::output::dates::RecordedSpan;
 use crate::process::connection_args::ConnectionArgs;
 use crate::process::cpu_usage::{CpuTimes, CpuUsage};
 use crate::process::target::Target;
@@ -169,8 +168,8 @@ pub(crate) struct InputRead {
     pub(crate) process_id: Option<u32>,
     /// The time of the last sequence point in nanoseconds, up to which the recording lasted at least.
     pub(crate) last_point: Option<i64>,
-    /// When the input was recorded.
-    pub(crate) span: RecordedSpan,
+    /// The start of the input in nanoseconds since 1970; `None` if the trace states no date that exists.
+    pub(crate) start: Option<i128>,
     /// The CPU time of the process during the recording, if this system shows the process.
     pub(crate) cpu: Option<CpuUsage>,
     /// The client of the process, if one was recorded.
@@ -186,8 +185,7 @@ impl InputRead {
         let process_id = trace.summary().trace.and_then(|trace| trace.process_id);
         let last_point = trace.summary().last_point;
         let start = trace.summary().trace.and_then(|trace| TraceClock::new(&trace).unix_start());
-        let span = RecordedSpan { start, end: last_point.unwrap_or_default() };
-        Self { lost, process_id, last_point, span, cpu: None, client: None, result }
+        Self { lost, process_id, last_point, start, cpu: None, client: None, result }
     }
 
     /// Makes an analysis last as long as the recording.
@@ -232,9 +230,8 @@ impl AnalysisInput<'_> {
         mut take: impl FnMut(&TraceEvent<'_>) -> ControlFlow<()>,
     ) -> Result<InputRead, Failure> {
         let process = &self.args.process;
-        let (mut part, mut end) = (self.part.clone(), 0);
+        let mut part = self.part.clone();
         let take = |event: &TraceEvent<'_>| {
-            end = end.max(event.nanoseconds());
             if !process.includes(event) {
                 return ControlFlow::Continue(());
             }
@@ -254,7 +251,6 @@ impl AnalysisInput<'_> {
             TraceTarget::Process(target) => self.record(target, needs, is_output, globals, take)?,
         };
         read.last_point.into_iter().for_each(|time| part.extend_to(time));
-        read.span.end = read.span.end.max(end);
         read.result = read.result.and_then(|()| part.check(self.target));
         Ok(read)
     }

@@ -97,7 +97,7 @@ impl FindingsArgs {
             let _ = V::rest(&mut report).into_iter().try_for_each(|finding| take(finding, &dates));
             let read = read?;
             // A trace without events has a start too.
-            dates.begin(read.span.start);
+            dates.begin(read.start);
             read.result
         };
         if self.csv || (globals.json && !self.summary) {
