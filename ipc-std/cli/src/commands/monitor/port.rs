@@ -241,13 +241,15 @@ impl<'p> Port<'p> {
                 self.resume(&client, runtime);
             }
         };
-        let Some((session, file)) = recording else { return Ok(resume()) };
-        let blocks = self.plan.as_ref().is_some_and(|plan| plan.blocks_requests(&session));
+        let plan = self.plan.as_ref();
+        let is_blocked = |(session, _): &(TraceSession, _)| plan.is_some_and(|plan| plan.blocks_requests(session));
+        let blocks = recording.as_ref().is_some_and(is_blocked);
         thread::scope(|scope| {
-            if !blocks || thread::Builder::new().spawn_scoped(scope, &resume).is_err() {
+            // A runtime that waits for the tool answers only after its events are read.
+            if !blocks || thread::Builder::new().spawn_scoped(scope, resume).is_err() {
                 resume();
             }
-            self.record(runtime, session, file)
+            recording.map_or(Ok(()), |(session, file)| self.record(runtime, session, file))
         })
     }
 
