@@ -31,4 +31,4 @@ pub use nettrace::{self, FileTime, Losses, Str, TraceClock, TraceEvent};
 #[cfg(feature = "firefox")]
 pub use serde_json;
 pub use stacks::{StackId, Stacks, WaitKind, outline};
-pub use trace::{Analysis, Durations, EventBuffer, LossReport, Part, TraceTime};
+pub use trace::{Analysis, Durations, EventBuffer, LossReport, Part, RecordingEnd, TraceTime};

@@ -10,7 +10,8 @@ pub use self::durations::Durations;
 pub(crate) use self::durations::elapsed;
 pub use self::loss_report::{EventBuffer, LossReport};
 pub use self::part::{Part, TraceTime};
-pub(crate) use self::recording_span::{RecordingEnd, RecordingSpan};
+pub use self::recording_span::RecordingEnd;
+pub(crate) use self::recording_span::RecordingSpan;
 
 /// An analysis takes the events of a trace, and makes a report of them.
 ///

@@ -5,7 +5,7 @@ mod session_buffer;
 
 use std::collections::BTreeMap;
 
-use ipc_proto::plan::TraceConfig;
+use ipc_proto::plan::{Flavour, TraceConfig};
 use ipc_proto::types::{EventLevel, Format};
 use nettrace::{
     CalendarTime, Event, Fields, Metadata, PayloadWriter, Scalar, SequencePoint, Stack, ThreadSequence,
@@ -180,15 +180,16 @@ impl<'r, 'b> Replay<'r, 'b> {
         }
     }
 
-    /// Returns the rest of the stream: the events up to now, the rundown, which a suspended program does not have, and
-    /// the end mark.
+    /// Returns the rest of the stream: the events up to now, the rundown, which a suspended program and NativeAOT before
+    /// .NET 10 do not have, and the end mark.
     ///
     /// # Errors
     /// As [`advance`](Self::advance).
     pub fn finish(mut self, now: u64) -> Result<Vec<u8>, WriteError> {
         self.out = self.advance(now)?;
         self.write_process_info(now)?;
-        let rundown = if self.rounds.is_some() { &*self.recording.rundown } else { &[] };
+        let has_rundown = self.profile.flavour != Flavour::NativeAot || self.profile.version >= 10;
+        let rundown = if has_rundown && self.rounds.is_some() { &*self.recording.rundown } else { &[] };
         for recorded in rundown {
             self.write_event(recorded, now, true)?;
         }

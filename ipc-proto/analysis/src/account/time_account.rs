@@ -10,7 +10,7 @@ use super::cells::{Cells, Measure};
 use super::report::{Account, LockWaits};
 use crate::event::{owned, pointer_size, text};
 use crate::locks::{ContentionRow, LockEvents};
-use crate::names::cut;
+use crate::names::{Names, cut};
 use crate::requests::RequestEvents;
 use crate::samples::{AllocationRow, Clock, Interval, Samples, ThreadNumber};
 use crate::trace::RecordingSpan;
@@ -91,6 +91,11 @@ impl TimeAccount {
             account.label(label.into());
         }
         account
+    }
+
+    /// Returns the names, to add those of a perf map or of native symbols.
+    pub const fn names_mut(&mut self) -> &mut Names {
+        self.samples.names_mut()
     }
 
     /// Returns the number of a label; that of the empty one if there is no room.

@@ -75,6 +75,11 @@ impl Locks {
         self.names.set_own_code(own);
         self
     }
+
+    /// Returns the names, to add those of a perf map or of native symbols.
+    pub const fn names_mut(&mut self) -> &mut Names {
+        &mut self.names
+    }
 }
 
 impl LockEvents {

@@ -161,7 +161,7 @@ impl Requests {
         self
     }
 
-    /// Returns the names, to add the names of a perf map.
+    /// Returns the names, to add those of a perf map or of native symbols.
     pub const fn names_mut(&mut self) -> &mut Names {
         &mut self.names
     }

@@ -96,6 +96,12 @@ impl Samples {
         &self.part
     }
 
+    /// Returns the end of the recording.
+    #[must_use]
+    pub const fn end(&self) -> &RecordingEnd {
+        &self.end
+    }
+
     /// Takes events of another assembler from now on, which has other numbers of kinds and of stacks.
     pub fn begin_trace(&mut self) {
         self.kinds = EventKinds::default();
@@ -112,7 +118,7 @@ impl Samples {
     pub fn event_with(&mut self, event: &TraceEvent<'_>, each: &mut dyn FnMut(&Clock, &Interval)) {
         let Some(kind) = self.kinds.of(event) else { return };
         self.process_names.header(event);
-        self.end.event(event, kind.is_rundown());
+        self.end.event(event.clock(), event.timestamp(), kind.is_rundown());
         self.has_stacks = self.has_stacks || event.stack().len() > 0;
         let is_inside = self.part.includes(event);
         if let Some(provider) = kind.provider {

@@ -6,36 +6,58 @@ use super::part::Part;
 use crate::event::{EventKind, EventKinds};
 
 /// The end of a recording: the time of the last event, of the first event of a rundown after it, or of the last sequence
-/// point.
+/// point. A runtime sends the rundown after the recording, so its length does not count.
+///
+/// ```
+/// use nettrace_analysis::nettrace::{Trace, Version};
+/// use nettrace_analysis::{RecordingEnd, TraceClock};
+///
+/// let clock = TraceClock::new(&Trace { frequency: 1_000_000_000, ..Trace::new(Version::V4) });
+/// let mut end = RecordingEnd::default();
+/// for (ticks, is_rundown) in [(50, true), (100, false), (300, true), (200, true)] {
+///     end.event(&clock, ticks, is_rundown);
+/// }
+/// assert_eq!(end.nanoseconds(), 200);
+/// ```
 #[derive(Debug, Default)]
-pub(crate) struct RecordingEnd {
+pub struct RecordingEnd {
     clock: Option<TraceClock>,
-    ticks: u64,
+    /// The time of the last event that is not part of the rundown, and of the first one of the rundown after it.
+    last: u64,
+    rundown: Option<u64>,
     point: Option<i64>,
-    /// Whether the last event belongs to a rundown, which a runtime sends after the recording.
-    is_rundown: bool,
 }
 
 impl RecordingEnd {
+    /// Takes the time of an event, in any order. `is_rundown` states whether it is part of the rundown, or describes the
+    /// session.
     #[inline]
-    pub(crate) fn event(&mut self, event: &TraceEvent<'_>, is_rundown: bool) {
-        if !(is_rundown && self.is_rundown) {
-            self.clock.get_or_insert_with(|| *event.clock());
-            self.ticks = self.ticks.max(event.timestamp());
+    pub fn event(&mut self, clock: &TraceClock, ticks: u64, is_rundown: bool) {
+        if ticks < self.last {
+            return;
         }
-        self.is_rundown = is_rundown;
+        self.clock.get_or_insert(*clock);
+        if is_rundown {
+            self.rundown = Some(self.rundown.map_or(ticks, |first| first.min(ticks)));
+        } else {
+            self.last = ticks;
+            self.rundown = self.rundown.filter(|first| *first > ticks);
+        }
     }
 
-    /// Takes the time of the last sequence point. After a rundown, it is not one of the recording.
-    pub(crate) fn extend_to(&mut self, nanoseconds: i64) {
-        if !self.is_rundown {
+    /// Takes the time of the last sequence point, in nanoseconds from the start of the trace. After a rundown, it is not one
+    /// of the recording.
+    pub const fn extend_to(&mut self, nanoseconds: i64) {
+        if self.rundown.is_none() {
             self.point = Some(nanoseconds);
         }
     }
 
     /// Returns the nanoseconds from the start of the trace.
-    pub(crate) fn nanoseconds(&self) -> i64 {
-        let last = self.clock.map_or(0, |clock| clock.nanoseconds(self.ticks));
+    #[must_use]
+    pub fn nanoseconds(&self) -> i64 {
+        let last = self.last.max(self.rundown.unwrap_or_default());
+        let last = self.clock.map_or(0, |clock| clock.nanoseconds(last));
         self.point.map_or(last, |point| point.max(last))
     }
 }
@@ -61,7 +83,7 @@ impl RecordingSpan {
     pub(crate) fn event(&mut self, event: &TraceEvent<'_>) -> Option<EventKind> {
         let kind = self.kinds.of(event);
         self.first = self.first.min(event.nanoseconds());
-        self.end.event(event, kind.is_some_and(|kind| kind.is_rundown()));
+        self.end.event(event.clock(), event.timestamp(), kind.is_some_and(|kind| kind.is_rundown()));
         self.is_inside = self.part.includes(event);
         kind
     }

@@ -24,8 +24,10 @@ pub const EXCEPTION: u64 = 0x8000;
 pub const THREADING: u64 = 0x1_0000;
 pub const WAIT_HANDLE: u64 = 0x400_0000_0000;
 pub const JITTED_METHOD_IL_TO_NATIVE_MAP: u64 = 0x2_0000;
+/// A collection at the start of the session.
+pub const HEAP_COLLECT: u64 = 0x80_0000;
 /// A heap snapshot: collections, types with names, objects, and a collection at the start of the session.
-pub const HEAP_SNAPSHOT: u64 = GC | 0x198_0000;
+pub const HEAP_SNAPSHOT: u64 = GC | HEAP_COLLECT | 0x118_0000;
 pub const COMPILATION: u64 = 0x10_0000_0000;
 /// Allocations that are drawn at random, since .NET 10.
 pub const ALLOCATION_SAMPLING: u64 = 0x800_0000_0000;
@@ -57,9 +59,9 @@ pub const CLR_KEYWORDS: [(&str, u64); 42] = [
     ("gcheapdump", 0x10_0000),
     ("gcsampledobjectallocationhigh", 0x20_0000),
     ("gcheapsurvivalandmovement", 0x40_0000),
-    ("managedheapcollect", 0x80_0000),
-    ("gcheapcollect", 0x80_0000),
-    ("managedheadcollect", 0x80_0000),
+    ("managedheapcollect", HEAP_COLLECT),
+    ("gcheapcollect", HEAP_COLLECT),
+    ("managedheadcollect", HEAP_COLLECT),
     ("gcheapandtypenames", 0x100_0000),
     ("gcsampledobjectallocationlow", 0x200_0000),
     ("perftrack", 0x2000_0000),

@@ -4,20 +4,20 @@ use nettrace_analysis::names::Names;
 use nettrace_analysis::samples::{Clock, Samples};
 
 use super::symbol_args::SymbolArgs;
-use crate::input::symbol_file::SymbolsOf;
-use crate::run::Failure;
 
-/// Which functions belong to the program.
+/// Which functions belong to the program, and where the names of native ones are.
 #[derive(Debug, Clone, clap::Args)]
-pub(crate) struct OwnArgs {
+pub(crate) struct NameArgs {
     /// Functions of the program begin with PATTERN: a module, namespace or type; repeatable [default: all outside of
     /// .NET and Microsoft's libraries]
     #[arg(long, value_name = "PATTERN")]
     own: Vec<String>,
+    #[command(flatten)]
+    pub(crate) symbols: SymbolArgs,
 }
 
-impl OwnArgs {
-    pub(crate) fn code(&self) -> OwnCode {
+impl NameArgs {
+    pub(crate) fn own_code(&self) -> OwnCode {
         OwnCode::new(self.own.iter().cloned())
     }
 }
@@ -26,24 +26,16 @@ impl OwnArgs {
 #[derive(Debug, Clone, clap::Args)]
 pub(crate) struct FrameArgs {
     #[command(flatten)]
-    own: OwnArgs,
+    pub(crate) names: NameArgs,
     /// Show all frames of stacks with their exact names
     #[arg(long)]
     pub(crate) raw: bool,
-    #[command(flatten)]
-    symbols: SymbolArgs,
 }
 
 impl FrameArgs {
     /// Makes names state which functions belong to the program. Names need this before they name any frame.
     pub(crate) fn prepare(&self, names: &mut Names) {
-        names.set_own_code(self.own.code());
-    }
-
-    /// Names native code by its symbols. The names need the events before.
-    pub(crate) fn name_native(&self, names: &mut Names) -> Result<(), Failure> {
-        let images = names.native_images();
-        self.symbols.read(images, SymbolsOf::Code, |image, symbols| names.native_symbols(image, symbols))
+        names.set_own_code(self.names.own_code());
     }
 
     /// Returns samples without any event, by these clocks. Their names are short or whole, and state what belongs to the

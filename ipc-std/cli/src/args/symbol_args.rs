@@ -1,7 +1,7 @@
 //! `--symbols`: where the names of native code and of types of NativeAOT are.
 use std::path::{Path, PathBuf};
 
-use nettrace_analysis::names::{NativeImage, NativeSymbol};
+use nettrace_analysis::names::{Names, NativeImage, NativeSymbol};
 
 use crate::input::symbol_file::{SymbolFile, SymbolsOf, is_dsym};
 use crate::run::{Failure, Kind};
@@ -22,6 +22,12 @@ const SYSTEM: &str = "/usr/lib/debug";
 const FILES: usize = 10_000;
 
 impl SymbolArgs {
+    /// Names native code by its symbols. The names need the events before.
+    pub(crate) fn name_native(&self, names: &mut Names) -> Result<(), Failure> {
+        let images = names.native_images();
+        self.read(images, SymbolsOf::Code, |image, symbols| names.native_symbols(image, symbols))
+    }
+
     /// Passes to `take` the symbols of each program and library whose file is found. Fails if the file of `--symbols`
     /// belongs to none of them.
     pub(crate) fn read(

@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use nettrace_analysis::KnownProvider;
 use serde::Serialize;
 
-use crate::args::frame_args::OwnArgs;
+use crate::args::frame_args::NameArgs;
 use crate::diagnosis::evidence::Evidence;
 use crate::diagnosis::facts::Facts;
 use crate::diagnosis::figures::Figures;
@@ -28,7 +28,7 @@ pub(crate) struct Args {
     #[command(flatten)]
     target: TraceTargetArgs,
     #[command(flatten)]
-    own: OwnArgs,
+    names: NameArgs,
     #[command(flatten)]
     analysis: AnalysisArgs,
 }
@@ -82,7 +82,7 @@ pub(crate) fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
         TraceTarget::Process(target) if input.part.is_whole() => target.process_id(),
         TraceTarget::Process(_) | TraceTarget::File(_) => None,
     };
-    let mut evidence = Evidence::new(&input.part.part(), &args.own.code(), input.is_live());
+    let mut evidence = Evidence::new(&input.part.part(), &args.names.own_code(), input.is_live());
     // The rundown after the recording would count as work of the program.
     let (mut before, mut after) = (None, None);
     let read = input.read(Needs::of_diagnosis(), false, globals, |event| {
@@ -99,6 +99,7 @@ pub(crate) fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
         evidence.event(event);
         ControlFlow::Continue(())
     })?;
+    args.names.symbols.name_native(evidence.names_mut())?;
     let evidence = evidence.finish(read.process_id.map(u64::from), read.last_point);
     let mut system = before.zip(after).map(<[_; 2]>::from);
     let processes = evidence.processes();

@@ -16,6 +16,7 @@ use nettrace_analysis::names::Names;
 
 use self::output::{EventOutput, FlushingReader};
 use crate::args::process_arg::ProcessArg;
+use crate::args::symbol_args::SymbolArgs;
 use crate::args::time_range_args::report_skipped;
 use crate::args::until_event;
 use crate::args::zone_args::ZoneArgs;
@@ -43,6 +44,7 @@ use crate::text::printable::printable_name;
 /// Show the events of a process as they happen, or of a trace
 #[derive(Debug, clap::Args)]
 #[command(mut_arg("timeout", |arg| arg.help("Give up after DURATION when starting the session, and again when ending it [default: 10s, 2m]")))]
+#[command(mut_arg("symbols", |arg| arg.requires("stacks")))]
 #[command(after_help = include_str!("events.txt"))]
 pub(crate) struct Args {
     #[command(flatten)]
@@ -78,6 +80,8 @@ pub(crate) struct Args {
     #[arg(long)]
     stacks: bool,
     #[command(flatten)]
+    symbols: SymbolArgs,
+    #[command(flatten)]
     session: SessionArgs,
     #[command(flatten)]
     connection: ConnectionArgs,
@@ -109,7 +113,7 @@ fn show_file(file: &Path, args: &Args, part: TracePart, globals: &Globals) -> Re
     let source = Source::open(file)?;
     let name = source.name().to_string();
     let names = match args.stacks {
-        true if source.is_regular() => Some(StackNames::of_file(file, globals)?),
+        true if source.is_regular() => Some(StackNames::of_file(file, &args.symbols, globals)?),
         true => Some(StackNames::default()),
         false => None,
     };
@@ -158,7 +162,7 @@ fn show_process(
     plan.check_until(&args.until)?;
     let (client, wire_log) = args.connection.session_client(target)?;
     let output = EventOutput::new(BulkStdout::live()?, args.zone.zone()?, globals);
-    let LiveSession { session, resumed, notes: _notes, .. } =
+    let LiveSession { session, resumption, notes: _notes, .. } =
         session::start(client.clone(), &plan, None, globals)?;
     // The names are read after the session has started, so that no method is compiled in between.
     let names = args.stacks.then(|| names_of(&client)).transpose()?;
@@ -172,7 +176,7 @@ fn show_process(
         globals.note(&warning);
     }
     events.report(globals);
-    resumed.and(written).and(read)?;
+    resumption.check().and(written).and(read)?;
     let session = events.source();
     session::check_end(end, session, plan.no_resume, target.process_id())?;
     session::report_end(session, globals);

@@ -12,9 +12,8 @@ use regex::Regex;
 
 use self::collection::{Collected, CollectionArgs};
 use self::types::{HeapTypes, TypeOrder};
-use crate::args::frame_args::OwnArgs;
+use crate::args::frame_args::NameArgs;
 use crate::args::process_arg::ProcessArg;
-use crate::args::symbol_args::SymbolArgs;
 use crate::input::symbol_file::SymbolsOf;
 use crate::input::trace_file;
 use crate::output::atomic_output::AtomicOutput;
@@ -39,9 +38,7 @@ pub(crate) struct Args {
     #[arg(long, value_enum, value_name = "COLUMN", default_value = "bytes")]
     sort: TypeOrder,
     #[command(flatten)]
-    own: OwnArgs,
-    #[command(flatten)]
-    symbols: SymbolArgs,
+    names: NameArgs,
     /// Write the snapshot to FILE, in the format of dotnet-gcdump, instead of showing it; `-` for standard output
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
@@ -66,7 +63,7 @@ pub(crate) fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
         return Err(failure.with_hint("take one with `dotnet-ipc heap PID`"));
     };
     let graph = &mut snapshot.graph;
-    args.symbols.read(graph.native_images(), SymbolsOf::Types, |image, symbols| {
+    args.names.symbols.read(graph.native_images(), SymbolsOf::Types, |image, symbols| {
         graph.native_symbols(image, symbols)
     })?;
     if let Some(path) = &args.output {
@@ -75,7 +72,7 @@ pub(crate) fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
         remarks(&snapshots).iter().for_each(|remark| globals.note(remark));
         return read;
     }
-    let types = HeapTypes::new(snapshot, &args.own.code(), args.type_pattern.as_ref(), args.sort);
+    let types = HeapTypes::new(snapshot, &args.names.own_code(), args.type_pattern.as_ref(), args.sort);
     if globals.json {
         json_to_stdout(&types.to_json())?;
     } else {

@@ -7,7 +7,7 @@ use nettrace_analysis::locks::{LockReport, Locks};
 
 use self::shown_threads::ShownThreads;
 use self::text::LockText;
-use crate::args::frame_args::OwnArgs;
+use crate::args::frame_args::NameArgs;
 use crate::args::zone_args::ZoneArgs;
 use crate::output::dates::Dates;
 use crate::output::stdout::{json_to_stdout, show_next, to_stdout};
@@ -28,7 +28,7 @@ pub(crate) struct Args {
     #[arg(long)]
     short: bool,
     #[command(flatten)]
-    own: OwnArgs,
+    names: NameArgs,
     #[command(flatten)]
     zone: ZoneArgs,
     #[command(flatten)]
@@ -38,12 +38,12 @@ pub(crate) struct Args {
 pub(crate) fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
     let zone = args.zone.zone()?;
     let input = args.analysis.input(&args.target, globals)?;
-    let own = args.own.code();
+    let own = args.names.own_code();
     let locks = Locks::default().of_part(input.part.part()).with_own_code(own.clone());
-    let (report, InputRead { lost, process_id, span, result: read, .. }) =
-        input.analyse(Needs::of_locks(), locks, globals)?;
+    let (report, InputRead { lost, process_id, start, result: read, .. }) =
+        input.analyse(Needs::of_locks(), locks, &args.names.symbols, Locks::names_mut, globals)?;
     let threads = ShownThreads::new(input.target, process_id);
-    let dates = Dates::new(zone, span.start);
+    let dates = Dates::new(zone, start);
     if globals.json {
         json_to_stdout(&json::to_json(&report, lost, args.short, &threads, &dates))?;
     } else {

@@ -9,10 +9,11 @@ mod types;
 
 use nettrace_analysis::Analysis as _;
 use nettrace_analysis::report::CallReport;
-use nettrace_analysis::samples::Clock;
+use nettrace_analysis::samples::{Clock, Samples};
 
 pub(crate) use self::options::Args;
 use self::rows::ReportRows;
+use crate::output::dates::RecordedSpan;
 use crate::output::stdout::{json_to_stdout, show_next, to_stdout};
 use crate::recording::analysis_input::{InputRead, Needs};
 use crate::recording::{sample_gaps, thread_samples};
@@ -26,11 +27,12 @@ pub(crate) fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
     let older = args.diff.as_deref().map(|file| older::read(file, samples(), &query.clock, globals));
     let mut older = older.transpose()?;
     // A failure is ignored: the symbols can belong to only one of the traces.
-    let _ = older.as_mut().map(|older| args.frames.name_native(older.names_mut()));
+    let symbols = &args.frames.names.symbols;
+    let _ = older.as_mut().map(|older| symbols.name_native(older.names_mut()));
     let needs = Needs::of(core::slice::from_ref(&query.clock));
-    let (mut samples, InputRead { lost, span, cpu, client, result: read, .. }) =
-        input.analyse(needs, samples().of_part(input.part.part()), globals)?;
-    args.frames.name_native(samples.names_mut())?;
+    let (mut samples, InputRead { lost, start, cpu, client, result: read, .. }) =
+        input.analyse(needs, samples().of_part(input.part.part()), symbols, Samples::names_mut, globals)?;
+    let span = RecordedSpan { start, end: samples.end().nanoseconds() };
     if let (Clock::Contention, Some(client), Ok(()), true) =
         (&query.clock, &client, &read, samples.part().is_whole())
     {

@@ -11,7 +11,7 @@ use nettrace_analysis::requests::{
 use serde::Serialize;
 
 use self::json::{FinishedRow, InFlightRow, OutgoingRow, RouteRow};
-use crate::args::frame_args::OwnArgs;
+use crate::args::frame_args::NameArgs;
 use crate::args::zone_args::ZoneArgs;
 use crate::output::dates::{DateField, Dates};
 use crate::output::rows::milliseconds;
@@ -37,7 +37,7 @@ pub(crate) struct Args {
     #[arg(long)]
     no_waits: bool,
     #[command(flatten)]
-    own: OwnArgs,
+    names: NameArgs,
     #[command(flatten)]
     zone: ZoneArgs,
     #[command(flatten)]
@@ -48,10 +48,10 @@ pub(crate) fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
     args.analysis.part.check_no_threads("a request can move from thread to thread")?;
     let zone = args.zone.zone()?;
     let input = args.analysis.input(&args.target, globals)?;
-    let requests = Requests::default().of_part(input.part.part()).with_own_code(args.own.code());
-    let (summary, InputRead { lost, span, result: read, .. }) =
-        input.analyse(Needs::of_requests(!args.no_waits), requests, globals)?;
-    let report = RequestReport { summary, top: args.top, lost, dates: Dates::new(zone, span.start) };
+    let requests = Requests::default().of_part(input.part.part()).with_own_code(args.names.own_code());
+    let (summary, InputRead { lost, start, result: read, .. }) =
+        input.analyse(Needs::of_requests(!args.no_waits), requests, &args.names.symbols, Requests::names_mut, globals)?;
+    let report = RequestReport { summary, top: args.top, lost, dates: Dates::new(zone, start) };
     if globals.json {
         json_to_stdout(&report.to_json())?;
     } else {

@@ -130,7 +130,7 @@ fn finish(
     for ip in stacks.iter().flat_map(|stack| &stack.frames) {
         rundown.names.address(0, *ip);
     }
-    args.frames.name_native(&mut rundown.names)?;
+    args.frames.names.symbols.name_native(&mut rundown.names)?;
     Ok(rundown.finish(stacks))
 }
 

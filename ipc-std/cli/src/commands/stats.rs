@@ -15,7 +15,7 @@ use nettrace::{
     BlockKind, Corruption, Counter, End, Event, IdMap, LossCounter, Losses, Metadata, Record, Slot, Str,
     TraceClock, Version, clr,
 };
-use nettrace_analysis::{EventBuffer, LossReport};
+use nettrace_analysis::{EventBuffer, KnownProvider, LossReport, RecordingEnd};
 use serde::Serialize;
 use serde_json::{Map, Value};
 
@@ -112,9 +112,9 @@ struct Stats {
     clock: TraceClock,
     /// The part of the trace whose events are counted.
     part: TracePart,
-    /// The time of the last sequence point or event, and the largest one.
+    /// The time of the last sequence point or event.
     now: u64,
-    last: u64,
+    recording_end: RecordingEnd,
     /// Names and counts in the order of their first blocks, and their indices by name.
     blocks: Vec<(String, u64)>,
     block_places: HashMap<String, usize>,
@@ -199,7 +199,6 @@ impl Stats {
             Record::Trace(trace) => {
                 (self.version, self.pointer_size) = (Some(trace.version), trace.pointer_size);
                 (self.clock, self.now) = (TraceClock::new(trace), trace.sync_ticks);
-                self.last = self.now;
                 self.pairs = pairs(trace.pairs);
             }
             Record::Metadata(record) => {
@@ -213,7 +212,7 @@ impl Stats {
             Record::SequencePoint(point) => {
                 self.order.point(point);
                 self.now = point.timestamp;
-                self.last = self.last.max(self.now);
+                self.recording_end.extend_to(self.clock.nanoseconds(self.now));
                 self.sequence_points = self.sequence_points.saturating_add(1);
                 self.flush = point.flushes_metadata();
             }
@@ -280,6 +279,8 @@ impl Stats {
                 of: of.clone(),
                 name: metadata.name.to_string(),
                 events: 0,
+                is_rundown: KnownProvider::of(metadata.provider) == Some(KnownProvider::Rundown)
+                    || metadata.provider == "Microsoft-DotNETCore-EventPipe",
                 message_template: text(metadata.message_template),
                 description: text(metadata.description),
                 attributes: pairs(metadata.attributes.iter()),
@@ -304,7 +305,9 @@ impl Stats {
     /// Counts an event, and returns whether it is one of the process and of the part.
     fn event(&mut self, event: &Event<'_>, process: &ProcessArg) -> bool {
         self.now = event.timestamp;
-        self.last = self.last.max(self.now);
+        let kind = self.kind_of_event(event.metadata_id);
+        let is_rundown = self.kinds.get(kind).is_some_and(|kind| kind.is_rundown);
+        self.recording_end.event(&self.clock, self.now, is_rundown);
         if self.next_number == Some((event.capture_thread, event.sequence)) {
             // The next number shows no loss.
             self.loss.event(event);
@@ -323,7 +326,6 @@ impl Stats {
         }
         self.processes.event(event);
         self.events = self.events.saturating_add(1);
-        let kind = self.kind_of_event(event.metadata_id);
         if let Some(kind) = self.kinds.get_mut(kind) {
             kind.events = kind.events.saturating_add(1);
         }
@@ -368,7 +370,7 @@ impl Stats {
 
     /// Returns when the trace was recorded, unless it has no header.
     fn span(&self, zone: &Zone) -> Option<SpanRow> {
-        let span = RecordedSpan { start: self.clock.unix_start(), end: self.clock.nanoseconds(self.last) };
+        let span = RecordedSpan { start: self.clock.unix_start(), end: self.recording_end.nanoseconds() };
         self.version.map(|_| span.row(zone))
     }
 

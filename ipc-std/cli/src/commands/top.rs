@@ -105,7 +105,7 @@ pub(crate) fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
     let mut live = Live::default();
     args.frames.prepare(live.names_mut());
     // There is no address to name yet, so this reports a file that cannot be read.
-    args.frames.name_native(live.names_mut())?;
+    args.frames.names.symbols.name_native(live.names_mut())?;
     if args.frames.raw {
         live.keep_all_frames();
     }

@@ -60,7 +60,7 @@ pub(crate) fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
         Ok((live, args.names_first.then(|| CompiledNames::start(&client)).transpose()?))
     };
     let (live, compiled) = start().inspect_err(|_| output.abandon())?;
-    let LiveSession { mut session, started, resumed, stopping, notes: _notes } = live;
+    let LiveSession { mut session, started, resumption, stopping, notes: _notes } = live;
     // The names are read after both sessions have started: a method that was compiled between would be in neither.
     let names = args.names_first.then(|| take_names(&client, globals));
     let progress = Progress::start(started, plan.duration, stopping);
@@ -84,7 +84,7 @@ pub(crate) fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
         // The exit status states that the event did not arrive, and not that the reader has closed the pipe.
         arrival()?;
     }
-    resumed.and(recorded)?;
+    resumption.check().and(recorded)?;
     session_failure::check_end(&session, plan.no_resume, args.target.target().process_id(), &output)?;
     session::report_end(&session, globals);
     wire_log.check()?;

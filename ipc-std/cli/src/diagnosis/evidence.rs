@@ -6,6 +6,7 @@ use nettrace_analysis::account::{Account, Gauge, TimeAccount};
 use nettrace_analysis::counters::{CounterEvent, CounterReader, Sample};
 use nettrace_analysis::gc::{Collection, Collections, Reason};
 use nettrace_analysis::jit::{Compilation, Compilations, Tier};
+use nettrace_analysis::names::Names;
 use nettrace_analysis::{Analysis as _, Durations, KnownProvider, OwnCode, Part};
 
 use super::fact::Wish;
@@ -168,6 +169,10 @@ impl Evidence {
             Mark::Connection => process.connections.add(event.nanoseconds(), 1.0),
             Mark::Other => {}
         }
+    }
+
+    pub(crate) const fn names_mut(&mut self) -> &mut Names {
+        self.account.names_mut()
     }
 
     /// Finds which analyses need the events of a kind.

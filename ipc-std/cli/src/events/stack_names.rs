@@ -4,6 +4,7 @@ use std::path::Path;
 use nettrace::TraceEvent;
 use nettrace_analysis::names::{AddressId, FrameId, Names};
 
+use crate::args::symbol_args::SymbolArgs;
 use crate::input::trace_file;
 use crate::run::{Failure, Globals};
 
@@ -37,8 +38,8 @@ impl StackNames {
     }
 
     /// Reads a whole trace, because a name can follow the stacks that contain it. The next reader reports where the
-    /// trace is truncated or corrupt.
-    pub(crate) fn of_file(file: &Path, globals: &Globals) -> Result<Self, Failure> {
+    /// trace is truncated or corrupt. Native code has the names of its symbols.
+    pub(crate) fn of_file(file: &Path, symbols: &SymbolArgs, globals: &Globals) -> Result<Self, Failure> {
         let mut trace = trace_file::open(file, true, globals)?;
         let mut names = Self::default();
         loop {
@@ -48,6 +49,7 @@ impl StackNames {
                 Err(e) => return Err(trace.get_ref().failed(&e)),
             }
         }
+        symbols.name_native(&mut names.current)?;
         Ok(Self { complete: Some(names.current), ..Self::default() })
     }
 

@@ -113,7 +113,7 @@ impl FlameFileArgs {
         let read_old = |path| -> Result<_, Failure> {
             let mut samples = trace_file::analyse(path, samples(), globals)?;
             // A failure is ignored: the symbols can belong to only one of the traces.
-            let _ = self.frames.name_native(samples.names_mut());
+            let _ = self.frames.names.symbols.name_native(samples.names_mut());
             // The older trace is checked before a process is recorded. A page needs data of any clock, other files of
             // the chosen one.
             let found = clocks.iter().find(|clock| is_any_clock && has_weights(&samples, clock));
@@ -186,7 +186,7 @@ impl FlameFile<'_> {
     ) -> Result<(), Failure> {
         let Self { path, overwrite, format, mut clock, mut samples, mut timeline, mut old, is_exact, .. } =
             self;
-        self.frames.name_native(samples.names_mut())?;
+        self.frames.names.symbols.name_native(samples.names_mut())?;
         read.extend(&mut samples);
         let InputRead { lost, process_id, result: read, .. } = read;
         samples.finish_with(&mut |clock, interval| {

@@ -1,7 +1,6 @@
 //! The dates of the times of a trace.
 use core::fmt;
 
-use nettrace::TraceClock;
 use serde::Serialize;
 
 use super::rows::milliseconds_at;
@@ -25,9 +24,9 @@ impl Dates {
         Self { zone, start }
     }
 
-    /// Takes the start of the trace.
-    pub(crate) fn begin(&mut self, clock: &TraceClock) {
-        self.start = clock.unix_start();
+    /// Takes the start of the trace in nanoseconds since 1970, if the trace states it.
+    pub(crate) const fn begin(&mut self, start: Option<i128>) {
+        self.start = start;
     }
 
     /// Returns the date of a time since the start of the trace in nanoseconds, if dates are wanted and known.
@@ -61,7 +60,7 @@ pub(crate) const NO_DATE: &str = "the trace states no date that exists";
 pub(crate) struct RecordedSpan {
     /// The start of the trace in nanoseconds since 1970; `None` if the trace states no date that exists.
     pub(crate) start: Option<i128>,
-    /// The time of the last event or sequence point in nanoseconds since the start of the trace.
+    /// The end of the recording in nanoseconds since the start of the trace.
     pub(crate) end: i64,
 }
 
@@ -75,7 +74,7 @@ pub(crate) struct SpanRow {
 impl RecordedSpan {
     pub(crate) fn row(self, zone: &Zone) -> SpanRow {
         let recorded = self.start.and_then(|start| zone.date(start, 3));
-        SpanRow { recorded, duration_ms: milliseconds_at(self.end) }
+        SpanRow { recorded, duration_ms: milliseconds_at(self.end.max(0)) }
     }
 }
 

@@ -16,20 +16,33 @@ pub(crate) fn left_by_limit(process_id: u32) -> Option<u64> {
     left(&process, Path::new("/sys/fs/cgroup"))
 }
 
-/// Reads the limits (cgroup v2) of a process's group and of the groups around it.
+/// The limit of a group of cgroup v1 without a limit is a little less than 2^63.
+const NO_LIMIT: u64 = 1 << 62;
+
+/// Reads the limits of a process's groups and of the groups around them.
 fn left(process: &Path, groups: &Path) -> Option<u64> {
-    let cgroup = fs::read_to_string(process.join("cgroup")).ok()?;
-    let group = cgroup.lines().find_map(|line| line.strip_prefix("0::/"))?;
-    let of_group = groups.join(group);
-    let around = of_group.ancestors().take_while(|folder| folder.starts_with(groups)).map(Path::to_owned);
-    // In a container of its own, the process sees its group as the root.
-    let seen = process.join("root").join(groups.strip_prefix("/").unwrap_or(groups));
-    let number = |file: PathBuf| fs::read_to_string(file).ok()?.trim().parse::<u64>().ok();
-    let left = |folder: PathBuf| {
-        let [limit, used] = ["memory.max", "memory.current"].map(|name| number(folder.join(name)));
-        Some(limit?.saturating_sub(used?))
+    let of_line = |line: &str| {
+        let (controllers, group) = line.split_once(':')?.1.split_once(":/")?;
+        let (root, names) = match controllers {
+            // Version 2.
+            "" => (groups.to_owned(), ["memory.max", "memory.current"]),
+            _ if controllers.split(',').any(|controller| controller == "memory") => {
+                (groups.join("memory"), ["memory.limit_in_bytes", "memory.usage_in_bytes"])
+            }
+            _ => return None,
+        };
+        let of_group = root.join(group);
+        let around = of_group.ancestors().take_while(|folder| folder.starts_with(&root)).map(Path::to_owned);
+        // In a container of its own, the process sees its group as the root.
+        let seen = process.join("root").join(root.strip_prefix("/").unwrap_or(&root));
+        let number = |file: PathBuf| fs::read_to_string(file).ok()?.trim().parse::<u64>().ok();
+        let left = |folder: PathBuf| {
+            let [limit, used] = names.map(|name| number(folder.join(name)));
+            Some(limit.filter(|limit| *limit < NO_LIMIT)?.saturating_sub(used?))
+        };
+        around.chain([seen]).filter_map(left).min()
     };
-    around.chain([seen]).filter_map(left).min()
+    fs::read_to_string(process.join("cgroup")).ok()?.lines().filter_map(of_line).min()
 }
 
 #[cfg(test)]
@@ -60,5 +73,14 @@ mod tests {
         fs::write(process.join("cgroup"), "0::/../elsewhere\n").unwrap();
         write(&seen, "700\n", "0\n");
         assert_eq!(super::left(&process, &groups), Some(700));
+        // Version 1 has a folder for each controller, and a large number for no limit.
+        let of_memory = groups.join("memory/app");
+        fs::create_dir_all(&of_memory).unwrap();
+        fs::write(process.join("cgroup"), "5:cpu:/other\n4:hugetlb,memory:/app\n0::/\n").unwrap();
+        fs::write(of_memory.join("memory.usage_in_bytes"), "100\n").unwrap();
+        for (limit, left) in [("9223372036854771712", 700), ("300", 200)] {
+            fs::write(of_memory.join("memory.limit_in_bytes"), limit).unwrap();
+            assert_eq!(super::left(&process, &groups), Some(left));
+        }
     }
 }

@@ -11,6 +11,7 @@ use ipc_proto::types::EventLevel;
 use ipc_std::{Client, TraceReader, TraceSession};
 use nettrace::{End, EventAssembler, EventOrder, ReadOptions, TraceClock, TraceEvent};
 use nettrace_analysis::Analysis;
+use nettrace_analysis::names::Names;
 use nettrace_analysis::samples::Clock;
 
 use super::args::LiveArgs;
@@ -20,8 +21,8 @@ use super::session::{self, LiveEvents, LiveSession};
 use super::summary::{RecordedAmount, lost_warning};
 use super::trace_profile::TraceProfile;
 use crate::args::process_arg::ProcessArg;
+use crate::args::symbol_args::SymbolArgs;
 use crate::input::trace_file;
-use crate::output::dates::RecordedSpan;
 use crate::process::connection_args::ConnectionArgs;
 use crate::process::cpu_usage::{CpuTimes, CpuUsage};
 use crate::process::target::Target;
@@ -167,8 +168,8 @@ pub(crate) struct InputRead {
     pub(crate) process_id: Option<u32>,
     /// The time of the last sequence point in nanoseconds, up to which the recording lasted at least.
     pub(crate) last_point: Option<i64>,
-    /// When the input was recorded.
-    pub(crate) span: RecordedSpan,
+    /// The start of the input in nanoseconds since 1970; `None` if the trace states no date that exists.
+    pub(crate) start: Option<i128>,
     /// The CPU time of the process during the recording, if this system shows the process.
     pub(crate) cpu: Option<CpuUsage>,
     /// The client of the process, if one was recorded.
@@ -184,8 +185,7 @@ impl InputRead {
         let process_id = trace.summary().trace.and_then(|trace| trace.process_id);
         let last_point = trace.summary().last_point;
         let start = trace.summary().trace.and_then(|trace| TraceClock::new(&trace).unix_start());
-        let span = RecordedSpan { start, end: last_point.unwrap_or_default() };
-        Self { lost, process_id, last_point, span, cpu: None, client: None, result }
+        Self { lost, process_id, last_point, start, cpu: None, client: None, result }
     }
 
     /// Makes an analysis last as long as the recording.
@@ -200,17 +200,20 @@ impl AnalysisInput<'_> {
         matches!(self.target, TraceTarget::Process(_))
     }
 
-    /// Reads all events into an analysis, and returns its report. Fails if there can be no event.
+    /// Reads all events into an analysis, names native code, and returns the report. Fails if there can be no event.
     pub(crate) fn analyse<A: Analysis>(
         &self,
         needs: Needs,
         mut analysis: A,
+        symbols: &SymbolArgs,
+        names: impl FnOnce(&mut A) -> &mut Names,
         globals: &Globals,
     ) -> Result<(A::Report, InputRead), Failure> {
         let read = self.read(needs, false, globals, |event| {
             analysis.event(event);
             ControlFlow::Continue(())
         })?;
+        symbols.name_native(names(&mut analysis))?;
         read.extend(&mut analysis);
         Ok((analysis.finish(), read))
     }
@@ -227,9 +230,8 @@ impl AnalysisInput<'_> {
         mut take: impl FnMut(&TraceEvent<'_>) -> ControlFlow<()>,
     ) -> Result<InputRead, Failure> {
         let process = &self.args.process;
-        let (mut part, mut end) = (self.part.clone(), 0);
+        let mut part = self.part.clone();
         let take = |event: &TraceEvent<'_>| {
-            end = end.max(event.nanoseconds());
             if !process.includes(event) {
                 return ControlFlow::Continue(());
             }
@@ -249,7 +251,6 @@ impl AnalysisInput<'_> {
             TraceTarget::Process(target) => self.record(target, needs, is_output, globals, take)?,
         };
         read.last_point.into_iter().for_each(|time| part.extend_to(time));
-        read.span.end = read.span.end.max(end);
         read.result = read.result.and_then(|()| part.check(self.target));
         Ok(read)
     }
@@ -267,7 +268,7 @@ impl AnalysisInput<'_> {
         plan.duration.get_or_insert(AnalysisArgs::DURATION);
         let plan = if needs.stacks { plan.with_named_stacks(needs.rundown) } else { plan };
         let (client, wire_log) = connection.session_client(target)?;
-        let LiveSession { session, started, resumed, stopping, notes: _notes } =
+        let LiveSession { session, started, resumption, stopping, notes: _notes } =
             session::start(client.clone(), &plan, None, globals)?;
         let system = target.process_id().filter(|_| needs.stacks);
         let cpu = system.and_then(RecordedCpu::start);
@@ -288,7 +289,7 @@ impl AnalysisInput<'_> {
         }
         trace_file::report_late(&trace, globals);
         let check = || {
-            resumed.and(read)?;
+            resumption.check().and(read)?;
             let session = trace.get_ref();
             session::check_end(end, session, plan.no_resume, target.process_id())?;
             session::report_end(session, globals);

@@ -219,8 +219,7 @@ impl RecordingArgs {
 impl SessionPlan<'_> {
     /// Makes it a session for a heap snapshot: without losses where the runtime can, with the names of modules.
     pub(crate) fn with_snapshot(self) -> Self {
-        let rundown_keyword = keywords::LOADER | keywords::FORCE_END_RUNDOWN;
-        Self { buffering: Buffering::Preferred, rundown_keyword, ..self }
+        Self { buffering: Buffering::Preferred, rundown_keyword: rundown::MODULES, ..self }
     }
 
     /// Adds the stacks of events, and the events that name methods. The rundown is not enough: it lacks code that is
@@ -245,6 +244,15 @@ impl SessionPlan<'_> {
     pub(crate) fn blocks(&self, session: &TraceSession) -> bool {
         self.buffer_mode() == SessionBufferMode::BLOCK
             && !session.lost_features().contains(LostFeature::Blocking)
+    }
+
+    /// Returns whether the runtime may serve no request before the tool has read the events of a heap snapshot: the
+    /// thread that serves requests writes it, and waits when the event buffer is full.
+    pub(crate) fn blocks_requests(&self, session: &TraceSession) -> bool {
+        let takes_snapshot = |spec: &ProviderSpec| {
+            spec.is_named(RUNTIME_PROVIDER) && spec.keywords & keywords::HEAP_COLLECT != 0
+        };
+        self.blocks(session) && self.providers.iter().any(takes_snapshot)
     }
 
     /// Returns the choice of [`Buffering::Auto`].

@@ -88,14 +88,17 @@ impl FindingsArgs {
             };
             let mut analysis = V::of_part(input.part.part());
             let read = input.read(needs, is_output, globals, |event| {
-                dates.begin(event.clock());
+                dates.begin(event.clock().unix_start());
                 analysis.event(event);
                 core::iter::from_fn(|| V::pop(&mut analysis)).try_for_each(|finding| take(finding, &dates))
             });
             report = analysis.finish();
             // The break is ignored: the output reports its error itself.
             let _ = V::rest(&mut report).into_iter().try_for_each(|finding| take(finding, &dates));
-            read?.result
+            let read = read?;
+            // A trace without events has a start too.
+            dates.begin(read.start);
+            read.result
         };
         if self.csv || (globals.json && !self.summary) {
             rows_to_stdout(self.csv, input.is_live(), &empty, |add| {

@@ -14,6 +14,9 @@ use crate::run::Failure;
 pub(crate) const KEYWORDS: u64 =
     keywords::LOADER | keywords::JIT | keywords::NGEN | keywords::FORCE_END_RUNDOWN;
 
+/// The keywords of modules only. Runtimes before .NET 9 send the default rundown.
+pub(crate) const MODULES: u64 = keywords::LOADER | keywords::FORCE_END_RUNDOWN;
+
 /// Starts a session that records only the rundown, and stops it: its stream has the names of all methods and modules.
 pub(crate) fn start(client: &Client) -> Result<TraceSession, Failure> {
     // A session needs a provider. This one adds nothing: every session has its events, which describe the process.

@@ -25,12 +25,22 @@ use crate::run::{Failure, Globals, Kind};
 pub(crate) struct LiveSession {
     pub(crate) session: TraceSession,
     pub(crate) started: Instant,
-    /// Whether the resumption of the runtime succeeded. If not, the session is stopping.
-    pub(crate) resumed: Result<(), Failure>,
+    pub(crate) resumption: Resumption,
     /// Whether a signal or the end of the duration has stopped the session.
     pub(crate) stopping: Arc<AtomicBool>,
     /// Dropped at the end of the command.
     pub(crate) notes: Notes,
+}
+
+/// The resumption of the runtime, which can last as long as the session.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Resumption(Arc<Mutex<Option<Failure>>>);
+
+impl Resumption {
+    /// Returns the failure of the resumption so far, which has stopped the session.
+    pub(crate) fn check(&self) -> Result<(), Failure> {
+        lock(&self.0).take().map_or(Ok(()), Err)
+    }
 }
 
 /// Notes at the start of a session. A thread writes them, so that a terminal that is stopped does not delay the session.
@@ -83,16 +93,26 @@ pub(crate) fn start(
     output.map_or(Ok(()), TraceOutput::truncate)?;
     stop_later(started, plan.duration, session.stopper(), Arc::clone(&stopping))?;
     *lock(&stage) = Stage { created: None, session: Some(session.stopper()) };
-    let resumed = if plan.no_resume { Ok(()) } else { resume(&client) };
-    if resumed.is_err() {
-        // The session is stopped, so that the trace still gets its end.
-        session.stop();
+    let resumption = Resumption::default();
+    let (blocks, stopper, failure) =
+        (plan.blocks_requests(&session), session.stopper(), Arc::clone(&resumption.0));
+    let resume = move || {
+        if let Err(e) = resume(&client, blocks) {
+            *lock(&failure) = Some(e);
+            // The session is stopped, so that the trace still gets its end.
+            stopper.stop();
+        }
+    };
+    match (plan.no_resume, blocks) {
+        (true, _) => {}
+        (false, true) => drop(spawn("resume", resume)?),
+        (false, false) => resume(),
     }
     let notes = Notes::start(
         plan.limitations(&session).into_iter().chain(signals::ignored_note()).collect(),
         globals,
     )?;
-    Ok(LiveSession { session, started, resumed, stopping, notes })
+    Ok(LiveSession { session, started, resumption, stopping, notes })
 }
 
 /// Reports an unexpected end of a complete trace.
@@ -188,9 +208,10 @@ fn stop_later(
     spawned.map(drop)
 }
 
-/// Resumes a suspended runtime.
-fn resume(client: &Client) -> Result<(), Failure> {
+/// Resumes a suspended runtime. A runtime that does not answer because the session `blocks` requests is not suspended.
+fn resume(client: &Client, blocks: bool) -> Result<(), Failure> {
     match client.resume() {
+        Err(e) if blocks && e.kind() == ErrorKind::Timeout => Ok(()),
         // .NET Core 3 does not know the command, and cannot be suspended.
         Err(e) if e.kind() == ErrorKind::Unsupported => Ok(()),
         result => Ok(result?),

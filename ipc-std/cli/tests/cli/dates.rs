@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use crate::tool::{program, run};
+use crate::tool::{program, run, run_with};
 use crate::traces::{analysed, path};
 
 /// Returns a copy of a trace of version 4 whose header states the month 13.
@@ -25,9 +25,9 @@ fn stats_and_report_state_when_a_trace_was_recorded() {
     let stats = run(&["stats", &trace, "--json"]).well().json();
     assert_eq!(
         (&stats["recorded"], &stats["duration_ms"]),
-        (&"2026-11-22T01:56:23.006Z".into(), &2025.37048.into())
+        (&"2026-11-22T01:56:23.006Z".into(), &2001.597483.into())
     );
-    let recorded = "2026-11-22T01:56:23.006Z, for 2.025 s";
+    let recorded = "2026-11-22T01:56:23.006Z, for 2.002 s";
     let text = run(&["stats", &trace]).well().into_text();
     assert!(text.contains(&format!("recorded:        {recorded}\n")), "{text}");
     let report = run(&["report", &trace, "--json"]).well().json();
@@ -81,14 +81,30 @@ fn a_time_of_day_states_its_zone() {
 }
 
 #[test]
+fn a_trace_without_events_has_a_date() {
+    let mut bytes = fs::read(analysed("net10-collections.nettrace")).unwrap();
+    let header = bytes.windows(6).position(|bytes| bytes == b"Trace\x06").unwrap();
+    // The fields, the end of the object, and the end of the trace.
+    bytes.truncate(header + 6 + 48 + 1);
+    bytes.push(1);
+    for command in ["gc", "jit"] {
+        for args in [&[command, "-", "--utc"][..], &[command, "-", "--utc", "--json"]] {
+            let output = run_with(args, &*bytes);
+            assert_eq!((output.status, &*output.stdout), (Some(0), &b""[..]), "{output:?}");
+            assert!(!output.stderr.contains("date") && output.stderr.contains(" has no "), "{output:?}");
+        }
+    }
+}
+
+#[test]
 fn a_date_that_does_not_exist_is_not_shown_as_1970() {
     let directory = tempfile::tempdir().unwrap();
     let sampled = without_date(&analysed("net31-sampled.nettrace"), &directory);
     for command in ["stats", "report"] {
         let row = run(&[command, &sampled, "--json"]).well().json();
-        assert!(row["recorded"].is_null() && row["duration_ms"] == 2025.37048, "{row}");
+        assert!(row["recorded"].is_null() && row["duration_ms"] == 2001.597483, "{row}");
         let text = run(&[command, &sampled]).well().into_text();
-        assert!(text.contains("(the trace states no date that exists), for 2.025 s\n"), "{text}");
+        assert!(text.contains("(the trace states no date that exists), for 2.002 s\n"), "{text}");
     }
     let profile = directory.path().join("firefox.json");
     run(&["flame", &sampled, "--format", "firefox", "-o", profile.to_str().unwrap()]);

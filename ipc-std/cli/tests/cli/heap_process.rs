@@ -1,7 +1,8 @@
 //! Tests of `dotnet-ipc heap` on runtimes that serve a made-up heap, and of its `.gcdump` files.
 use std::fs;
 
-use ipc_testkit::{FakeRuntime, Fault, Profile};
+use ipc_proto::{CollectTracing4, Command as _};
+use ipc_testkit::{FakePort, FakeRuntime, Fault, LoggedRequest, Profile};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
 use tempfile::TempDir;
@@ -87,10 +88,70 @@ fn ctrl_c_ends_a_snapshot_without_an_end() {
 
 #[test]
 fn a_runtime_that_starts_no_collection() {
-    let runtime = FakeRuntime::start(Profile::net9_aot()).unwrap();
-    let output = heap(&runtime, &["--timeout", "1s"]);
+    let native = FakeRuntime::start(Profile::net9_aot()).unwrap();
+    let output = heap(&native, &[]);
     assert_eq!(output.status, Some(9), "{output:?}");
     assert!(output.stderr.contains("started no collection"), "{}", output.stderr);
+    assert!(output.stderr.contains("compile it with .NET 10"), "{}", output.stderr);
+    // It has no rundown: after the session that forgets the types, no session begins that would wait for objects.
+    let is_session = |request: &&LoggedRequest| request.code() == Some(CollectTracing4::CODE);
+    assert_eq!(native.requests().iter().filter(is_session).count(), 1);
+
+    let runtime = FakeRuntime::start(Profile::net9()).unwrap();
+    let output = heap(&runtime, &["--timeout", "1s"]);
+    assert_eq!(output.status, Some(9), "{output:?}");
+    assert!(output.stderr.contains("started no collection") && output.stderr.contains("a longer --timeout"));
+}
+
+/// Events that the runtime writes on the thread that serves requests: all objects, into a buffer that waits for the tool.
+const SNAPSHOT: [&str; 4] =
+    ["--provider", "Microsoft-Windows-DotNETRuntime:1980001:5", "--buffering", "block"];
+
+#[test]
+fn a_recording_reads_a_snapshot_before_the_runtime_answers() {
+    let directory = TempDir::new().unwrap();
+    let file = directory.path().join("x.nettrace");
+    let file = file.to_str().unwrap();
+    for suspended in [false, true] {
+        // More bytes than a socket buffers.
+        let runtime = runtime(Profile { suspended, ..Profile::net11() }, "list=100000");
+        let socket = runtime.path().to_str().unwrap();
+        let args =
+            ["trace", "--socket", socket, "-o", file, "--overwrite", "--json", "--timeout", "5s", "--until"];
+        run(&[&args[..], &["Microsoft-Windows-DotNETRuntime/2"], &SNAPSHOT].concat()).well();
+        let shown = run(&["heap", file, "--json"]).well().json();
+        assert_eq!(counts(&shown), json!({ "Fake.Node": 100_000 }));
+        assert_eq!(shown["complete"], true);
+        let args = [
+            "events",
+            "--socket",
+            socket,
+            "--count-by",
+            "provider",
+            "--until",
+            "Microsoft-Windows-DotNETRuntime/2",
+        ];
+        run(&[&args[..], &SNAPSHOT].concat()).well();
+    }
+}
+
+#[test]
+fn a_monitor_reads_a_snapshot_before_the_runtime_answers() {
+    let directory = TempDir::new().unwrap();
+    let [port, file] = ["port", "x.nettrace"].map(|name| directory.path().join(name));
+    let (port_path, file) = (port.to_str().unwrap(), file.to_str().unwrap());
+    let args = ["monitor", "--listen", port_path, "--trace", file, "--first-only", "--timeout", "5s"];
+    let monitor = tool(&[&args[..], &SNAPSHOT].concat()).spawn().unwrap();
+    until("the port does not listen", || port.exists());
+    let ports = vec![FakePort { path: port, suspended: false }];
+    let runtime = runtime(Profile { ports, ..Profile::net11() }, "list=100000");
+    until("the runtime is not resumed", || runtime.requests().len() >= 2);
+    until("the snapshot is not read", || fs::metadata(file).is_ok_and(|file| file.len() > 4_000_000));
+    kill_process(Pid::from_child(&monitor), Signal::INT).unwrap();
+    let output = finish(monitor);
+    assert_eq!(output.status, Some(0), "{output:?}");
+    let shown = run(&["heap", file, "--json"]).well().json();
+    assert_eq!(counts(&shown), json!({ "Fake.Node": 100_000 }));
 }
 
 #[test]

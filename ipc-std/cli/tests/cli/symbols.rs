@@ -129,9 +129,14 @@ fn trace(provider: &str, events: &[Row<'_>]) -> Vec<u8> {
     let managed = 2_u32.to_le_bytes().to_vec();
     let rows = events.iter().map(|(.., payload)| payload);
     for (number, payload) in (1..).zip([&managed].into_iter().chain(rows)) {
-        let stack_id = u32::from(number == 1);
-        let event =
-            Event { metadata_id: number, sequence: number, thread: 1, stack_id, payload, ..Event::default() };
+        let event = Event {
+            metadata_id: number,
+            sequence: number,
+            thread: 1,
+            stack_id: 1,
+            payload,
+            ..Event::default()
+        };
         put!(trace, writer.event(&event));
     }
     trace.extend_from_slice(&writer.finish());
@@ -146,11 +151,15 @@ fn report(trace: &[u8]) -> String {
 
 /// Returns a trace of the program at a path.
 fn native_program(path: &str) -> Vec<u8> {
+    trace("Microsoft-Windows-DotNETRuntimeRundown", &[module(154, path)])
+}
+
+/// Returns the event that describes the program at a path.
+fn module(event_id: u32, path: &str) -> Row<'static> {
     let start = [BASE.to_le_bytes(), [0; 8], [2, 0, 0, 0, 0, 0, 0, 0]].concat();
     let paths = [utf16(""), utf16(path), vec![0; 2]].concat();
     let pdb = [vec![0; 20], utf16("")].concat();
-    let module = [start, paths, pdb.clone(), pdb, utf16(&BUILD_ID.to_uppercase())].concat();
-    trace("Microsoft-Windows-DotNETRuntimeRundown", &[(154, "", &[], module)])
+    (event_id, "", &[], [start, paths, pdb.clone(), pdb, utf16(&BUILD_ID.to_uppercase())].concat())
 }
 
 #[test]
@@ -158,6 +167,26 @@ fn code_of_a_native_program_has_the_names_of_its_symbols() {
     let text = report(&native_program("/no/such/Workload"));
     assert!(text.contains("Workload!LabHeap.Build.Grow"), "{text}");
     assert!(text.contains("Workload!_ZN3WKS7gc_heap11set_gc_doneEv"), "{text}");
+}
+
+#[test]
+fn every_command_names_the_frames_of_stacks() {
+    let wait: Row<'_> = (81, "", &[], vec![0; 3]);
+    let folder = TempDir::new().unwrap();
+    let file = folder.path().join("x.nettrace");
+    fs::write(&file, trace("Microsoft-Windows-DotNETRuntime", &[module(152, "/no/such/Workload"), wait]))
+        .unwrap();
+    let file = file.to_str().unwrap();
+    for command in [
+        &["events", file, "--stacks"][..],
+        &["locks", file, "--json"],
+        &["flame", file, "-o", "-", "--format", "folded"],
+        &["report", file, "--tree", "--event", "Microsoft-Windows-DotNETRuntime/81"],
+    ] {
+        assert!(!run(command).text().contains("Grow"), "{command:?}");
+        let named = run(&[command, &["--symbols", &symbols()]].concat());
+        assert!(named.text().contains("Workload!LabHeap.Build.Grow"), "{command:?}: {named:?}");
+    }
 }
 
 #[cfg(unix)]

@@ -8,6 +8,7 @@ use serde_json::Value;
 
 use crate::json;
 use crate::runtime::{Runtime, each_runtime, with_runtimes};
+use crate::tool::until;
 
 /// Returns the major version of the runtime; 0 before .NET 6.
 fn version(runtime: &Runtime) -> u32 {
@@ -56,5 +57,28 @@ fn a_session_that_blocks_has_no_buffer_that_is_too_small() {
         let stats: Value = json(&runtime.run(&["stats", file.to_str().unwrap(), "--json"], 0));
         assert_eq!(stats["end"], "complete", "{}", runtime.name);
         assert!(stats["events"].as_u64().unwrap() > 10_000, "{}: {stats}", runtime.name);
+    });
+}
+
+/// The thread that serves requests writes the heap, which is larger than the buffer, before it answers ResumeRuntime.
+#[test]
+fn a_snapshot_that_blocks_is_read_while_the_runtime_is_resumed() {
+    each_runtime(|start| {
+        let mut runtime = start(&[("LAB_HEAP", OsStr::new("200000"))]);
+        runtime.wait_for_socket();
+        if version(&runtime) < 11 {
+            return;
+        }
+        let (pid, file) = (runtime.process_id.to_string(), runtime.directory.path().join("heap.nettrace"));
+        let file = file.to_str().unwrap();
+        let options = ["--provider", "Microsoft-Windows-DotNETRuntime:1980001:5", "--buffering", "block"];
+        let args = ["trace", &pid, "-o", file, "--overwrite", "--buffer", "1", "--duration", "2s"];
+        let args = [&args[..], &options].concat();
+        until("the program has not built its heap", || {
+            runtime.run(&args, 0);
+            let heap = json(&runtime.run(&["heap", file, "--json"], 0));
+            assert_eq!(heap["complete"], true, "{}", runtime.name);
+            heap["objects"].as_u64().unwrap() > 200_000
+        });
     });
 }

@@ -1,6 +1,6 @@
 //! The answers of the fake runtime to each command.
 use ipc_proto::plan::{Flavour, InfoStep, TraceConfig};
-use ipc_proto::types::{EventLevel, ProcessInfo3, SessionId, Status};
+use ipc_proto::types::{EventLevel, ProcessInfo3, SessionBufferMode, SessionId, Status};
 use ipc_proto::{
     ApplyStartupHook, AttachProfiler, Code, CollectTracing, CollectTracing2, CollectTracing3,
     CollectTracing4, CollectTracing5, CollectTracing6, Command, Continuation, DisablePerfMap, EnablePerfMap,
@@ -42,12 +42,18 @@ impl FakeCore {
 
     /// Returns the stream of a session that makes the runtime write its heap.
     fn heap_snapshot(&self, request: &Request<'_>) -> Option<Vec<u8>> {
-        const COLLECT: u64 = 0x80_0000;
-        const BULK_NODE: u32 = 18;
         let heap = self.profile.heap.as_ref()?;
         let config = TraceConfig::try_from(request).ok()?;
-        let starts = config.includes(RUNTIME, COLLECT, EventLevel::INFORMATIONAL, BULK_NODE);
-        heap.trace(self.profile.process_id).ok().filter(|_| starts)
+        heap.trace(self.profile.process_id).ok().filter(|_| starts_snapshot(&config))
+    }
+
+    /// Returns whether a session makes the thread of the runtime that serves requests write the heap, and wait for the
+    /// client while the event buffer is full. A suspended runtime has no heap yet.
+    pub(super) fn blocks_requests(&self, request: &Request<'_>) -> bool {
+        !self.state().suspension.is_suspended()
+            && TraceConfig::try_from(request).is_ok_and(|config| {
+                config.buffer_mode == SessionBufferMode::BLOCK && starts_snapshot(&config)
+            })
     }
 
     pub(super) fn is_coreclr(&self) -> bool {
@@ -101,6 +107,13 @@ impl FakeCore {
         self.wait_until(None, |state| !state.sessions.contains_key(&session_id));
         Response::ok(&SessionId { session_id })
     }
+}
+
+/// Returns whether a session makes the runtime write its heap.
+fn starts_snapshot(config: &TraceConfig<'_>) -> bool {
+    const COLLECT: u64 = 0x80_0000;
+    const BULK_NODE: u32 = 18;
+    config.includes(RUNTIME, COLLECT, EventLevel::INFORMATIONAL, BULK_NODE)
 }
 
 /// Starts a session that streams, or one that writes to `user_events`.

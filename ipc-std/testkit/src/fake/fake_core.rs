@@ -60,6 +60,8 @@ pub(super) struct State {
 pub(super) struct FakeSession {
     /// Whether a client has stopped the session.
     pub(super) stopped: bool,
+    /// Whether the runtime serves no other request before the client has read the session's heap snapshot.
+    pub(super) blocks_requests: bool,
     #[cfg(unix)]
     pub(super) user_events_data: Option<Descriptor>,
 }

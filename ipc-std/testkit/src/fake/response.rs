@@ -39,7 +39,7 @@ pub enum Response {
     /// * A sequence point ends each round; stacks are written again after it.
     /// * The process, the time and the event `ProcessInfo` are those of the [`Profile`](crate::Profile). Recorded
     ///   events of the provider `Microsoft-Windows-DotNETRuntimeRundown` are sent at the end, if the session has a
-    ///   rundown.
+    ///   rundown. NativeAOT has none before .NET 10.
     /// * Of a V6 recording, only the parts that V4 has are sent, as by [`Rewrite`](nettrace::Rewrite): no labels but
     ///   activity ids, and no description of a thread but its number.
     /// * When the session is stopped, the stream ends with a sequence point and the end mark. If the session is stopped

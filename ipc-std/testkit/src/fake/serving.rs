@@ -62,6 +62,9 @@ impl FakeCore {
         drive(&mut serve, connection)?;
         let bytes = serve.bytes().to_vec();
         self.state().log.push(LoggedRequest { bytes: bytes.clone() });
+        if !self.wait_until(connection.peer, |state| !state.sessions.values().any(|of| of.blocks_requests)) {
+            return Ok(());
+        }
         let is_suspended = self.state().suspension.is_suspended();
         let has_handler = serve.code().is_some_and(|code| self.state().handlers.contains_key(&code));
         let is_careful = self.profile.careful || has_handler;
@@ -124,7 +127,8 @@ impl FakeCore {
             Response::Silence => return connection.wait_for_close(),
             Response::Environment(entries) => return send_environment(&entries, reply, connection),
             Response::Trace(bytes) => {
-                let session = FakeSession::default();
+                let blocks_requests = self.blocks_requests(request);
+                let session = FakeSession { blocks_requests, ..FakeSession::default() };
                 return self.send_session(session, reply, connection, |connection, id| {
                     self.send_trace(&bytes, connection, id)
                 });

@@ -75,6 +75,10 @@ impl FakeCore {
         let (last, most) =
             bytes.split_last().map_or((&[][..], bytes), |(last, most)| (core::slice::from_ref(last), most));
         connection.send_stream(most)?;
+        if let Some(session) = self.state().sessions.get_mut(&session_id) {
+            session.blocks_requests = false;
+        }
+        self.notify();
         if self.wait_until(connection.peer, |state| state.is_stopped(session_id)) {
             connection.send_stream(last)?;
         }
@@ -145,7 +149,7 @@ impl FakeCore {
             let _ = reply.refuse(HResult::FAIL);
             return drive(&mut reply, connection);
         };
-        let session = FakeSession { stopped: false, user_events_data: Some(data) };
+        let session = FakeSession { user_events_data: Some(data), ..FakeSession::default() };
         self.send_session(session, reply, connection, move |connection, session_id| {
             // The session owns its tracepoints: they end with it.
             let tracepoints = tracepoints;

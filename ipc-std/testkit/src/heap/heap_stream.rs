@@ -1,6 +1,6 @@
 //! The stream of a session for a snapshot of a fake heap.
 use ipc_proto::wire::to_u32;
-use nettrace::{Event, Metadata, Trace, TraceWriter, Version, WriteError};
+use nettrace::{Event, Metadata, SequencePoint, ThreadSequence, Trace, TraceWriter, Version, WriteError};
 
 use super::fake_heap::FakeHeap;
 
@@ -137,6 +137,12 @@ impl FakeHeap {
                 ..Event::default()
             };
             out.extend_from_slice(&writer.event(&event)?);
+            if matches!(kind, END | RESTART) {
+                // A reader that sorts events returns those before a sequence point, although no other event follows.
+                let point = SequencePoint { timestamp: sequence.into(), ..SequencePoint::default() };
+                out.extend_from_slice(&writer.sequence_point(&point)?);
+                out.extend_from_slice(&writer.thread_sequence(&ThreadSequence { thread: 0, sequence })?);
+            }
         }
         out.extend_from_slice(&writer.finish());
         Ok(out)

@@ -8,7 +8,7 @@ use dotnet_ipc_sans_io::syntax::provider::ProviderSpec;
 use ipc_proto::types::EventLevel;
 use ipc_std::{Client, TraceConfig, TraceReader, TraceSession};
 use nettrace::{End, EventAssembler, EventOrder, ReadOptions};
-use nettrace_analysis::Analysis as _;
+use nettrace_analysis::{Analysis as _, KnownProvider};
 use nettrace_analysis::counters::{CounterConfig, CounterEvent, Selection, System};
 use nettrace_analysis::heap::{HeapSnapshot, Snapshots};
 
@@ -19,6 +19,7 @@ use crate::process::memory;
 use crate::process::target::Target;
 use crate::recording::args::LiveArgs;
 use crate::recording::progress::Progress;
+use crate::recording::rundown;
 use crate::recording::session::{self, LiveEvents, LiveSession};
 use crate::recording::session_failure::read_failure;
 use crate::recording::stopped_session;
@@ -77,12 +78,12 @@ impl CollectionArgs {
         let client = client.with_deadline(None);
         self.check_size(&client, target)?;
         let buffer = self.buffer(major, target, globals);
-        // A runtime that waits for the tool answers no other request until its objects are read, not even ResumeRuntime.
+        // A suspended runtime has no objects yet, and takes no snapshot after it is resumed.
         let live = LiveArgs { duration: None, buffer, no_resume: true };
         let spec = ProviderSpec::new(RUNTIME_PROVIDER, keywords::HEAP_SNAPSHOT, EventLevel::VERBOSE, "");
         let plan = live.plan(vec![spec]).with_snapshot();
-        forget_types(&client)?;
-        let LiveSession { session, started, resumed, stopping, notes: _notes } =
+        forget_types(&client, major)?;
+        let LiveSession { session, started, resumption, stopping, notes: _notes } =
             session::start(client, &plan, None, globals)?;
         let progress = Progress::of("objects", started, None, stopping);
         let options = ReadOptions { stacks: false, ..ReadOptions::default() };
@@ -112,7 +113,7 @@ impl CollectionArgs {
         }
         let snapshots = snapshots.finish();
         let check = || {
-            resumed.and(read)?;
+            resumption.check().and(read)?;
             session::check_end(end, session, true, target.process_id())?;
             if !snapshots.is_empty() {
                 session::report_end(session, globals);
@@ -121,7 +122,7 @@ impl CollectionArgs {
         };
         let read = check();
         if snapshots.is_empty() {
-            return Err(read.err().unwrap_or_else(|| no_snapshot(major)));
+            return Err(read.err().unwrap_or_else(|| no_snapshot("try again with a longer --timeout")));
         }
         Ok((snapshots, read))
     }
@@ -187,23 +188,30 @@ fn enough_mb(bytes: u64, events: u64, lost: u64) -> Option<u64> {
     (lost > 0).then(|| needed.saturating_add(1).next_power_of_two())
 }
 
-fn no_snapshot(major: Option<u32>) -> Failure {
-    let failure = Failure::new(Kind::NothingFound, "the runtime started no collection for a heap snapshot");
-    match major {
-        Some(8 | 9) => failure.with_hint(
-            "a program that .NET 8 or 9 compiled ahead of time never does; compile it with .NET 10 or newer",
-        ),
-        _ => failure.with_hint("try again with a longer --timeout"),
-    }
+fn no_snapshot(hint: &str) -> Failure {
+    Failure::new(Kind::NothingFound, "the runtime started no collection for a heap snapshot").with_hint(hint)
 }
 
-/// Makes the runtime describe all types again: it describes each one once, until a session ends.
-fn forget_types(client: &Client) -> Result<(), Failure> {
+/// Makes the runtime describe all types again: it describes each one once, until a session ends. Fails for a program that
+/// .NET 8 or 9 compiled ahead of time: it has no rundown, and its heap cannot be recorded.
+fn forget_types(client: &Client, major: Option<u32>) -> Result<(), Failure> {
     let spec = ProviderSpec::new("Microsoft-DotNETCore-EventPipe", 0, EventLevel::CRITICAL, "");
     let providers = [spec.to_provider()];
-    let session = client.start_tracing(&TraceConfig::new(&providers))?;
+    let config = TraceConfig { rundown_keyword: rundown::MODULES, ..TraceConfig::new(&providers) };
+    let session = client.start_tracing(&config)?;
     session.stop();
-    stopped_session::read(trace_file::without_stacks(session), |_| {})
+    // A suspended runtime sends no event.
+    let mut has_rundown = None;
+    stopped_session::read(trace_file::without_stacks(session), |event| {
+        let provider = event.metadata().and_then(|metadata| KnownProvider::of(metadata.provider));
+        has_rundown = Some(has_rundown == Some(true) || provider == Some(KnownProvider::Rundown));
+    })?;
+    match (major, has_rundown) {
+        (Some(8 | 9), Some(false)) => Err(no_snapshot(
+            "a program that .NET 8 or 9 compiled ahead of time never does; compile it with .NET 10 or newer",
+        )),
+        _ => Ok(()),
+    }
 }
 
 struct SnapshotEvents {

@@ -236,10 +236,21 @@ impl<'p> Port<'p> {
     fn set_up(&self, runtime: &AdvertisedRuntime, is_wanted: bool) -> Result<(), Failure> {
         let client = self.monitor.client(runtime.runtime_cookie);
         let recording = if is_wanted { self.prepare(&client, runtime) } else { None };
-        if !self.args.options.session.live.no_resume {
-            self.resume(&client, runtime);
-        }
-        recording.map_or(Ok(()), |(session, file)| self.record(runtime, session, file))
+        let resume = || {
+            if !self.args.options.session.live.no_resume {
+                self.resume(&client, runtime);
+            }
+        };
+        let plan = self.plan.as_ref();
+        let is_blocked = |(session, _): &(TraceSession, _)| plan.is_some_and(|plan| plan.blocks_requests(session));
+        let blocks = recording.as_ref().is_some_and(is_blocked);
+        thread::scope(|scope| {
+            // A runtime that waits for the tool answers only after its events are read.
+            if !blocks || thread::Builder::new().spawn_scoped(scope, resume).is_err() {
+                resume();
+            }
+            recording.map_or(Ok(()), |(session, file)| self.record(runtime, session, file))
+        })
     }
 
     /// Sets variables and starts the trace, before the runtime is resumed. A runtime that does not respond gets no more

@@ -13,6 +13,8 @@ pub(super) struct EventKind {
     pub(super) of: Option<Identity>,
     pub(super) name: String,
     pub(super) events: u64,
+    /// Whether the events are part of the rundown, or describe the session.
+    pub(super) is_rundown: bool,
     pub(super) message_template: Option<String>,
     pub(super) description: Option<String>,
     pub(super) attributes: Map<String, Value>,

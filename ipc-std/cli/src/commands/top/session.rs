@@ -151,7 +151,7 @@ impl Reader {
 
     fn next_period(&mut self) -> Box<Period> {
         // A failure is ignored: the period can have only addresses that `--symbols` has no symbols for.
-        let _ = self.frames.name_native(self.live.names_mut());
+        let _ = self.frames.names.symbols.name_native(self.live.names_mut());
         let last = self.live.next_period();
         let lost = trace_file::lost(&self.trace);
         let process_id = self.trace.summary().trace.and_then(|trace| trace.process_id);
