@@ -103,6 +103,14 @@ fn a_runtime_that_starts_no_collection() {
     assert!(output.stderr.contains("started no collection") && output.stderr.contains("a longer --timeout"));
 }
 
+#[test]
+fn a_suspended_runtime_has_no_objects() {
+    let runtime = runtime(Profile { suspended: true, ..Profile::net10() }, "list=10");
+    let output = heap(&runtime, &[]);
+    assert_eq!(output.status, Some(1), "{output:?}");
+    assert!(output.stderr.contains("is suspended: it has no objects yet"), "{output:?}");
+}
+
 /// Events that the runtime writes on the thread that serves requests: all objects, into a buffer that waits for the tool.
 const SNAPSHOT: [&str; 4] =
     ["--provider", "Microsoft-Windows-DotNETRuntime:1980001:5", "--buffering", "block"];

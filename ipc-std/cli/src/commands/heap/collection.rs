@@ -15,13 +15,13 @@ use nettrace_analysis::heap::{HeapSnapshot, Snapshots};
 use crate::input::trace_file;
 use crate::output::output_file::OverwriteArgs;
 use crate::process::connection_args::ConnectionArgs;
-use crate::process::memory;
+use crate::process::{memory, system_threads};
 use crate::process::target::Target;
 use crate::recording::args::LiveArgs;
 use crate::recording::progress::Progress;
 use crate::recording::rundown;
 use crate::recording::session::{self, LiveEvents, LiveSession};
-use crate::recording::session_failure::read_failure;
+use crate::recording::session_failure::{read_failure, suspended};
 use crate::recording::stopped_session;
 use crate::recording::summary::{RecordedAmount, lost_warning};
 use crate::run::signals;
@@ -82,7 +82,7 @@ impl CollectionArgs {
         let live = LiveArgs { duration: None, buffer, no_resume: true };
         let spec = ProviderSpec::new(RUNTIME_PROVIDER, keywords::HEAP_SNAPSHOT, EventLevel::VERBOSE, "");
         let plan = live.plan(vec![spec]).with_snapshot();
-        forget_types(&client, major)?;
+        forget_types(&client, major, target.process_id())?;
         let LiveSession { session, started, resumption, stopping, notes: _notes } =
             session::start(client, &plan, None, globals)?;
         let progress = Progress::of("objects", started, None, stopping);
@@ -193,19 +193,22 @@ fn no_snapshot(hint: &str) -> Failure {
 }
 
 /// Makes the runtime describe all types again: it describes each one once, until a session ends. Fails for a program that
-/// .NET 8 or 9 compiled ahead of time: it has no rundown, and its heap cannot be recorded.
-fn forget_types(client: &Client, major: Option<u32>) -> Result<(), Failure> {
+/// .NET 8 or 9 compiled ahead of time, which has no rundown and records no heap, and for a suspended runtime.
+fn forget_types(client: &Client, major: Option<u32>, process_id: Option<u32>) -> Result<(), Failure> {
     let spec = ProviderSpec::new("Microsoft-DotNETCore-EventPipe", 0, EventLevel::CRITICAL, "");
     let providers = [spec.to_provider()];
     let config = TraceConfig { rundown_keyword: rundown::MODULES, ..TraceConfig::new(&providers) };
     let session = client.start_tracing(&config)?;
     session.stop();
-    // A suspended runtime sends no event.
     let mut has_rundown = None;
     stopped_session::read(trace_file::without_stacks(session), |event| {
         let provider = event.metadata().and_then(|metadata| KnownProvider::of(metadata.provider));
         has_rundown = Some(has_rundown == Some(true) || provider == Some(KnownProvider::Rundown));
     })?;
+    // Without any event, the runtime is suspended.
+    if has_rundown.is_none() || process_id.is_some_and(system_threads::show_suspension) {
+        return Err(suspended("has no objects"));
+    }
     match (major, has_rundown) {
         (Some(8 | 9), Some(false)) => Err(no_snapshot(
             "a program that .NET 8 or 9 compiled ahead of time never does; compile it with .NET 10 or newer",
