@@ -271,7 +271,8 @@ export class TraceEvent {
     /** The time by the clock of the machine that recorded it; `null` if the trace states no date that exists. */
     get date(): Date | null {
         const { start } = this.batch.context.info;
-        return start && new Date(start.getTime() + this.time);
+        const date = start && new Date(start.getTime() + this.time);
+        return date && !Number.isNaN(date.getTime()) ? date : null;
     }
     /** The time in ticks: see {@link TraceInfo.frequency}. */
     get timestamp(): bigint {
@@ -419,7 +420,7 @@ export class TraceEvent {
             keywords: String(this.keywords),
             time: this.time,
             timestamp: String(this.timestamp),
-            date: Number.isNaN(this.date.getTime()) ? null : this.date.toISOString(),
+            date: this.date?.toISOString() ?? null,
             threadId: this.threadId,
             processor: this.processor ?? null,
             activityId: this.activityId ?? null,
