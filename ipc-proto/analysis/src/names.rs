@@ -50,7 +50,7 @@ mod rows;
 mod spelling;
 
 pub use self::frames::{AddressId, FrameId};
-pub(crate) use self::frames::{at, at_mut};
+pub(crate) use self::frames::{Known, at, at_mut};
 pub use self::names::Names;
 pub(crate) use self::names::process_of;
 pub(crate) use self::native_image::ImagePlace;

@@ -62,15 +62,9 @@ pub struct Place {
 }
 
 impl Place {
-    pub(super) fn new(
-        stack: StackId,
-        stacks: &Stacks,
-        frames: &mut crate::stacks::Snapshot<'_>,
-        methods: &mut OwnMethods,
-    ) -> Self {
+    pub(super) fn new(stack: StackId, stacks: &Stacks, names: &mut Names, methods: &mut OwnMethods) -> Self {
         const RETHROW: &str = "System.Runtime.ExceptionServices.ExceptionDispatchInfo.Throw";
-        let ids: Vec<FrameId> = stacks.addresses(stack).map(|address| frames.of(address)).collect();
-        let names: &Names = frames.names();
+        let ids: Vec<FrameId> = stacks.addresses(stack).map(|address| names.frame(address)).collect();
         let (state, innermost) = ThreadState::of_stack(&ids, names, false);
         let mut own: Vec<MethodNumber> = ids.iter().filter_map(|frame| methods.of(*frame, names)).collect();
         own.dedup();

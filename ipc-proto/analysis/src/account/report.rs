@@ -13,7 +13,7 @@ use crate::locks::LockReport;
 use crate::names::at;
 use crate::requests::RequestSummary;
 use crate::samples::{Samples, ThreadNumber};
-use crate::stacks::{Snapshot, ThreadState};
+use crate::stacks::ThreadState;
 use crate::trace::RecordingSpan;
 
 /// A thread of a recording.
@@ -125,7 +125,7 @@ impl Account {
         locks: LockReport,
         requests: RequestSummary,
     ) -> Self {
-        if let Some(waiting) = samples.waiting() {
+        if let Some(mut waiting) = samples.waiting() {
             let of_samples = cells.sums.iter_mut().filter(|(key, _)| key.measure == Measure::Samples);
             for (_, cell) in of_samples.filter(|(key, _)| waiting.has(key.stack)) {
                 cell.waiting = cell.waiting.saturating_add(core::mem::take(&mut cell.running));
@@ -140,10 +140,9 @@ impl Account {
         let mut places: BTreeMap<StackId, Place> = BTreeMap::new();
         let mut entry_points = BTreeSet::new();
         let (names, stacks) = samples.names_and_stacks();
-        let mut frames = Snapshot::new(names);
         for CellKey { measure, thread, stack, .. } in cells.sums.keys() {
             let place =
-                places.entry(*stack).or_insert_with(|| Place::new(*stack, stacks, &mut frames, &mut methods));
+                places.entry(*stack).or_insert_with(|| Place::new(*stack, stacks, names, &mut methods));
             if !matches!(measure, Measure::Samples | Measure::Waits) {
                 continue;
             }

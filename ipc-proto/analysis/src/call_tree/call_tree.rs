@@ -7,9 +7,9 @@ use ipc_proto::wire::{to_u32, to_usize};
 use super::folding::Folding;
 use super::origins::Origins;
 use crate::StackId;
-use crate::names::{FrameId, Names, at, at_mut};
+use crate::names::{FrameId, Known, Names, at, at_mut};
 use crate::samples::{Clock, Samples, ThreadNumber, Weight};
-use crate::stacks::Snapshot;
+use crate::stacks::{Call, Calls};
 
 /// A node of a [`CallTree`]: a frame with the frames that called it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -83,30 +83,28 @@ impl Change<'_> {
 /// The calls of a trace by name, with what they weigh by a clock. An example is at [`Samples`].
 #[derive(Debug, Clone)]
 pub struct CallTree {
-    /// A caller precedes its callees. The first node is the root.
-    nodes: Vec<CallNode>,
+    /// The calls of frames.
+    calls: Calls,
+    /// Whether no caller of a call has the same frame, by the number of the call.
+    is_outermost: Vec<bool>,
+    /// The weights of the stacks that contain a call, by its number.
+    inclusive: Vec<u64>,
+    /// The weights of the stacks that end with a call.
+    exclusive: BTreeMap<u32, u64>,
+    /// The weights of the stacks whose innermost call of the program is this one. Of the root: the weight of the stacks
+    /// without code of the program.
+    own: BTreeMap<u32, u64>,
+    /// Whether a frame is code of the program, by its number.
+    is_own: Vec<bool>,
     /// The frames that only carry out what the clock counts.
     left_out: BTreeSet<FrameId>,
-}
-
-#[derive(Debug, Clone, Copy)]
-struct CallNode {
-    frame: FrameId,
-    caller: u32,
-    first_callee: u32,
-    next_sibling: u32,
-    exclusive: u64,
-    inclusive: u64,
-    /// Of the root: the weight of the stacks without code of the program.
-    own: u64,
-    is_own: bool,
 }
 
 /// The calls of several clocks as one tree, with what each thread weighs: for a page whose reader chooses clocks and
 /// threads.
 #[derive(Debug, Clone)]
 pub struct ThreadTree {
-    tree: CallTree,
+    calls: Calls,
     weights: Vec<Vec<ThreadWeight>>,
 }
 
@@ -120,9 +118,6 @@ pub struct ThreadWeight {
     /// The weight of the stacks that end at the node.
     pub exclusive: u64,
 }
-
-/// A number that no node has.
-const NONE: u32 = u32::MAX;
 
 impl CallTree {
     /// Creates the tree of all stacks. `weigh` returns how much of a weight of a thread counts: all of it, only the
@@ -161,9 +156,7 @@ impl CallTree {
     ) -> Self {
         let origins = Origins::new(samples, clock);
         let tree = Self::weighed(samples, clock, &origins, true, weigh);
-        let needed: BTreeSet<_> = samples.weights(clock).map(|(_, stack, _)| stack).collect();
-        let left_out = origins.left_out(samples, needed.into_iter());
-        Self { left_out, ..tree }
+        Self { left_out: origins.left_out, ..tree }
     }
 
     fn weighed(
@@ -177,130 +170,45 @@ impl CallTree {
         for (thread, stack, weight) in samples.weights(clock) {
             let weight = weigh(thread, weight);
             if weight > 0 {
-                let sum = weights.entry(origins.of(stack)).or_default();
-                *sum = sum.saturating_add(weight);
+                add(weights.entry(origins.of(stack)).or_default(), weight);
             }
         }
         let is_folded = is_folded && !matches!(clock, Clock::ThreadTime | Clock::SampledTime);
-        let (mut tree, places) = Self::of_stacks(samples, weights.keys().copied(), origins, is_folded);
-        for (stack, weight) in weights {
-            let place = at(&places, stack.0).copied().unwrap_or_default();
-            if let Some(node) = at_mut(&mut tree.nodes, place) {
-                node.exclusive = node.exclusive.saturating_add(weight);
-            }
+        let ends: Vec<_> = weights.keys().copied().collect();
+        let (calls, places) = call_places(samples, &ends, origins, is_folded);
+        let mut exclusive = BTreeMap::new();
+        for (place, weight) in places.into_iter().zip(weights.into_values()) {
+            add(exclusive.entry(place).or_default(), weight);
         }
-        tree.add_up();
-        tree
+        Self::of_calls(calls, exclusive, samples.names())
     }
 
-    /// Creates the tree of some stacks, without weights. Also returns the index of each of these stacks in the tree.
-    fn of_stacks(
-        samples: &mut Samples,
-        ends: impl Iterator<Item = StackId>,
-        origins: &Origins,
-        is_folded: bool,
-    ) -> (Self, Vec<u32>) {
-        let (names, stacks) = samples.names_and_stacks();
-        // Mark the stacks, and all their callers.
-        let mut is_end = alloc::vec![false; stacks.len()];
-        let mut is_caller = alloc::vec![false; stacks.len()];
-        for mut stack in ends {
-            if let Some(is_end) = at_mut(&mut is_end, stack.0) {
-                *is_end = true;
-            }
-            while stack != StackId::EMPTY {
-                stack = origins.caller(stacks, stack);
-                match at_mut(&mut is_caller, stack.0) {
-                    Some(is_caller @ false) => *is_caller = true,
-                    _ => break,
-                }
-            }
+    fn of_calls(calls: Calls, exclusive: BTreeMap<u32, u64>, names: &Names) -> Self {
+        let frames = calls.iter().map(|(_, call)| call.code.saturating_add(1)).max().unwrap_or_default();
+        let is_own: Vec<_> = (0..frames).map(|frame| names.is_own(FrameId(frame))).collect();
+        let is_outermost = outermost(&calls, is_own.len());
+        // The innermost call of the program, for each call: itself, one of its callers, or else the root.
+        let mut owners = alloc::vec![Calls::ROOT];
+        for (number, call) in calls.iter() {
+            let of_caller = at(&owners, call.caller).copied().unwrap_or_default();
+            owners.push(if at(&is_own, call.code) == Some(&true) { number } else { of_caller });
         }
-        let root = CallNode::new(FrameId::UNKNOWN, false, NONE);
-        let mut tree = Self { nodes: alloc::vec![root], left_out: BTreeSet::new() };
-        // The callees of a frame that has several.
-        let mut callees: BTreeMap<(u32, FrameId), u32> = BTreeMap::new();
-        let mut folding = is_folded.then(Folding::default);
-        let mut frames = Snapshot::new(names);
-        // Callers come before their callees, so one pass is enough. As the caller of another stack, a stack can have
-        // another place than as an end, because its innermost frame is folded then.
-        let mut places = alloc::vec![0_u32; stacks.len()];
-        let mut caller_places = if is_folded { places.clone() } else { Vec::new() };
-        for (stack, (_, address)) in (1..).zip(stacks.iter()) {
-            let [is_end, is_caller] = [&is_end, &is_caller].map(|marks| at(marks, stack) == Some(&true));
-            if !is_end && !is_caller {
-                continue;
-            }
-            let caller = origins.caller(stacks, StackId(stack));
-            let known = if is_folded { &caller_places } else { &places };
-            let caller = at(known, caller.0).copied().unwrap_or_default();
-            let frame = frames.of(address);
-            let caller_frame = at(&tree.nodes, caller).map(|node| node.frame);
-            let mut place = |frame: FrameId, names: &Names| {
-                let latest = at(&tree.nodes, caller).map_or(NONE, |node| node.first_callee);
-                let is_own = names.is_own(frame);
-                let Some(callee) = at(&tree.nodes, latest) else { return tree.add(caller, frame, is_own) };
-                if callee.frame == frame {
-                    return latest;
-                }
-                if callee.next_sibling == NONE {
-                    callees.insert((caller, callee.frame), latest);
-                }
-                *callees.entry((caller, frame)).or_insert_with(|| tree.add(caller, frame, is_own))
-            };
-            let Some(folding) = &mut folding else {
-                if let Some(slot) = at_mut(&mut places, stack) {
-                    *slot = place(frame, frames.names());
-                }
-                continue;
-            };
-            let has = folding.has(frames.names(), frame);
-            if let Some(slot) = at_mut(&mut places, stack).filter(|_| is_end) {
-                *slot = place(frame, frames.names());
-            }
-            if let Some(slot) = at_mut(&mut caller_places, stack).filter(|_| is_caller) {
-                *slot = match has {
-                    true if caller_frame == Some(FrameId::FOLDED) => caller,
-                    true => place(FrameId::FOLDED, frames.names()),
-                    false => place(frame, frames.names()),
-                };
-            }
+        let mut own = BTreeMap::new();
+        for (place, weight) in &exclusive {
+            let owner = at(&owners, *place).copied().unwrap_or_default();
+            add(own.entry(owner).or_default(), *weight);
         }
-        // The place of a caller is the root, so the empty stack has its own place only now. Without any other stack, there
-        // is nothing to compare it with.
-        if is_end.first() == Some(&true) && tree.nodes.len() > 1 {
-            let frame = frames.no_frame();
-            if let Some(place) = places.first_mut() {
-                *place = tree.add(0, frame, false);
-            }
+        drop(owners);
+        let mut inclusive = alloc::vec![0; calls.len()];
+        for (number, weight) in &exclusive {
+            at_mut(&mut inclusive, *number).into_iter().for_each(|sum| *sum = *weight);
         }
-        (tree, places)
-    }
-
-    fn add(&mut self, caller: u32, frame: FrameId, is_own: bool) -> u32 {
-        let place = to_u32(self.nodes.len());
-        let mut node = CallNode::new(frame, is_own, caller);
-        if let Some(caller) = at_mut(&mut self.nodes, caller) {
-            node.next_sibling = core::mem::replace(&mut caller.first_callee, place);
+        for number in (1..to_u32(calls.len())).rev() {
+            let weight = at(&inclusive, number).copied().unwrap_or_default();
+            let caller = calls.get(number).and_then(|call| at_mut(&mut inclusive, call.caller));
+            caller.into_iter().for_each(|sum| add(sum, weight));
         }
-        self.nodes.push(node);
-        place
-    }
-
-    /// Sets the inclusive weight of each node: its exclusive weight and the weights of all nodes below it. Of these,
-    /// the own weight is the part that no node of the program below it has.
-    fn add_up(&mut self) {
-        for place in (0..to_u32(self.nodes.len())).rev() {
-            let Some(node) = at_mut(&mut self.nodes, place) else { continue };
-            node.inclusive = node.inclusive.saturating_add(node.exclusive);
-            node.own = node.own.saturating_add(node.exclusive);
-            let CallNode { caller, inclusive, is_own, .. } = *node;
-            let passed = if is_own || caller == NONE { 0 } else { core::mem::take(&mut node.own) };
-            if let Some(caller) = at_mut(&mut self.nodes, caller) {
-                caller.inclusive = caller.inclusive.saturating_add(inclusive);
-                caller.own = caller.own.saturating_add(passed);
-            }
-        }
+        Self { calls, is_outermost, inclusive, exclusive, own, is_own, left_out: BTreeSet::new() }
     }
 
     /// Returns the frames that [`of_origins`](Self::of_origins) leaves out.
@@ -311,13 +219,13 @@ impl CallTree {
     /// Returns the weight of all stacks together.
     #[must_use]
     pub fn total(&self) -> u64 {
-        self.nodes.first().map_or(0, |root| root.inclusive)
+        self.inclusive.first().copied().unwrap_or_default()
     }
 
     /// Returns the weight of the stacks without code of the program.
     #[must_use]
     pub fn not_own(&self) -> u64 {
-        self.nodes.first().map_or(0, |root| root.own)
+        self.own.get(&Calls::ROOT).copied().unwrap_or_default()
     }
 
     /// Returns the share of a weight in the total, in percent.
@@ -330,16 +238,23 @@ impl CallTree {
     /// first. Then they are ordered by their other weight, and by the order in which they were named.
     #[must_use]
     pub fn top(&self, order: Order) -> Vec<Entry> {
-        let mut entries: BTreeMap<FrameId, Entry> = BTreeMap::new();
-        self.walk(|_, node, is_outermost| {
-            let entry = entries.entry(node.frame).or_insert_with(|| Entry::new(node));
-            entry.exclusive = entry.exclusive.saturating_add(node.exclusive);
-            entry.own = entry.own.saturating_add(node.own);
-            if is_outermost {
-                entry.inclusive = entry.inclusive.saturating_add(node.inclusive);
+        let mut entries = alloc::vec![None; self.is_own.len()];
+        let mut count = |number, weight, sum: fn(&mut Entry) -> &mut u64| {
+            let Some(Call { code, .. }) = self.calls.get(number) else { return };
+            if let Some(entry) = at_mut(&mut entries, code) {
+                add(sum(entry.get_or_insert_with(|| self.unweighed(code))), weight);
             }
-        });
-        let mut entries: Vec<_> = entries.into_values().collect();
+        };
+        for (number, (inclusive, is_outermost)) in (0..).zip(self.inclusive.iter().zip(&self.is_outermost)) {
+            count(number, if *is_outermost { *inclusive } else { 0 }, |entry| &mut entry.inclusive);
+        }
+        for (number, exclusive) in &self.exclusive {
+            count(*number, *exclusive, |entry| &mut entry.exclusive);
+        }
+        for (number, own) in &self.own {
+            count(*number, *own, |entry| &mut entry.own);
+        }
+        let mut entries: Vec<_> = entries.into_iter().flatten().collect();
         entries.sort_by_key(|entry| {
             core::cmp::Reverse(match order {
                 Order::Exclusive => (entry.exclusive, entry.is_own, entry.inclusive),
@@ -359,14 +274,14 @@ impl CallTree {
         let weight = self.total().saturating_sub(self.not_own());
         let least = weight.saturating_sub(weight / 5).max(1);
         // The first node of each frame: of frames in the same stacks, a callee has a larger number.
-        let mut first: BTreeMap<FrameId, usize> = BTreeMap::new();
-        for (number, node) in self.nodes.iter().enumerate().filter(|(_, node)| node.is_own) {
-            first.entry(node.frame).or_insert(number);
+        let mut first = Known::new();
+        for (number, call) in self.calls.iter() {
+            first.of(call.code, || number);
         }
         let common =
             self.top(Order::Own).into_iter().filter(|entry| entry.is_own && entry.inclusive >= least);
         common.min_by_key(|entry| {
-            (entry.inclusive, core::cmp::Reverse((entry.own, first.get(&entry.frame).copied())))
+            (entry.inclusive, core::cmp::Reverse((entry.own, first.of(entry.frame.0, || Calls::ROOT))))
         })
     }
 
@@ -388,12 +303,11 @@ impl CallTree {
     #[must_use]
     pub fn callers(&self, frame: FrameId) -> Vec<Entry> {
         let mut entries = BTreeMap::new();
-        self.walk(|_, node, is_outermost| {
-            let caller = (node.caller != NodeId::ROOT.0).then(|| at(&self.nodes, node.caller)).flatten();
-            if let (true, true, Some(caller)) = (node.frame == frame, is_outermost, caller) {
-                Entry::add(&mut entries, caller, node);
-            }
-        });
+        for (number, Call { caller, .. }) in
+            self.outermost(frame).filter(|(_, call)| call.caller != Calls::ROOT)
+        {
+            self.add(&mut entries, caller, number);
+        }
         by_inclusive(entries)
     }
 
@@ -402,26 +316,17 @@ impl CallTree {
     #[must_use]
     pub fn callees(&self, frame: FrameId) -> Vec<Entry> {
         let mut entries = BTreeMap::new();
-        self.walk(|place, node, is_outermost| {
-            if node.frame == frame && is_outermost {
-                for callee in self.callees_of(place) {
-                    Entry::add(&mut entries, callee.1, callee.1);
-                }
-            }
-        });
+        for callee in self.outermost(frame).flat_map(|(number, _)| self.calls.of(number)) {
+            self.add(&mut entries, callee, callee);
+        }
         by_inclusive(entries)
     }
 
     /// Returns the callees of a node, the heaviest first.
     #[must_use]
     pub fn children(&self, node: NodeId) -> Vec<(NodeId, Entry)> {
-        let mut children: Vec<_> = self
-            .callees_of(node.0)
-            .map(|(place, node)| {
-                let CallNode { exclusive, inclusive, own, .. } = *node;
-                (NodeId(place), Entry { exclusive, inclusive, own, ..Entry::new(node) })
-            })
-            .collect();
+        let mut children: Vec<_> =
+            self.calls.of(node.0).filter_map(|number| Some((NodeId(number), self.entry(number)?))).collect();
         children.sort_by_key(|(node, entry)| (core::cmp::Reverse((entry.inclusive, entry.is_own)), *node));
         children
     }
@@ -430,10 +335,11 @@ impl CallTree {
     #[must_use]
     pub fn unnamed_share(&self, names: &Names) -> f64 {
         let (mut all, mut unnamed) = (0.0, 0.0);
-        for node in self.nodes.iter().skip(1) {
-            let weight = node.inclusive as f64;
+        let mut is_named = Known::new();
+        for ((_, call), inclusive) in self.calls.iter().zip(self.inclusive.iter().skip(1)) {
+            let weight = *inclusive as f64;
             all += weight;
-            if !names.is_named(node.frame) {
+            if !is_named.of(call.code, || names.is_named(FrameId(call.code))) {
                 unnamed += weight;
             }
         }
@@ -448,25 +354,19 @@ impl CallTree {
     pub fn write_folded(&self, names: &Names, out: &mut dyn fmt::Write) -> fmt::Result {
         let mut path = Vec::new();
         // A name is in many stacks, so each name is searched for separators only once.
-        let mut plain: Vec<Option<bool>> = Vec::new();
-        let mut is_plain = |frame: FrameId, text: &str| {
-            let place = to_usize(frame.0);
-            if plain.len() <= place {
-                plain.resize(place.saturating_add(1), None);
-            }
-            let search = || !text.contains([';', '\n', '\r']);
-            plain.get_mut(place).map_or_else(search, |known| *known.get_or_insert_with(search))
-        };
-        for node in self.nodes.iter().skip(1).filter(|node| node.exclusive > 0) {
+        let mut is_plain = Known::new();
+        for (number, exclusive) in self.exclusive.iter().filter(|(number, _)| **number != Calls::ROOT) {
             path.clear();
-            let caller = |node: &&CallNode| at(&self.nodes, node.caller).filter(|node| node.caller != NONE);
-            path.extend(core::iter::successors(Some(node), caller).map(|node| node.frame));
+            let existing = |number| self.calls.get(number).filter(|_| number != Calls::ROOT);
+            path.extend(
+                core::iter::successors(existing(*number), |call| existing(call.caller)).map(|call| call.code),
+            );
             for (i, frame) in path.iter().rev().enumerate() {
                 if i > 0 {
                     out.write_char(';')?;
                 }
-                let text = names.text(*frame);
-                if is_plain(*frame, text) {
+                let text = names.text(FrameId(*frame));
+                if is_plain.of(*frame, || !text.contains([';', '\n', '\r'])) {
                     out.write_str(text)?;
                     continue;
                 }
@@ -480,7 +380,7 @@ impl CallTree {
                     }
                 }
             }
-            writeln!(out, " {}", node.exclusive)?;
+            writeln!(out, " {exclusive}")?;
         }
         Ok(())
     }
@@ -527,47 +427,41 @@ impl CallTree {
         changes
     }
 
-    fn callees_of(&self, place: u32) -> impl Iterator<Item = (u32, &CallNode)> {
-        let get = |place| Some((place, at(&self.nodes, place)?));
-        let first = at(&self.nodes, place).and_then(|node| get(node.first_callee));
-        core::iter::successors(first, move |(_, node)| get(node.next_sibling))
+    /// Returns the calls of a frame whose callers have other frames.
+    fn outermost(&self, frame: FrameId) -> impl Iterator<Item = (u32, Call)> + '_ {
+        let is_outermost = |number| at(&self.is_outermost, number) == Some(&true);
+        self.calls.iter().filter(move |(number, call)| call.code == frame.0 && is_outermost(*number))
     }
 
-    /// Calls `f` with each node but the root, and with whether no caller of the node has the same frame. Callers come
-    /// first.
-    fn walk(&self, mut f: impl FnMut(u32, &CallNode, bool)) {
-        let frames = self.nodes.iter().map(|node| node.frame.0).max().unwrap_or_default();
-        let len = to_usize(frames).saturating_add(1);
-        // How often each frame is on the path from the root.
-        let mut on_path = alloc::vec![0_u32; len];
-        let mut place = NodeId::ROOT.0;
-        while let Some(node) = at(&self.nodes, place) {
-            if place != NodeId::ROOT.0 {
-                if let Some(count) = at_mut(&mut on_path, node.frame.0) {
-                    *count = count.saturating_add(1);
-                    f(place, node, *count == 1);
-                }
-            }
-            if node.first_callee != NONE {
-                place = node.first_callee;
-                continue;
-            }
-            // Go up to the next node that has a sibling.
-            let mut last = node;
-            loop {
-                if let Some(count) = at_mut(&mut on_path, last.frame.0) {
-                    *count = count.saturating_sub(1);
-                }
-                if last.next_sibling != NONE || last.caller == NONE {
-                    break;
-                }
-                match at(&self.nodes, last.caller) {
-                    Some(caller) if caller.caller != NONE => last = caller,
-                    _ => break,
-                }
-            }
-            place = last.next_sibling;
+    /// Returns the frame of a call with its weights.
+    fn entry(&self, number: u32) -> Option<Entry> {
+        let weight = |weights: &BTreeMap<_, _>| weights.get(&number).copied().unwrap_or_default();
+        Some(Entry {
+            exclusive: weight(&self.exclusive),
+            inclusive: at(&self.inclusive, number).copied()?,
+            own: weight(&self.own),
+            ..self.unweighed(self.calls.get(number)?.code)
+        })
+    }
+
+    fn unweighed(&self, frame: u32) -> Entry {
+        let [exclusive, inclusive, own] = [0; 3];
+        Entry {
+            frame: FrameId(frame),
+            exclusive,
+            inclusive,
+            own,
+            is_own: at(&self.is_own, frame) == Some(&true),
         }
+    }
+
+    /// Adds the weights of a call to the entry for the frame of the call `of`.
+    fn add(&self, entries: &mut BTreeMap<u32, Entry>, of: u32, number: u32) {
+        let (Some(of), Some(weights)) = (self.calls.get(of), self.entry(number)) else { return };
+        let entry = entries.entry(of.code).or_insert_with(|| self.unweighed(of.code));
+        add(&mut entry.exclusive, weights.exclusive);
+        add(&mut entry.inclusive, weights.inclusive);
+        add(&mut entry.own, weights.own);
     }
 }
 
@@ -588,9 +482,11 @@ impl ThreadTree {
     fn of_stacks(samples: &mut Samples, clocks: &[Clock], is_folded: bool) -> Self {
         let rows = |clock| samples.weights(clock).filter(|(_, _, weight)| weight.total() > 0).collect();
         let rows: Vec<Vec<_>> = clocks.iter().map(rows).collect();
-        let stacks = rows.iter().flatten().map(|(_, stack, _)| *stack);
-        let (tree, places) = CallTree::of_stacks(samples, stacks, &Origins::default(), is_folded);
-        let node = |stack: StackId| NodeId(at(&places, stack.0).copied().unwrap_or_default());
+        let ends: BTreeSet<_> = rows.iter().flatten().map(|(_, stack, _)| *stack).collect();
+        let ends: Vec<_> = ends.into_iter().collect();
+        let (calls, places) = call_places(samples, &ends, &Origins::default(), is_folded);
+        let place = |stack| places.get(ends.binary_search(&stack).ok()?);
+        let node = |stack: StackId| NodeId(place(stack).copied().unwrap_or_default());
         let of_node = |(thread, stack, weight): (_, _, Weight)| (node(stack), thread, weight.total());
         let weights = rows.into_iter().map(|rows| {
             let mut rows: Vec<_> = rows.into_iter().map(of_node).collect();
@@ -604,12 +500,12 @@ impl ThreadTree {
             sums.filter_map(sum).collect()
         });
         let weights = weights.collect();
-        Self { tree, weights }
+        Self { calls, weights }
     }
 
     /// Returns each node but the root by its number, from 1 on: the node of its caller, and its frame.
     pub fn calls(&self) -> impl Iterator<Item = (NodeId, FrameId)> + '_ {
-        self.tree.nodes.iter().skip(1).map(|node| (NodeId(node.caller), node.frame))
+        self.calls.iter().map(|(_, call)| (NodeId(call.caller), FrameId(call.code)))
     }
 
     /// Returns the weights by one clock in the order of nodes. `clock` is the index of the clock in the list of
@@ -620,30 +516,105 @@ impl ThreadTree {
     }
 }
 
-impl CallNode {
-    const fn new(frame: FrameId, is_own: bool, caller: u32) -> Self {
-        let [exclusive, inclusive, own] = [0; 3];
-        Self { frame, caller, first_callee: NONE, next_sibling: NONE, exclusive, inclusive, own, is_own }
+/// Returns the calls of stacks by frame, and the innermost call of each of them. The stacks are passed in the order of
+/// their ids.
+fn call_places(
+    samples: &mut Samples,
+    ends: &[StackId],
+    origins: &Origins,
+    is_folded: bool,
+) -> (Calls, Vec<u32>) {
+    const NONE: u32 = u32::MAX;
+    let (names, stacks) = samples.names_and_stacks();
+    // The call of each stack that calls another one: at first the root.
+    let mut callers = alloc::vec![NONE; stacks.len()];
+    for end in ends {
+        let mut stack = *end;
+        while stack != StackId::EMPTY {
+            stack = origins.caller(stacks, stack);
+            match at_mut(&mut callers, stack.0) {
+                Some(caller @ &mut NONE) => *caller = Calls::ROOT,
+                _ => break,
+            }
+        }
     }
+    let mut calls = Calls::new();
+    let mut folding = Folding::new();
+    let mut left = ends.iter().filter(|end| **end != StackId::EMPTY).peekable();
+    let mut places: Vec<_> = ends.iter().filter(|end| **end == StackId::EMPTY).map(|_| Calls::ROOT).collect();
+    // Callers come before their callees, so one pass is enough.
+    for (stack, (_, address)) in (1..).map(StackId).zip(stacks.iter()) {
+        let is_end = left.next_if_eq(&&stack).is_some();
+        let is_caller = at(&callers, stack.0).is_some_and(|caller| *caller != NONE);
+        if !is_end && !is_caller {
+            continue;
+        }
+        let caller = at(&callers, origins.caller(stacks, stack).0).copied().unwrap_or_default();
+        let frame = names.frame(address);
+        let is_in_fold = calls.get(caller).is_some_and(|call| call.code == FrameId::FOLDED.0);
+        let mut call = |frame| match frame {
+            FrameId::FOLDED if is_in_fold => caller,
+            FrameId(frame) => calls.find(caller, frame).unwrap_or_else(|| calls.add(caller, frame)),
+        };
+        if is_end {
+            places.push(call(frame));
+        }
+        // As the caller of another stack, a stack can have another place than as an end, because its innermost frame is
+        // folded then.
+        if let Some(place) = at_mut(&mut callers, stack.0).filter(|_| is_caller) {
+            let is_folded = is_folded && folding.has(names, frame);
+            *place = call(if is_folded { FrameId::FOLDED } else { frame });
+        }
+    }
+    // The place of a caller is the root, so the empty stack has its own place only now. Without any other stack, there
+    // is nothing to compare it with.
+    if let (Some(place), Some(&StackId::EMPTY), true) = (places.first_mut(), ends.first(), calls.len() > 1) {
+        *place = calls.add(Calls::ROOT, names.no_frame().0);
+    }
+    (calls, places)
 }
 
-impl Entry {
-    /// Creates an entry for the frame of a node, without weight.
-    const fn new(node: &CallNode) -> Self {
-        let [exclusive, inclusive, own] = [0; 3];
-        Self { frame: node.frame, exclusive, inclusive, own, is_own: node.is_own }
+/// Returns for each call whether no caller of it has the same frame.
+fn outermost(calls: &Calls, frames: usize) -> Vec<bool> {
+    // The first callee of each call, and the next callee of its caller; the root if there is none.
+    let mut links = alloc::vec![(Calls::ROOT, Calls::ROOT); calls.len()];
+    for (number, call) in calls.iter() {
+        let next = at_mut(&mut links, call.caller).map(|(first, _)| core::mem::replace(first, number));
+        if let (Some((_, link)), Some(next)) = (at_mut(&mut links, number), next) {
+            *link = next;
+        }
     }
-
-    /// Adds the weights of a node to the entry for the frame of `of`.
-    fn add(entries: &mut BTreeMap<FrameId, Self>, of: &CallNode, node: &CallNode) {
-        let entry = entries.entry(of.frame).or_insert_with(|| Self::new(of));
-        entry.exclusive = entry.exclusive.saturating_add(node.exclusive);
-        entry.inclusive = entry.inclusive.saturating_add(node.inclusive);
-        entry.own = entry.own.saturating_add(node.own);
+    let mut is_outermost = alloc::vec![false; calls.len()];
+    // How often each frame is on the path from the root.
+    let mut on_path = alloc::vec![0_u32; frames];
+    let mut path = alloc::vec![Calls::ROOT];
+    let mut left = alloc::vec![links.first().map_or(Calls::ROOT, |(first, _)| *first)];
+    while let Some(number) = left.pop() {
+        let Some(call) = calls.get(number).filter(|_| number != Calls::ROOT) else { continue };
+        while path.last().is_some_and(|last| *last != call.caller) {
+            let done = path.pop().and_then(|done| calls.get(done));
+            if let Some(count) = done.and_then(|done| at_mut(&mut on_path, done.code)) {
+                *count = count.saturating_sub(1);
+            }
+        }
+        path.push(number);
+        if let (Some(count), Some(slot)) =
+            (at_mut(&mut on_path, call.code), at_mut(&mut is_outermost, number))
+        {
+            *slot = *count == 0;
+            *count = count.saturating_add(1);
+        }
+        left.extend(at(&links, number).into_iter().flat_map(|(first, next)| [*next, *first]));
     }
+    is_outermost
 }
 
-fn by_inclusive(entries: BTreeMap<FrameId, Entry>) -> Vec<Entry> {
+/// Adds a weight to a sum.
+const fn add(sum: &mut u64, weight: u64) {
+    *sum = sum.saturating_add(weight);
+}
+
+fn by_inclusive(entries: BTreeMap<u32, Entry>) -> Vec<Entry> {
     let mut entries: Vec<_> = entries.into_values().collect();
     entries.sort_by_key(|entry| core::cmp::Reverse((entry.inclusive, entry.is_own, entry.exclusive)));
     entries

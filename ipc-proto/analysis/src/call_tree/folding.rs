@@ -1,9 +1,8 @@
 //! The frames that only carry threads, work items and continuations to the code that they run.
-use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 
 use super::machinery::{Starts, has};
-use crate::names::{FrameId, Names};
+use crate::names::{FrameId, Known, Names};
 
 /// Types and methods that start threads, dispatch work items, and start and continue asynchronous methods.
 const MACHINERY: Starts = &[
@@ -39,15 +38,17 @@ const TASK_METHODS: &str = "Execute ExecuteEntry ExecuteEntryUnsafe ExecuteFromT
      TrySetFromTask TrySetResult";
 
 /// Knows which frames are folded: a sequence of them becomes [`FrameId::FOLDED`].
-#[derive(Debug, Default)]
-pub(super) struct Folding {
-    known: BTreeMap<FrameId, bool>,
-}
+#[derive(Debug)]
+pub(super) struct Folding(Known<bool>);
 
 impl Folding {
+    pub(super) const fn new() -> Self {
+        Self(Known::new())
+    }
+
     /// Returns whether a frame is folded if it calls another one.
     pub(super) fn has(&mut self, names: &Names, frame: FrameId) -> bool {
-        *self.known.entry(frame).or_insert_with(|| is_folded(names, frame))
+        self.0.of(frame.0, || is_folded(names, frame))
     }
 }
 

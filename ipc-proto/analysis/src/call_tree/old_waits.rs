@@ -4,7 +4,7 @@ use alloc::vec::Vec;
 
 use crate::StackId;
 use crate::samples::{Clock, Samples, ThreadNumber};
-use crate::stacks::{Snapshot, ThreadState};
+use crate::stacks::ThreadState;
 
 /// Returns the threads that wait for a lock from before the recording up to its end: all their samples are in the
 /// runtime's code that acquires a lock, and no event has their wait.
@@ -16,13 +16,12 @@ pub fn old_waits(samples: &mut Samples) -> Vec<ThreadNumber> {
     let known: BTreeSet<_> = samples.weights(&Clock::Contention).map(|(thread, _, _)| thread).collect();
     let rows: Vec<_> = samples.weights(&Clock::Wall).collect();
     let (names, stacks) = samples.names_and_stacks();
-    let mut frames = Snapshot::new(names);
     let mut is_lock: BTreeMap<StackId, bool> = BTreeMap::new();
     let mut waits: BTreeMap<ThreadNumber, bool> = BTreeMap::new();
     for (thread, stack, weight) in rows {
         let is_lock = *is_lock.entry(stack).or_insert_with(|| {
-            let of_stack: Vec<_> = stacks.addresses(stack).map(|address| frames.of(address)).collect();
-            ThreadState::of_stack(&of_stack, frames.names(), false).0 == ThreadState::Lock
+            let of_stack: Vec<_> = stacks.addresses(stack).map(|address| names.frame(address)).collect();
+            ThreadState::of_stack(&of_stack, names, false).0 == ThreadState::Lock
         });
         *waits.entry(thread).or_insert(true) &= is_lock && weight.running == 0;
     }

@@ -4,7 +4,6 @@ use alloc::vec::Vec;
 use crate::StackId;
 use crate::names::{FrameId, Names, at};
 use crate::samples::{Clock, SampledThread, Samples, ThreadNumber, Unit, Weight};
-use crate::stacks::Snapshot;
 
 /// The frames of all stacks, as far as they are named now.
 #[derive(Debug)]
@@ -22,8 +21,7 @@ impl<'s> StackFrames<'s> {
     pub(super) fn new(samples: &'s mut Samples) -> Self {
         let (names, stacks) = samples.names_and_stacks();
         let no_frame = names.no_frame();
-        let mut names = Snapshot::new(names);
-        let frames = stacks.iter().map(|(_, address)| names.of(address)).collect();
+        let frames = stacks.iter().map(|(_, address)| names.frame(address)).collect();
         Self { samples, frames, no_frame }
     }
 

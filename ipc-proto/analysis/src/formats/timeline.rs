@@ -165,7 +165,7 @@ impl<'s> TimeProfile<'s> {
     pub fn new(samples: &'s mut Samples, timeline: Timeline) -> Self {
         let Timeline { clock, mut entries, .. } = timeline;
         entries.retain(|entry| !entry.is_tick || samples.counts_ticks(ThreadNumber::of(entry.thread)));
-        if let (Clock::Cpu, Some(waiting)) = (&clock, samples.waiting()) {
+        if let (Clock::Cpu, Some(mut waiting)) = (&clock, samples.waiting()) {
             entries.retain(|entry| !waiting.has(entry.stack));
         }
         entries.sort_by_key(|entry| entry.thread);

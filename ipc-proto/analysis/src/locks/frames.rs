@@ -5,12 +5,12 @@ use alloc::vec::Vec;
 
 use crate::names::Names;
 use crate::samples::ThreadRoles;
-use crate::stacks::{Snapshot, ThreadState};
+use crate::stacks::ThreadState;
 use crate::{StackId, Stacks, WaitKind, outline};
 
 /// Names stacks. Each stack is named once, because any number of events can refer to it.
 pub(super) struct Frames<'a> {
-    frames: Snapshot<'a>,
+    names: &'a mut Names,
     stacks: &'a Stacks,
     named: BTreeMap<StackId, Arc<NamedStack>>,
 }
@@ -46,7 +46,7 @@ pub(super) struct StackMethod {
 
 impl<'a> Frames<'a> {
     pub(super) fn new(names: &'a mut Names, stacks: &'a Stacks) -> Self {
-        Self { frames: Snapshot::new(names), stacks, named: BTreeMap::new() }
+        Self { names, stacks, named: BTreeMap::new() }
     }
 
     /// Returns a stack with its names.
@@ -60,11 +60,11 @@ impl<'a> Frames<'a> {
     }
 
     fn read(&mut self, stack: StackId) -> NamedStack {
-        let Self { frames, stacks, .. } = self;
-        let ids: Vec<_> = stacks.addresses(stack).map(|address| frames.of(address)).collect();
-        let (state, own) = ThreadState::of_stack(&ids, frames.names(), false);
-        let are_own = ids.iter().map(|frame| frames.names().is_own(*frame)).collect();
-        let names: Vec<_> = ids.iter().map(|frame| frames.names().shared_text(*frame)).collect();
+        let ids: Vec<_> = self.stacks.addresses(stack).map(|address| self.names.frame(address)).collect();
+        let (state, own) = ThreadState::of_stack(&ids, self.names, false);
+        let runs = ThreadState::of_stack(&ids, self.names, true).0 == ThreadState::Runs;
+        let are_own = ids.iter().map(|frame| self.names.is_own(*frame)).collect();
+        let names: Vec<_> = ids.iter().map(|frame| self.names.shared_text(*frame)).collect();
         let texts = || names.iter().map(|name| &**name);
         let waiting = WaitKind::leading_frames(texts());
         let mut roles = ThreadRoles::default();
@@ -72,7 +72,7 @@ impl<'a> Frames<'a> {
         let method = names.get(own.unwrap_or(waiting));
         NamedStack {
             method: method.map(|name| StackMethod { name: Arc::clone(name), is_own: own.is_some() }),
-            runs: ThreadState::of_stack(&ids, frames.names(), true).0 == ThreadState::Runs,
+            runs,
             wait: WaitKind::of(texts()).filter(|_| state != ThreadState::Idle),
             roles,
             waiting,

@@ -50,6 +50,52 @@ pub(super) enum State {
     Label(FrameId),
 }
 
+/// An address or a label as it is stored.
+#[derive(Debug, Clone, Copy)]
+struct Slot {
+    ip: u64,
+    /// The number of the process, [`Self::BOUND`] or [`Self::LABEL`].
+    process: u32,
+    /// The next address of the same [`Block`]; the method; or the frame.
+    value: u32,
+}
+
+impl Slot {
+    const BOUND: u32 = u32::MAX;
+    const LABEL: u32 = u32::MAX - 1;
+}
+
+/// A process with addresses.
+#[derive(Debug)]
+struct Process {
+    id: u64,
+    /// The addresses that are not bound, by the number of their block.
+    open: BTreeMap<u64, Block>,
+}
+
+/// The addresses that differ only in their last bits: a list, which takes fewer bytes than an entry of a map for each.
+#[derive(Debug, Clone, Copy)]
+struct Block {
+    first: AddressId,
+    /// The last bits of the addresses: a bit for each of their values.
+    has: u8,
+}
+
+impl Block {
+    const EMPTY: Self = Self { first: FrameTable::NONE, has: 0 };
+
+    /// Returns the number of the block of an address, and its bit there.
+    const fn place(ip: u64) -> (u64, u8) {
+        (ip / 8, 1 << (ip % 8))
+    }
+
+    /// Adds an address. Returns the next one.
+    const fn add(&mut self, id: AddressId, ip: u64) -> AddressId {
+        self.has |= Self::place(ip).1;
+        core::mem::replace(&mut self.first, id)
+    }
+}
+
 #[derive(Debug)]
 struct Frame {
     text: Arc<str>,
@@ -62,9 +108,10 @@ struct Frame {
 /// The addresses, the labels and the texts of frames by their ids.
 #[derive(Debug, Default)]
 pub(super) struct FrameTable {
-    addresses: Vec<Address>,
-    /// The addresses that are not bound.
-    open: BTreeMap<(u64, u64), AddressId>,
+    addresses: Vec<Slot>,
+    processes: Vec<Process>,
+    /// The numbers of the processes by their ids.
+    numbers: BTreeMap<u64, u32>,
     labels: BTreeMap<Arc<str>, AddressId>,
     /// The frames from [`FrameId::FIRST`] on.
     frames: Vec<Frame>,
@@ -82,20 +129,52 @@ impl FrameTable {
     /// The id of an address or a label for which there is no room.
     const NONE: AddressId = AddressId(u32::MAX);
 
-    pub(super) fn address(&self, id: AddressId) -> Option<&Address> {
-        at(&self.addresses, id.0)
+    pub(super) fn address(&self, id: AddressId) -> Option<Address> {
+        let Slot { ip, process, value } = *at(&self.addresses, id.0)?;
+        let (process, state) = match process {
+            Slot::BOUND => (0, State::Bound { method: value }),
+            Slot::LABEL => (0, State::Label(FrameId(value))),
+            process => (at(&self.processes, process)?.id, State::Open),
+        };
+        Some(Address { process, ip, state })
     }
 
     /// Returns the id of an address with the code that is there now.
     pub(super) fn open(&mut self, process: u64, ip: u64) -> AddressId {
-        if let Some(id) = self.open.get(&(process, ip)) {
-            return *id;
+        let Self { addresses, processes, numbers, .. } = self;
+        let is_full = addresses.len() >= Self::LIMIT;
+        let (place, bit) = Block::place(ip);
+        let (number, block) = if is_full {
+            let Some(number) = numbers.get(&process) else { return Self::NONE };
+            (*number, at_mut(processes, *number).and_then(|process| process.open.get_mut(&place)))
+        } else {
+            let number = *numbers.entry(process).or_insert_with(|| {
+                processes.push(Process { id: process, open: BTreeMap::new() });
+                to_u32(processes.len().saturating_sub(1))
+            });
+            let process = at_mut(processes, number);
+            (number, process.map(|process| process.open.entry(place).or_insert(Block::EMPTY)))
+        };
+        let Some(block) = block else { return Self::NONE };
+        let mut id = if block.has & bit == 0 { Self::NONE } else { block.first };
+        while let Some(slot) = at(addresses, id.0) {
+            if slot.ip == ip {
+                return id;
+            }
+            id = AddressId(slot.value);
         }
-        let id = self.add(process, ip, State::Open);
-        if id != Self::NONE {
-            self.open.insert((process, ip), id);
+        if is_full {
+            return Self::NONE;
         }
+        let id = AddressId(to_u32(addresses.len()));
+        addresses.push(Slot { ip, process: number, value: block.add(id, ip).0 });
         id
+    }
+
+    /// Returns whether an id is that of an address with the code that is there now.
+    pub(super) fn is_open(&self, id: AddressId, process: u64, ip: u64) -> bool {
+        let slot = at(&self.addresses, id.0).filter(|slot| slot.ip == ip);
+        slot.and_then(|slot| at(&self.processes, slot.process)).is_some_and(|known| known.id == process)
     }
 
     pub(super) fn label(&mut self, text: &str) -> AddressId {
@@ -106,31 +185,38 @@ impl FrameTable {
             return Self::NONE;
         }
         let frame = self.frame(text, || false);
-        let id = self.add(0, 0, State::Label(frame));
+        let id = AddressId(to_u32(self.addresses.len()));
+        self.addresses.push(Slot { ip: 0, process: Slot::LABEL, value: frame.0 });
         self.labels.insert(text.into(), id);
         id
-    }
-
-    fn add(&mut self, process: u64, ip: u64, state: State) -> AddressId {
-        if self.addresses.len() >= Self::LIMIT {
-            return Self::NONE;
-        }
-        self.addresses.push(Address { process, ip, state });
-        AddressId(to_u32(self.addresses.len().saturating_sub(1)))
     }
 
     /// Binds the addresses of a range to the method that was there. Returns whether there were such addresses.
     ///
     /// An address that is the end of the range stays open, although it can be a return address of this code.
     pub(super) fn bind(&mut self, process: u64, range: Range<u64>, method: u32) -> bool {
+        let number = self.numbers.get(&process).copied().unwrap_or(u32::MAX);
+        let Some(Process { open, .. }) = at_mut(&mut self.processes, number) else { return false };
         let mut is_seen = false;
-        while let Some((key, id)) = self.open.range((process, range.start)..(process, range.end)).next() {
-            let (key, id) = (*key, *id);
-            self.open.remove(&key);
-            if let Some(address) = at_mut(&mut self.addresses, id.0) {
-                address.state = State::Bound { method };
+        let [(first, _), (last, _)] = [range.start, range.end].map(Block::place);
+        let blocks: Vec<_> =
+            open.range(first..=last).map(|(block, of_block)| (*block, of_block.first)).collect();
+        for (block, mut next) in blocks {
+            let mut left = Block::EMPTY;
+            while let Some(slot) = at_mut(&mut self.addresses, next.0) {
+                let id = core::mem::replace(&mut next, AddressId(slot.value));
+                if range.contains(&slot.ip) {
+                    (slot.process, slot.value) = (Slot::BOUND, method);
+                    is_seen = true;
+                } else {
+                    slot.value = left.add(id, slot.ip).0;
+                }
             }
-            is_seen = true;
+            if left.has == 0 {
+                open.remove(&block);
+            } else {
+                open.insert(block, left);
+            }
         }
         self.generation = self.generation.wrapping_add(is_seen.into());
         is_seen
@@ -140,8 +226,7 @@ impl FrameTable {
     pub(super) fn take_new(&mut self) -> impl Iterator<Item = (u64, u64)> + '_ {
         let from = core::mem::replace(&mut self.taken, self.addresses.len());
         let new = self.addresses.get(from..).unwrap_or_default().iter();
-        new.filter(|address| matches!(address.state, State::Open))
-            .map(|address| (address.process, address.ip))
+        new.filter_map(|slot| Some((at(&self.processes, slot.process)?.id, slot.ip)))
     }
 
     /// Returns the frame of a text. For a new one, `is_own` returns whether it is code of the program.
@@ -199,10 +284,7 @@ impl FrameTable {
     pub(super) fn forget(&mut self) -> BTreeSet<u32> {
         let generation = self.generation.wrapping_add(1);
         let Self { addresses, .. } = core::mem::replace(self, Self { generation, ..Self::default() });
-        let bound = addresses.into_iter().filter_map(|address| match address.state {
-            State::Bound { method } => Some(method),
-            State::Open | State::Label(_) => None,
-        });
+        let bound = addresses.into_iter().filter(|slot| slot.process == Slot::BOUND).map(|slot| slot.value);
         // Several addresses can be bound to the same method.
         bound.collect()
     }
@@ -225,4 +307,26 @@ pub(crate) fn at<T>(values: &[T], place: u32) -> Option<&T> {
 /// Returns the value at an index, to change it.
 pub(crate) fn at_mut<T>(values: &mut [T], place: u32) -> Option<&mut T> {
     values.get_mut(to_usize(place))
+}
+
+/// A value for each frame, or for each of another kind of ids, which is computed once.
+#[derive(Debug)]
+pub(crate) struct Known<T>(Vec<Option<T>>);
+
+impl<T: Copy> Known<T> {
+    pub(crate) const fn new() -> Self {
+        Self(Vec::new())
+    }
+
+    /// Returns the value of an id.
+    pub(crate) fn of(&mut self, id: u32, value: impl FnOnce() -> T) -> T {
+        let place = to_usize(id);
+        if place >= self.0.len() {
+            self.0.resize(place.saturating_add(1), None);
+        }
+        match self.0.get_mut(place) {
+            Some(known) => *known.get_or_insert_with(value),
+            None => value(),
+        }
+    }
 }

@@ -8,6 +8,7 @@ use nettrace::TraceEvent;
 use super::code_map::CodeMap;
 use super::code_map::CodeName;
 use super::frames::{Address, AddressId, FOLDED, FrameId, FrameTable, State, UNKNOWN};
+use super::frames::{at, at_mut};
 use super::modules::{Modules, NO_MODULE, ROWS};
 use super::native_image::{NativeImage, NativeSymbol};
 use super::native_symbols::method_of_symbol;
@@ -47,6 +48,10 @@ pub struct Names {
     is_short: bool,
     /// The rule for the code of the program.
     own_code: OwnCode,
+    /// The frames of addresses, each with the number of changes before it was searched, from 1 on.
+    known: Vec<(u32, FrameId)>,
+    /// How often a name, or the form of names, has changed.
+    changes: u32,
 }
 
 impl Names {
@@ -89,11 +94,13 @@ impl Names {
             Some(Is::ModuleLoad | Is::ModuleDCStart | Is::ModuleDCEnd) => {
                 if let Ok(row) = ModuleRow::decode(payload) {
                     self.modules.load(process_of(event), &row);
+                    self.change();
                 }
             }
             None if provider == KnownProvider::UniversalSystem => {
                 if is_named(event, "ProcessMapping") {
                     self.modules.map(process_of(event), event);
+                    self.change();
                 } else if is_named(event, "ProcessSymbol") {
                     self.symbol(event);
                 } else if is_named(event, "ProcessMappingMetadata") {
@@ -155,6 +162,11 @@ impl Names {
         self.frames.open(process, ip)
     }
 
+    /// Returns whether [`address`](Self::address) returns this id for an address.
+    pub(crate) fn is_address(&self, id: AddressId, process: u64, ip: u64) -> bool {
+        self.frames.is_open(id, process, ip)
+    }
+
     /// Returns the id of a label: the text of a frame that is not code, such as the name of an event.
     pub fn label(&mut self, text: &str) -> AddressId {
         self.frames.label(cut(text, MAX_METHOD))
@@ -170,25 +182,39 @@ impl Names {
     /// differ only in module or arguments then have the same frame. The short name of an unknown method is `module!?`.
     pub const fn shorten(&mut self) {
         self.is_short = true;
+        self.change();
     }
 
     /// Sets which code belongs to the program. Frames that have a name already keep what they are, so call this first.
     pub fn set_own_code(&mut self, own_code: OwnCode) {
         self.own_code = own_code;
+        self.change();
     }
 
     /// Returns the name of an address, as far as it is known now.
     pub fn frame(&mut self, address: AddressId) -> FrameId {
-        let frame = self.full_frame(address);
-        let is_label = self.ip(address).is_none();
-        if !self.is_short || is_label {
-            return frame;
+        let now = self.changes.saturating_add(1);
+        if let Some((_, frame)) = at(&self.known, address.0).filter(|(at, _)| *at == now) {
+            return *frame;
         }
-        self.frames.short(frame)
+        let mut frame = self.full_frame(address);
+        if self.is_short && self.ip(address).is_some() {
+            frame = self.frames.short(frame);
+        }
+        if self.known.len() < self.addresses() {
+            self.known.resize(self.addresses(), (0, FrameId::UNKNOWN));
+        }
+        at_mut(&mut self.known, address.0).into_iter().for_each(|known| *known = (now, frame));
+        frame
+    }
+
+    /// Makes frames be searched again. At its largest value the number stays the same, so that no frame is.
+    const fn change(&mut self) {
+        self.changes = self.changes.saturating_add(1);
     }
 
     fn full_frame(&mut self, address: AddressId) -> FrameId {
-        let Some(Address { process, ip, state }) = self.frames.address(address).copied() else {
+        let Some(Address { process, ip, state }) = self.frames.address(address) else {
             return FrameId::UNKNOWN;
         };
         let method = match state {
@@ -242,7 +268,7 @@ impl Names {
     /// Returns the module and the offset in its file of an address in a mapped file (V6).
     #[must_use]
     pub fn place(&self, address: AddressId) -> Option<(&str, u64)> {
-        let Address { process, ip, state: State::Open } = *self.frames.address(address)? else {
+        let Address { process, ip, state: State::Open } = self.frames.address(address)? else {
             return None;
         };
         let (module, offset) = self.modules.at(process, ip).filter(|(module, _)| *module != NO_MODULE)?;
@@ -267,6 +293,7 @@ impl Names {
     pub fn forget_addresses(&mut self) {
         self.frames.forget().into_iter().for_each(|method| self.code.free(method));
         self.code.forget_frames();
+        self.known = Vec::new();
     }
 
     /// Returns how many addresses and labels are stored.
@@ -313,6 +340,7 @@ impl Names {
             self.retire(process, start);
             overlapping = self.code.overlapping(process, range.start, range.end);
         }
+        self.change();
         if !self.code.insert(process, range, name, module) {
             self.dropped = self.dropped.saturating_add(1);
         }
@@ -321,6 +349,7 @@ impl Names {
     /// Removes a range of code, and binds the addresses that were seen in it to the method.
     fn retire(&mut self, process: u64, start: u64) {
         let Some((range, method)) = self.code.remove(process, start) else { return };
+        self.change();
         if !self.frames.bind(process, range, method) {
             self.code.free(method);
         }

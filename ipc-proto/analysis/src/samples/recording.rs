@@ -146,7 +146,7 @@ impl Recording {
     }
 
     /// Makes the samples whose innermost method waits those of waiting threads: `Cpu` has only threads that run.
-    pub(super) fn separate_waits(&mut self, waiting: &WaitingStacks) {
+    pub(super) fn separate_waits(&mut self, waiting: &mut WaitingStacks<'_>) {
         let Self { weights, count, .. } = self;
         match self.clock {
             Clock::Cpu => weights.retain(|(_, stack), weight| {

@@ -18,7 +18,7 @@ use super::thread_roles::ThreadRoles;
 use super::threads::{SampledThread, ThreadNumber, Threads, TraceTables};
 use crate::event::EventKinds;
 use crate::names::{FrameId, Names, at, process_of};
-use crate::stacks::{Snapshot, WaitingStacks, stack_values};
+use crate::stacks::{WaitingStacks, stack_values};
 use crate::trace::RecordingEnd;
 use crate::{Analysis, KnownProvider, Part, RuntimeEvent, StackId, Stacks};
 
@@ -169,10 +169,10 @@ impl Samples {
     /// recording, and calls `each` with their intervals. Takes the samples of threads that wait in managed code for
     /// samples of waiting: see the [module](super).
     pub fn finish_with(&mut self, each: &mut dyn FnMut(&Clock, &Interval)) {
-        if self.recordings.iter().any(|of| matches!(of.clock, Clock::Cpu | Clock::Wall)) {
-            if let Some(waiting) = self.waiting() {
-                self.recordings.iter_mut().for_each(|recording| recording.separate_waits(&waiting));
-            }
+        let has_samples = self.recordings.iter().any(|of| matches!(of.clock, Clock::Cpu | Clock::Wall));
+        if has_samples && self.shows_waiting() {
+            let mut waiting = WaitingStacks::new(&mut self.names, &self.stacks);
+            self.recordings.iter_mut().for_each(|recording| recording.separate_waits(&mut waiting));
         }
         let end = self.end.nanoseconds();
         for recording in &mut self.recordings {
@@ -190,7 +190,7 @@ impl Samples {
     }
 
     /// Returns which stacks wait; `None` if samples of the processor show only threads that run.
-    pub(crate) fn waiting(&mut self) -> Option<WaitingStacks> {
+    pub(crate) fn waiting(&mut self) -> Option<WaitingStacks<'_>> {
         self.shows_waiting().then(|| WaitingStacks::new(&mut self.names, &self.stacks))
     }
 
@@ -387,10 +387,9 @@ impl Samples {
             return true;
         }
         let (names, stacks) = self.names_and_stacks();
-        let mut frames = Snapshot::new(names);
         stacks.iter().any(|(_, address)| {
-            let frame = frames.of(address);
-            frames.names().ip(address).is_some() && frames.names().is_named(frame)
+            let frame = names.frame(address);
+            names.ip(address).is_some() && names.is_named(frame)
         })
     }
 

@@ -3,12 +3,9 @@
 //! The runtime stops all threads for a sample. A thread whose wait ends in this moment is about to return to managed
 //! code, so its sample is one in managed code although the thread has not run. With many sleeping threads, these are
 //! most of the samples. Such threads have their innermost method in common: the method that waits.
-use alloc::vec::Vec;
-
 use super::method_table::{MethodName, MethodTable};
-use super::snapshot::stack_values;
 use super::stacks::{StackId, Stacks};
-use crate::names::{Names, at};
+use crate::names::{Known, Names};
 
 /// Methods that call the operating system to wait, or that wait themselves. Methods that spin before they wait are
 /// not here, unless they also have the wait inside: a thread that spins runs.
@@ -56,39 +53,50 @@ const WAITS: MethodTable = MethodTable(&[
 const POLLS: MethodTable = MethodTable(&[("System.Threading.Thread", "PollGC")]);
 
 /// The state of a thread, as the innermost method of its stack shows it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Kind {
-    #[default]
     Runs,
     Waits,
     Polls,
 }
 
-/// The stacks whose threads wait.
+/// Knows the stacks whose threads wait.
 #[derive(Debug)]
-pub(crate) struct WaitingStacks {
-    /// By the number of a stack.
-    kinds: Vec<Kind>,
+pub(crate) struct WaitingStacks<'n> {
+    names: &'n mut Names,
+    stacks: &'n Stacks,
+    kinds: Known<Kind>,
+    waits: Known<bool>,
 }
 
-impl WaitingStacks {
-    pub(crate) fn new(names: &mut Names, stacks: &Stacks) -> Self {
-        let of_caller = |caller, kind| if kind == Kind::Polls { caller } else { kind };
-        Self { kinds: stack_values(names, stacks, Kind::of, of_caller) }
+impl<'n> WaitingStacks<'n> {
+    pub(crate) fn new(names: &'n mut Names, stacks: &'n Stacks) -> Self {
+        stacks.name(names);
+        Self { names, stacks, kinds: Known::new(), waits: Known::new() }
     }
 
     /// Returns whether the thread of a stack waits.
-    pub(crate) fn has(&self, stack: StackId) -> bool {
-        at(&self.kinds, stack.0) == Some(&Kind::Waits)
+    pub(crate) fn has(&mut self, stack: StackId) -> bool {
+        let Self { names, stacks, kinds, waits } = self;
+        let mut kind = |address| {
+            let frame = names.frame(address);
+            kinds.of(frame.0, || Kind::of(names.text(frame)))
+        };
+        waits.of(stack.0, || Kind::is_waiting(stacks.addresses(stack).map(&mut kind)))
     }
 }
 
 /// Returns whether a thread in managed code waits there, by its frames, the innermost first.
-pub(super) fn waits<'n>(mut frames: impl Iterator<Item = &'n str>) -> bool {
-    frames.find_map(|method| Some(Kind::of(method)).filter(|kind| *kind != Kind::Polls)) == Some(Kind::Waits)
+pub(super) fn waits<'n>(frames: impl Iterator<Item = &'n str>) -> bool {
+    Kind::is_waiting(frames.map(Kind::of))
 }
 
 impl Kind {
+    /// Returns whether a thread waits, by the kinds of its methods, the innermost first.
+    fn is_waiting(mut kinds: impl Iterator<Item = Self>) -> bool {
+        kinds.find(|kind| *kind != Self::Polls) == Some(Self::Waits)
+    }
+
     fn of(method: &str) -> Self {
         match MethodName::of(method) {
             Some(method) if WAITS.has(method) => Self::Waits,
