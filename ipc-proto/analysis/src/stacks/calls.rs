@@ -69,7 +69,7 @@ impl Calls {
     }
 
     /// Returns the number of calls, with the root.
-    pub(crate) const fn len(&self) -> usize {
+    pub(crate) fn len(&self) -> usize {
         self.calls.len()
     }
 }
