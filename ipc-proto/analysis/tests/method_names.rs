@@ -242,6 +242,24 @@ fn replaced_code_takes_no_memory() {
     }
 }
 
+/// The ids of addresses in replaced code change, and those of addresses near it do not.
+#[test]
+fn neighbours_of_replaced_code() {
+    let mut names = Names::default();
+    load(&mut names, 0x2000, 4, "First");
+    load(&mut names, 0x2004, 0x1c, "Second");
+    let seen: Vec<_> = (0x2000..0x2010).map(|ip| (ip, names.address(0, ip), names.address(1, ip))).collect();
+    load(&mut names, 0x2000, 4, "Third");
+    for (ip, before, of_other_process) in seen {
+        let [old, new] = if ip < 0x2004 { ["First", "Third"] } else { ["Second"; 2] };
+        let after = names.address(0, ip);
+        assert_eq!(after == before, old == new, "{ip:x}");
+        let texts = [before, after].map(|address| text(&mut names, address));
+        assert_eq!(texts, [old, new].map(|name| format!("ManagedModule!Shop.Cart.{name}(int32)")));
+        assert_eq!(names.address(1, ip), of_other_process);
+    }
+}
+
 #[test]
 fn memory_has_a_limit() {
     let mut names = Names::default();
