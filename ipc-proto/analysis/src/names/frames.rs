@@ -65,11 +65,11 @@ impl Slot {
     const LABEL: u32 = u32::MAX - 1;
 }
 
-/// A process with addresses.
+/// The addresses of a process.
 #[derive(Debug)]
-struct Process {
+struct ProcessAddresses {
     id: u64,
-    /// The addresses that are not bound, by the number of their block.
+    /// Those that are not bound, by the number of their block.
     open: BTreeMap<u64, Block>,
 }
 
@@ -109,7 +109,7 @@ struct Frame {
 #[derive(Debug, Default)]
 pub(super) struct FrameTable {
     addresses: Vec<Slot>,
-    processes: Vec<Process>,
+    processes: Vec<ProcessAddresses>,
     /// The numbers of the processes by their ids.
     numbers: BTreeMap<u64, u32>,
     labels: BTreeMap<Arc<str>, AddressId>,
@@ -149,7 +149,7 @@ impl FrameTable {
             (*number, at_mut(processes, *number).and_then(|process| process.open.get_mut(&place)))
         } else {
             let number = *numbers.entry(process).or_insert_with(|| {
-                processes.push(Process { id: process, open: BTreeMap::new() });
+                processes.push(ProcessAddresses { id: process, open: BTreeMap::new() });
                 to_u32(processes.len().saturating_sub(1))
             });
             let process = at_mut(processes, number);
@@ -196,7 +196,7 @@ impl FrameTable {
     /// An address that is the end of the range stays open, although it can be a return address of this code.
     pub(super) fn bind(&mut self, process: u64, range: Range<u64>, method: u32) -> bool {
         let number = self.numbers.get(&process).copied().unwrap_or(u32::MAX);
-        let Some(Process { open, .. }) = at_mut(&mut self.processes, number) else { return false };
+        let Some(ProcessAddresses { open, .. }) = at_mut(&mut self.processes, number) else { return false };
         let mut is_seen = false;
         let [(first, _), (last, _)] = [range.start, range.end].map(Block::place);
         let blocks: Vec<_> =
