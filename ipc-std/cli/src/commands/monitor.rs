@@ -101,7 +101,7 @@ fn listen(args: &Args, globals: &Globals, stderr: &LiveStderr) -> Result<ExitCod
     });
     let failure = port.into_failure().or_else(|| wire_log.check().err());
     match (status?, failure) {
-        (Some(status), failure) if !status.success() || failure.is_none() => Ok(child::exit_code(status)),
+        (Some(status), failure) if !status.success() || failure.is_none() => Ok(exit_code(status)),
         (_, Some(failure)) => Err(failure),
         (_, None) => Ok(ExitCode::SUCCESS),
     }
