@@ -23,7 +23,6 @@ mod trace_files;
 
 pub(crate) use args::Args;
 use child::Child;
-#[cfg(windows)]
 pub(super) use child::exit_code;
 use notice::{Notice, Notifier};
 use port::Port;

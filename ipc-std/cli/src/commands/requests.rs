@@ -49,8 +49,13 @@ pub(crate) fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
     let zone = args.zone.zone()?;
     let input = args.analysis.input(&args.target, globals)?;
     let requests = Requests::default().of_part(input.part.part()).with_own_code(args.names.own_code());
-    let (summary, InputRead { lost, start, result: read, .. }) =
-        input.analyse(Needs::of_requests(!args.no_waits), requests, &args.names.symbols, Requests::names_mut, globals)?;
+    let (summary, InputRead { lost, start, result: read, .. }) = input.analyse(
+        Needs::of_requests(!args.no_waits),
+        requests,
+        &args.names.symbols,
+        Requests::names_mut,
+        globals,
+    )?;
     let report = RequestReport { summary, top: args.top, lost, dates: Dates::new(zone, start) };
     if globals.json {
         json_to_stdout(&report.to_json())?;

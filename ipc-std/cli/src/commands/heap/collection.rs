@@ -8,15 +8,15 @@ use dotnet_ipc_sans_io::syntax::provider::ProviderSpec;
 use ipc_proto::types::EventLevel;
 use ipc_std::{Client, TraceConfig, TraceReader, TraceSession};
 use nettrace::{End, EventAssembler, EventOrder, ReadOptions};
-use nettrace_analysis::{Analysis as _, KnownProvider};
 use nettrace_analysis::counters::{CounterConfig, CounterEvent, Selection, System};
 use nettrace_analysis::heap::{HeapSnapshot, Snapshots};
+use nettrace_analysis::{Analysis as _, KnownProvider};
 
 use crate::input::trace_file;
 use crate::output::output_file::OverwriteArgs;
 use crate::process::connection_args::ConnectionArgs;
-use crate::process::{memory, system_threads};
 use crate::process::target::Target;
+use crate::process::{memory, system_threads};
 use crate::recording::args::LiveArgs;
 use crate::recording::progress::Progress;
 use crate::recording::rundown;

@@ -242,7 +242,8 @@ impl<'p> Port<'p> {
             }
         };
         let plan = self.plan.as_ref();
-        let is_blocked = |(session, _): &(TraceSession, _)| plan.is_some_and(|plan| plan.blocks_requests(session));
+        let is_blocked =
+            |(session, _): &(TraceSession, _)| plan.is_some_and(|plan| plan.blocks_requests(session));
         let blocks = recording.as_ref().is_some_and(is_blocked);
         thread::scope(|scope| {
             // A runtime that waits for the tool answers only after its events are read.
