@@ -149,6 +149,8 @@ fn carriers(event: &Value) -> Vec<String> {
 fn a_report_of_a_process_is_that_of_its_trace() {
     with_runtimes(|runtime| {
         let pid = runtime.process_id.to_string();
+        // On a busy machine, a program comes to its first method after seconds.
+        let _ = crate::thread_in_main(runtime);
         let options = ["--wall", "--json", "--top", "100000"];
         let live = ["report", &pid, "--duration", "3s"];
         let Some(live) = analysed(runtime, &[&live[..], &options].concat()) else { return };
