@@ -165,7 +165,11 @@ fn show_process(
     let LiveSession { session, resumption, notes: _notes, .. } =
         session::start(client.clone(), &plan, None, globals)?;
     // The names are read after the session has started, so that no method is compiled in between.
-    let names = args.stacks.then(|| names_of(&client)).transpose()?;
+    let names = match args.stacks {
+        true if plan.can_ask_for_names(&session, globals) => Some(names_of(&client)?),
+        true => Some(StackNames::default()),
+        false => None,
+    };
     let mut events = Events::new(session, EventInput::Live, args, part, Some(&plan), names, &output);
     let (end, read) = session::read_events(&mut events);
     let written = events.finish(&output, globals);

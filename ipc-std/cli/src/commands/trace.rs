@@ -57,12 +57,13 @@ pub(crate) fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
     let start = || -> Result<_, Failure> {
         // From here on, a signal removes the file, or stops the session.
         let live = session::start(client.clone(), &plan, Some(&output), globals)?;
-        Ok((live, args.names_first.then(|| CompiledNames::start(&client)).transpose()?))
+        let asks = args.names_first && plan.can_ask_for_names(&live.session, globals);
+        Ok((live, asks.then(|| CompiledNames::start(&client)).transpose()?))
     };
     let (live, compiled) = start().inspect_err(|_| output.abandon())?;
     let LiveSession { mut session, started, resumption, stopping, notes: _notes } = live;
     // The names are read after both sessions have started: a method that was compiled between would be in neither.
-    let names = args.names_first.then(|| take_names(&client, globals));
+    let names = compiled.is_some().then(|| take_names(&client, globals));
     let progress = Progress::start(started, plan.duration, stopping);
     let recorded = record(&mut session, &output, names, |session| {
         if output.has_until() {

@@ -15,7 +15,7 @@ use nettrace::Metadata;
 use super::rundown;
 use super::trace_profile::{self, TraceProfile};
 use crate::run::signals;
-use crate::run::{Failure, Kind};
+use crate::run::{Failure, Globals, Kind};
 
 /// Options of every command that starts a session.
 #[derive(Debug, clap::Args)]
@@ -253,6 +253,17 @@ impl SessionPlan<'_> {
             spec.is_named(RUNTIME_PROVIDER) && spec.keywords & keywords::HEAP_COLLECT != 0
         };
         self.blocks(session) && self.providers.iter().any(takes_snapshot)
+    }
+
+    /// Returns whether the runtime can be asked for names while the session runs, and says if it cannot.
+    pub(crate) fn can_ask_for_names(&self, session: &TraceSession, globals: &Globals) -> bool {
+        let is_busy = self.blocks_requests(session);
+        if is_busy {
+            globals.note(
+                "no names at the start: a runtime that writes a heap snapshot answers nothing meanwhile",
+            );
+        }
+        !is_busy
     }
 
     /// Returns the choice of [`Buffering::Auto`].

@@ -143,6 +143,21 @@ fn a_recording_reads_a_snapshot_before_the_runtime_answers() {
     }
 }
 
+/// A second session would wait for the end of the snapshot.
+#[test]
+fn a_runtime_that_writes_a_snapshot_is_not_asked_for_names() {
+    let directory = TempDir::new().unwrap();
+    let file = directory.path().join("x.nettrace");
+    for args in [&["trace", "--names-first", "-o", file.to_str().unwrap()][..], &["events", "--stacks"]] {
+        let runtime = runtime(Profile::net11(), "list=100000");
+        let target = ["--socket", runtime.path().to_str().unwrap(), "--until"];
+        let end = ["Microsoft-Windows-DotNETRuntime/2", "--timeout", "5s"];
+        let output = run(&[args, &target, &end, &SNAPSHOT].concat());
+        assert_eq!(output.status, Some(0), "{output:?}");
+        assert!(output.stderr.contains("no names at the start"), "{output:?}");
+    }
+}
+
 #[test]
 fn a_monitor_reads_a_snapshot_before_the_runtime_answers() {
     let directory = TempDir::new().unwrap();
