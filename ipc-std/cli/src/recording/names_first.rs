@@ -37,7 +37,7 @@ pub(crate) fn take_names(client: &Client, globals: &Globals) -> Vec<u8> {
 
 /// Takes the rundown of a process. A suspended runtime has none: it has no methods yet.
 fn take_rundown(client: &Client) -> Result<Vec<u8>, Failure> {
-    let mut session = rundown::start(client)?;
+    let mut session = rundown::start(client, rundown::KEYWORDS)?;
     let (mut rundown, mut buf) = (Vec::new(), vec![0; 64 << 10]);
     loop {
         match session.read(&mut buf) {

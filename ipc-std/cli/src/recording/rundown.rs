@@ -17,12 +17,12 @@ pub(crate) const KEYWORDS: u64 =
 /// The keywords of modules only. Runtimes before .NET 9 send the default rundown.
 pub(crate) const MODULES: u64 = keywords::LOADER | keywords::FORCE_END_RUNDOWN;
 
-/// Starts a session that records only the rundown, and stops it: its stream has the names of all methods and modules.
-pub(crate) fn start(client: &Client) -> Result<TraceSession, Failure> {
+/// Starts a session that records only the rundown of these keywords, and stops it.
+pub(crate) fn start(client: &Client, keywords: u64) -> Result<TraceSession, Failure> {
     // A session needs a provider. This one adds nothing: every session has its events, which describe the process.
     let provider = ProviderSpec::new("Microsoft-DotNETCore-EventPipe", 0, EventLevel::CRITICAL, "");
     let providers = [provider.to_provider()];
-    let config = TraceConfig { rundown_keyword: KEYWORDS, ..TraceConfig::new(&providers) };
+    let config = TraceConfig { rundown_keyword: keywords, ..TraceConfig::new(&providers) };
     let session = client.start_tracing(&config)?;
     session.stop();
     Ok(session)
@@ -30,5 +30,5 @@ pub(crate) fn start(client: &Client) -> Result<TraceSession, Failure> {
 
 /// Passes each row of the rundown of a process to `take`. A suspended runtime sends none.
 pub(crate) fn read(client: &Client, take: impl FnMut(&TraceEvent<'_>)) -> Result<(), Failure> {
-    stopped_session::read(trace_file::without_stacks(start(client)?), take)
+    stopped_session::read(&mut trace_file::without_stacks(start(client, KEYWORDS)?), take)
 }

@@ -7,7 +7,7 @@ use crate::run::Failure;
 
 /// Passes each event of a stopped session to `take`, up to its end. A suspended runtime sends none.
 pub(crate) fn read(
-    mut trace: TraceReader<TraceSession>,
+    trace: &mut TraceReader<TraceSession>,
     mut take: impl FnMut(&TraceEvent<'_>),
 ) -> Result<(), Failure> {
     loop {

@@ -31,5 +31,5 @@ pub(crate) fn record(
 
 /// Passes samples of all threads of a process to `take`, without names of methods.
 pub(crate) fn read(client: &Client, take: impl FnMut(&TraceEvent<'_>)) -> Result<(), Failure> {
-    stopped_session::read(TraceReader::new(record(client, DURATION, 0)?), take)
+    stopped_session::read(&mut TraceReader::new(record(client, DURATION, 0)?), take)
 }

@@ -6,7 +6,7 @@ use std::time::Instant;
 use dotnet_ipc_sans_io::syntax::keywords::{self, RUNTIME_PROVIDER};
 use dotnet_ipc_sans_io::syntax::provider::ProviderSpec;
 use ipc_proto::types::EventLevel;
-use ipc_std::{Client, TraceConfig, TraceReader, TraceSession};
+use ipc_std::{Client, TraceReader, TraceSession};
 use nettrace::{End, EventAssembler, EventOrder, ReadOptions};
 use nettrace_analysis::counters::{CounterConfig, CounterEvent, Selection, System};
 use nettrace_analysis::heap::{HeapSnapshot, Snapshots};
@@ -15,13 +15,13 @@ use nettrace_analysis::{Analysis as _, KnownProvider};
 use crate::input::trace_file;
 use crate::output::output_file::OverwriteArgs;
 use crate::process::connection_args::ConnectionArgs;
+use crate::process::memory;
 use crate::process::target::Target;
-use crate::process::{memory, system_threads};
 use crate::recording::args::LiveArgs;
 use crate::recording::progress::Progress;
 use crate::recording::rundown;
 use crate::recording::session::{self, LiveEvents, LiveSession};
-use crate::recording::session_failure::{read_failure, suspended};
+use crate::recording::session_failure::{is_suspended, read_failure, suspended};
 use crate::recording::stopped_session;
 use crate::recording::summary::{RecordedAmount, lost_warning};
 use crate::run::signals;
@@ -195,22 +195,17 @@ fn no_snapshot(hint: &str) -> Failure {
 /// Makes the runtime describe all types again: it describes each one once, until a session ends. Fails for a program that
 /// .NET 8 or 9 compiled ahead of time, which has no rundown and records no heap, and for a suspended runtime.
 fn forget_types(client: &Client, major: Option<u32>, process_id: Option<u32>) -> Result<(), Failure> {
-    let spec = ProviderSpec::new("Microsoft-DotNETCore-EventPipe", 0, EventLevel::CRITICAL, "");
-    let providers = [spec.to_provider()];
-    let config = TraceConfig { rundown_keyword: rundown::MODULES, ..TraceConfig::new(&providers) };
-    let session = client.start_tracing(&config)?;
-    session.stop();
-    let mut has_rundown = None;
-    stopped_session::read(trace_file::without_stacks(session), |event| {
+    let mut trace = trace_file::without_stacks(rundown::start(client, rundown::MODULES)?);
+    let mut has_rundown = false;
+    stopped_session::read(&mut trace, |event| {
         let provider = event.metadata().and_then(|metadata| KnownProvider::of(metadata.provider));
-        has_rundown = Some(has_rundown == Some(true) || provider == Some(KnownProvider::Rundown));
+        has_rundown |= provider == Some(KnownProvider::Rundown);
     })?;
-    // Without any event, the runtime is suspended.
-    if has_rundown.is_none() || process_id.is_some_and(system_threads::show_suspension) {
+    if is_suspended(trace.get_ref(), process_id) {
         return Err(suspended("has no objects"));
     }
-    match (major, has_rundown) {
-        (Some(8 | 9), Some(false)) => Err(no_snapshot(
+    match major {
+        Some(8 | 9) if !has_rundown => Err(no_snapshot(
             "a program that .NET 8 or 9 compiled ahead of time never does; compile it with .NET 10 or newer",
         )),
         _ => Ok(()),
